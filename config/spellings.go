@@ -106,13 +106,18 @@ func TransportOf(kind string) (core.Transport, bool) {
 }
 
 // launchers are usual programs, which need not be in the PATH of this process.
-var launchers = []string{"npx", "npm", "node", "bun", "bunx", "deno", "pnpm", "yarn", "uv", "uvx", "pipx", "python", "python3", "docker", "podman", "java", "go", "dotnet", "cmd", "sh", "bash"}
+var launchers = []string{"npx", "npm", "node", "bun", "bunx", "deno", "pnpx", "pnpm", "yarn", "uv", "uvx", "pipx", "python", "python3", "docker", "podman", "java", "go", "dotnet", "cmd", "sh", "bash"}
+
+// IsLauncher reports whether program is a usual one that runs servers, with or without its folder.
+func IsLauncher(program string) bool {
+	return slices.Contains(launchers, strings.TrimSuffix(programName(program), ".cmd"))
+}
 
 // SplitCommand splits a command that contains its arguments, such as "npx -y pkg". It returns only
 // the command if that is a program, if its first word is none, or if it uses the syntax of a shell.
 func SplitCommand(command string) []string {
 	words := strings.Fields(command)
-	if len(words) < 2 || strings.ContainsAny(command, "\"'`|&;<>$") || isProgram(command) || !isProgram(words[0]) && !slices.Contains(launchers, programName(words[0])) {
+	if len(words) < 2 || strings.ContainsAny(command, "\"'`|&;<>$") || isProgram(command) || !isProgram(words[0]) && !IsLauncher(words[0]) {
 		return []string{command}
 	}
 	return words

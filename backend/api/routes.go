@@ -140,7 +140,7 @@ func (a *API) document() *routes {
 	web.Op(r, "GET", "/api/v1/servers/{id}", "A server with the end of its log and its resource usage", a.getServer)
 	web.Op(r, "POST", "/api/v1/servers/{id}/{action}", "Start, stop, restart, enable or disable a server; connect, disconnect and reconnect are aliases of the first three", a.changeServer)
 	web.Op(r, "POST", "/api/v1/servers", "Add a server to the main configuration file", a.addServer)
-	web.Op(r, "POST", "/api/v1/convert-server", "Convert the entry of a server from the configuration of another program; nothing is written", a.convertEntry)
+	web.Op(r, "POST", "/api/v1/parse-servers", "Find the servers in a pasted text, such as a block of a README or a command line; nothing is written", a.parseServers)
 	web.Op(r, "DELETE", "/api/v1/servers/{id}", "Remove a server from the configuration", a.removeServer)
 	web.Op(r, "POST", "/api/v1/servers/{id}/rename", "Rename a server; its history is kept", a.renameServer)
 	web.Op(r, "GET", "/api/v1/servers/{id}/debug", "Debug information for a server, with its latest messages; recognized secrets are redacted", a.debugServer)

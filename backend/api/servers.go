@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path"
 	"reflect"
 	"slices"
@@ -108,21 +109,38 @@ func (a *API) addServer(ctx context.Context, in *addInput) (*web.Answer[core.Ser
 	return web.Reply(st)
 }
 
-// ConvertedEntry is a pasted entry in the format of the configuration.
-type ConvertedEntry struct {
-	Entry   web.JSON `json:"entry,omitempty"`
-	Notes   []string `json:"notes" nullable:"false" doc:"What is not copied, and why the server is disabled"`
-	Refused string   `json:"refused,omitempty" doc:"Why the entry cannot be used; there is no entry then"`
+type parseInput struct {
+	Body struct {
+		Text string `json:"text" maxLength:"1048576" doc:"Text as READMEs show it: a block of JSON, TOML or YAML, command lines, an install link or a URL"`
+	}
 }
 
-// convertEntry converts an entry that another program shows. Nothing is written.
-func (a *API) convertEntry(_ context.Context, in *addInput) (*web.Answer[ConvertedEntry], error) {
-	entry, notes, err := clientconf.ConvertEntry(in.Body.Name, []byte(in.Body.Entry))
-	if err != nil {
-		message, hint := core.Describe(err)
-		return web.Reply(ConvertedEntry{Notes: []string{}, Refused: strings.TrimSpace(message + ". " + hint)})
+// ParsedServers are the servers that a text contains.
+type ParsedServers struct {
+	Servers        []ParsedServer `json:"servers" nullable:"false"`
+	UnreadableLink bool           `json:"unreadableLink" doc:"The text is a link of an application, which cannot be read"`
+}
+
+// ParsedServer is a server in the format of the configuration.
+type ParsedServer struct {
+	Name    string   `json:"name"`
+	Entry   web.JSON `json:"entry"`
+	Notes   []string `json:"notes" nullable:"false" doc:"What is not copied, and why the server is disabled"`
+	Refused string   `json:"refused,omitempty" doc:"Why the server cannot be added; its entry is then the one in the text"`
+}
+
+// parseServers reads the servers in a text. Nothing is written, and nothing runs.
+func (a *API) parseServers(_ context.Context, in *parseInput) (*web.Answer[ParsedServers], error) {
+	all, err := clientconf.ReadPasted(in.Body.Text)
+	found := ParsedServers{Servers: []ParsedServer{}, UnreadableLink: err != nil && clientconf.IsApplicationLink(in.Body.Text)}
+	for _, i := range all {
+		one := ParsedServer{Name: i.Name, Entry: web.JSON(i.Entry), Notes: append([]string{}, i.Notes...)}
+		if i.SkipReason != "" {
+			one.Entry, one.Refused = web.JSON(i.Original()), fmt.Sprintf("cannot add %q: %s", i.Name, i.SkipReason)
+		}
+		found.Servers = append(found.Servers, one)
 	}
-	return web.Reply(ConvertedEntry{Entry: web.JSON(entry), Notes: append([]string{}, notes...)})
+	return web.Reply(found)
 }
 
 // removeServer removes a server from the file that defines it.

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +19,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
@@ -37,7 +36,7 @@ func (p *program) add() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add [NAME] -- COMMAND [ARGS...] | [NAME] URL | [NAME] JSON | -", Short: "Add servers to the configuration and test them",
 		Long: "Add servers to the configuration: a command to run, the URL of a remote server, or the configuration\n" +
-			"block from a README, as JSON, TOML or YAML. Use - to read the block from standard input.\n\n" +
+			"block, \"claude mcp add\" command or install link from a README. Use - to read it from standard input.\n\n" +
 			"Without NAME, a server is named after its package, image or URL. All arguments after a command\n" +
 			"belong to the command. Literal tokens and passwords are stored as secrets.",
 		Example: "  drawbridge add files -- npx -y @modelcontextprotocol/server-filesystem /tmp\n" +
@@ -252,9 +251,6 @@ type addition struct {
 	block   string // "-" for standard input
 }
 
-// launchers are programs that commands of READMEs start with. They need no -- before them.
-var launchers = []string{"npx", "bunx", "pnpx", "pnpm", "yarn", "uvx", "uv", "pipx", "docker", "podman", "node", "deno", "bun", "python", "python3", "go", "java", "dotnet"}
-
 // splitAdd splits the arguments of add into ours and those of the command. A command starts after
 // --, with a launcher, or after the name if that is not followed by a URL or a block.
 func splitAdd(args []string, takesValue func(flag string) bool) (own, command []string) {
@@ -274,7 +270,7 @@ func splitAdd(args []string, takesValue func(flag string) bool) (own, command []
 		case positionals == 0 && isCommand(args[i:]) || positionals == 1 && !resemblesURL(arg) && !isConfigBlock(arg):
 			words := []string{arg}
 			if i+1 == len(args) && strings.ContainsAny(arg, " \t") {
-				words = shellWords(arg)
+				words = clientconf.ShellWords(arg)
 			}
 			return own, append(words, args[i+1:]...)
 		}
@@ -286,11 +282,11 @@ func splitAdd(args []string, takesValue func(flag string) bool) (own, command []
 
 // isCommand reports whether args is a command without a name before it.
 func isCommand(args []string) bool {
-	if words := shellWords(args[0]); len(args) == 1 {
-		return len(words) > 1 && slices.Contains(launchers, words[0])
+	if words := clientconf.ShellWords(args[0]); len(args) == 1 {
+		return len(words) > 1 && config.IsLauncher(words[0])
 	}
 	next := args[1]
-	return slices.Contains(launchers, args[0]) && next != "--" && !slices.Contains(launchers, next) && !isURL(next) && !isConfigBlock(next)
+	return config.IsLauncher(args[0]) && next != "--" && !config.IsLauncher(next) && !clientconf.IsURL(next) && !isConfigBlock(next)
 }
 
 // takesValue reports whether the argument after a flag is its value.
@@ -318,14 +314,14 @@ func parseAddition(positionals, command []string) (a addition, err error) {
 		if len(positionals) > 1 {
 			return a, errors.New("more than one name was given")
 		}
-		a.command, a.name = command, nameFromCommand(command)
+		a.command, a.name = command, clientconf.CommandName(command)
 		if len(positionals) == 1 {
 			a.name = positionals[0]
 		}
 		switch {
 		case a.name == "" || command[0] == "":
 			return a, errors.New("the server needs a name")
-		case isURL(command[0]):
+		case clientconf.IsURL(command[0]):
 			return a, errors.New("this is a URL, not a command: omit --")
 		case resemblesURL(command[0]):
 			return a, invalidURLError(command[0])
@@ -340,30 +336,21 @@ func parseAddition(positionals, command []string) (a addition, err error) {
 		a.name = positionals[0]
 	}
 	switch {
-	case isURL(what):
+	case clientconf.IsURL(what):
 		if a.url = what; a.name == "" {
-			a.name = nameFromURL(what)
+			a.name = clientconf.URLName(what)
 		}
 		if a.name == "" {
 			return a, errors.New("the server needs a name before the URL")
 		}
+	case isConfigBlock(what), strings.ContainsAny(what, " \t"):
+		a.block = what
 	case resemblesURL(what):
 		return a, invalidURLError(what)
-	case isConfigBlock(what):
-		a.block = what
 	default:
 		return a, errors.New("a command or a URL is required")
 	}
 	return a, nil
-}
-
-// isURL reports whether text is an address. One with variables is validated when it is used.
-func isURL(text string) bool {
-	if hasAnyPrefix(strings.ToLower(text), "http://", "https://") && strings.Contains(text, "${") {
-		return true
-	}
-	u, err := url.Parse(text)
-	return err == nil && (strings.EqualFold(u.Scheme, "http") || strings.EqualFold(u.Scheme, "https")) && u.Host != ""
 }
 
 // resemblesURL reports whether text is an address, or was probably meant as one.
@@ -398,112 +385,5 @@ func invalidURLError(text string) error {
 // isConfigBlock reports whether text is a block of servers or "-".
 func isConfigBlock(text string) bool {
 	trimmed := strings.TrimSpace(text)
-	return text == "-" || strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, `"`) || strings.Contains(trimmed, "\n")
-}
-
-// nameFromURL returns the significant part of a host: linear for https://mcp.linear.app/sse.
-func nameFromURL(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	host := u.Hostname()
-	if net.ParseIP(host) != nil || host == "localhost" {
-		return "local-" + u.Port()
-	}
-	parts := strings.Split(host, ".")
-	if len(parts) > 1 {
-		parts = parts[:len(parts)-1]
-	}
-	for _, part := range parts {
-		if !slices.Contains([]string{"mcp", "www", "api"}, part) {
-			return part
-		}
-	}
-	return parts[0]
-}
-
-// runnerSubcommands are arguments between a launcher and its package.
-var runnerSubcommands = []string{"run", "exec", "dlx", "x", "tool", "compose", "container"}
-
-// dockerSwitches are the flags of docker run without a value.
-var dockerSwitches = []string{"-i", "-t", "-it", "-ti", "-d", "--rm", "--init", "--interactive", "--tty", "--privileged", "--read-only", "--detach"}
-
-// nameFromCommand returns the name for a command: its package, image or file.
-func nameFromCommand(command []string) string {
-	docker := slices.Contains([]string{"docker", "podman"}, command[0])
-	words := command[1:]
-	for i := 0; i < len(words); i++ {
-		word := words[i]
-		switch {
-		case strings.HasPrefix(word, "-"):
-			named := slices.Contains([]string{"--package", "--from", "-p", "-m"}, word) && i+1 < len(words)
-			if named && word == "-m" {
-				return nameFromPackage(words[i+1])
-			}
-			if named || docker && !strings.Contains(word, "=") && !slices.Contains(dockerSwitches, word) {
-				i++
-			}
-		case slices.Contains(runnerSubcommands, word):
-		default:
-			return nameFromPackage(word)
-		}
-	}
-	return nameFromPackage(command[0])
-}
-
-// nameFromPackage returns the name of a package without scope, version and common affixes.
-func nameFromPackage(text string) string {
-	scope, name, scoped := strings.Cut(strings.TrimPrefix(text, "@"), "/")
-	if !strings.HasPrefix(text, "@") || !scoped {
-		name, scope = path.Base(strings.ReplaceAll(text, `\`, "/")), ""
-	}
-	name, _, _ = strings.Cut(name, "@")
-	name, _, _ = strings.Cut(name, ":")
-	name, _, _ = strings.Cut(name, "=")
-	for _, end := range []string{".js", ".mjs", ".cjs", ".ts", ".py", ".exe", "-mcp-server", "-server-mcp", "-mcp", "_mcp"} {
-		name = strings.TrimSuffix(name, end)
-	}
-	for _, begin := range []string{"mcp-server-", "server-", "mcp-"} {
-		name = strings.TrimPrefix(name, begin)
-	}
-	if scope != "" && slices.Contains([]string{"mcp", "server", "mcp-server", ""}, name) {
-		return scope
-	}
-	return name
-}
-
-// shellWords splits a line like a shell: at unquoted spaces.
-func shellWords(text string) (words []string) {
-	var word strings.Builder
-	quote, inWord := rune(0), false
-	escaped := false
-	for _, c := range text {
-		switch {
-		case escaped:
-			word.WriteRune(c)
-			escaped = false
-		case c == '\\' && quote != '\'':
-			escaped, inWord = true, true
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(c)
-		case c == '\'' || c == '"':
-			quote, inWord = c, true
-		case c == ' ' || c == '\t' || c == '\n':
-			if inWord {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			inWord = false
-		default:
-			word.WriteRune(c)
-			inWord = true
-		}
-	}
-	if inWord {
-		words = append(words, word.String())
-	}
-	return words
+	return text == "-" || strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, `"`) || strings.Contains(trimmed, "\n") || clientconf.IsInstallLink(trimmed)
 }

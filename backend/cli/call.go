@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -205,7 +206,7 @@ func (p *program) test() *cobra.Command {
 				body["entry"] = map[string]any{"type": "docker", "docker": map[string]any{"image": image}, "args": args}
 			case cmd.ArgsLenAtDash() == 0:
 				body["entry"] = serverEntry{Command: args[0], Args: args[1:]}
-			case isURL(args[0]):
+			case clientconf.IsURL(args[0]):
 				body["entry"] = serverEntry{URL: args[0]}
 			default:
 				body = map[string]any{"server": args[0]}

@@ -43,8 +43,9 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 	f = &yamlFile{source: newSource(src), list: client.ContainerKind == "list"}
 	text := bytes.ReplaceAll(f.src, []byte("\r\n"), []byte("\n")) // the parser miscounts columns with CRLF; line numbers do not change
 	tree, err := parser.ParseBytes(text, 0)
-	if err == nil {
-		err = yaml.Unmarshal(text, &f.decoded)
+	if err == nil && len(tree.Docs) > 0 && tree.Docs[0].Body != nil {
+		ast.Walk(keepDigits{}, tree.Docs[0])
+		err = yaml.NodeToValue(tree.Docs[0].Body, &f.decoded)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the file is not valid YAML: %w", errors.New(strings.SplitN(err.Error(), "\n", 2)[0]))
@@ -76,6 +77,26 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 		return nil, errors.New("the file contains no YAML mapping")
 	}
 	return f, nil
+}
+
+// keepDigits replaces fractions by numbers with the same digits: 1.10 is a version in "args".
+type keepDigits struct{}
+
+func (v keepDigits) Visit(n ast.Node) ast.Visitor {
+	keep := func(n *ast.Node) {
+		if f, isFloat := (*n).(*ast.FloatNode); isFloat && json.Valid([]byte(f.Token.Value)) {
+			*n = &ast.IntegerNode{BaseNode: f.BaseNode, Token: f.Token, Value: json.Number(f.Token.Value)}
+		}
+	}
+	switch n := n.(type) {
+	case *ast.MappingValueNode:
+		keep(&n.Value)
+	case *ast.SequenceNode:
+		for i := range n.Values {
+			keep(&n.Values[i])
+		}
+	}
+	return v
 }
 
 var (

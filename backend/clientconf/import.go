@@ -52,6 +52,9 @@ type ImportedServer struct {
 	alone        bool              // File is read in place of the file that Drawbridge writes
 }
 
+// Original returns the entry as the client or the text has it.
+func (i ImportedServer) Original() json.RawMessage { return i.original }
+
 // SkippedServer is an entry of a client that cannot be imported.
 type SkippedServer struct {
 	Name   string `json:"name"`
@@ -167,6 +170,9 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 		for at, e := range container {
 			m, isObject := e.(map[string]any)
 			name, _ := m["name"].(string)
+			if p.pasted && isEntry(m) {
+				name = entryName(m)
+			}
 			switch {
 			case !isObject:
 				skip(at, errNoObject.Error())
@@ -185,7 +191,7 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 	}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		raw, failed := json.Marshal(entries[name])
-		if failed != nil || isOurs(raw) {
+		if failed != nil || isOurs(raw) && !p.pasted {
 			continue
 		}
 		i := ImportedServer{Client: p.Client.ID, Name: name, Label: name, keyPath: path, original: raw}
@@ -197,7 +203,13 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 		} else {
 			i.Entry, err = encodeEntry(b.convert(entries[name]))
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case isOurs(raw):
+			err = errOurs
+		case p.pasted:
+			err = checkEntry(serverName(name), i.Entry)
+		default:
 			err = checkEntry(name, i.Entry)
 		}
 		if err != nil {
@@ -359,6 +371,7 @@ func (c *Connector) markShared(all []ImportedServer, client string) {
 var (
 	// errNoServer is the error for an entry with neither a command nor a URL.
 	errNoServer = errors.New("it has neither a command nor a URL")
+	errOurs     = errors.New("it connects to Drawbridge itself")
 	errNoObject = errors.New("it is not an object")
 )
 

@@ -58,7 +58,7 @@ func TestTextLikeEditorVariablesIsNotTouchedElsewhere(t *testing.T) {
 		}
 	}
 	for text, off := range map[string]bool{"${config:a}": true, "${workspaceFolderBasename}": true, "${/}": false, "${cwd}": false} {
-		all, err := parsePasted(`{"mcpServers":{"a":{"command":"x","args":["`+text+`"]}}}`, "")
+		all, err := ReadPasted(`{"mcpServers":{"a":{"command":"x","args":["` + text + `"]}}}`)
 		must(t, err)
 		var e configEntry
 		must(t, json.Unmarshal(all[0].Entry, &e))

@@ -3,11 +3,14 @@ package clientconf
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -26,6 +29,7 @@ type PastedServers struct {
 // NewServer describes one server in the terms of our configuration.
 type NewServer struct {
 	Name     string
+	Type     string
 	Command  string
 	Args     []string
 	URL      string
@@ -56,13 +60,16 @@ func (c *Connector) PrepareServer(s NewServer) (*PastedServers, error) {
 	return c.preparePasted([]ImportedServer{{Client: pastedClient, Name: s.Name, Label: s.Name, Entry: raw, literal: raw, secretKeys: slices.Sorted(maps.Keys(s.Secrets))}})
 }
 
-// ParsePasted parses the servers of a text as READMEs and other programs show them: a complete
-// configuration of any supported client, the part with the servers, or the entry of one
-// server, for which name is required.
+// ParsePasted prepares the servers that ReadPasted finds in a text. A name replaces that of the only one.
 func (c *Connector) ParsePasted(text, name string) (*PastedServers, error) {
-	all, err := parsePasted(text, name)
-	if err != nil {
+	all, err := ReadPasted(text)
+	switch {
+	case err != nil:
 		return nil, err
+	case name != "" && len(all) != 1:
+		return nil, core.Errorf(core.CodeValidation, "the text contains %d named servers: omit NAME", len(all))
+	case name != "":
+		all[0].Name, all[0].Label = name, name
 	}
 	return c.preparePasted(all)
 }
@@ -107,38 +114,83 @@ func (p *PastedServers) Write(ctx context.Context) error {
 	return o.apply(ctx)
 }
 
-// parsePasted returns the servers of a text.
-func parsePasted(text, name string) ([]ImportedServer, error) {
+// maxPasted limits the length of a text. The parsers recurse into brackets, that of YAML slowly, and it
+// expands aliases.
+const (
+	maxPasted       = 1 << 20
+	maxBrackets     = 50_000
+	maxPastedYAML   = 32 << 10
+	maxYAMLBrackets = 500
+	maxAliases      = 9
+)
+
+var (
+	fence     = osutil.LazyRegexp("(?is)```[a-z0-9]*\\s*\\n(.*?)```")
+	yamlStart = osutil.LazyRegexp(`^(?:\s*(?:#[^\n]*|---)?\n)*\s*(?:- +)?["']?[\w.-]+["']?:(?:\s|$)`)
+	yamlAlias = osutil.LazyRegexp(`\*\w`)
+)
+
+// ReadPasted returns the servers of a text as READMEs and other programs show them: the configuration of
+// any supported client or a part of it as JSON, TOML or YAML, also with text around it, command lines,
+// the "add" command or an install link of another program, or a URL. Nothing is run, and no request is
+// sent. A server that cannot be used has a SkipReason.
+func ReadPasted(text string) (all []ImportedServer, err error) {
+	if len(text) > maxPasted {
+		return nil, core.Errorf(core.CodeValidation, "the text is too long: at most %d KB can be read", maxPasted>>10)
+	}
+	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
+	if found := fence().FindStringSubmatch(text); found != nil {
+		text = strings.TrimSpace(found[1])
+	}
+	isWord := !strings.ContainsFunc(text, unicode.IsSpace)
+	if isWord {
+		if all = readLink(text); len(all) == 0 && IsURL(text) {
+			all = append(all, NewServer{Name: URLName(text), URL: text}.pasted())
+		}
+		if len(all) > 0 {
+			return all, nil
+		}
+	}
+	if strings.Contains(text, "--add-mcp") {
+		for _, word := range ShellWords(text) {
+			if strings.HasPrefix(word, "{") {
+				text = word
+			}
+		}
+	}
+	if all, err = readBlock(text); len(all) == 0 {
+		all = readLink(text)
+	}
+	if isBlock := text == "" || strings.Contains(`{["`, text[:1]) || yamlStart().MatchString(text); len(all) == 0 && !isBlock {
+		all = readCommandLines(text)
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	return nil, err
+}
+
+// readBlock returns the servers of a text that is a block, or contains one in JSON.
+func readBlock(text string) ([]ImportedServer, error) {
 	m, err := decodePasted(text)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		all, notFound := findPasted(m)
+		if notFound == nil {
+			return all, nil
+		}
+		err = notFound
 	}
-	var all []ImportedServer
-	if isEntry(m) {
-		if name == "" {
-			return nil, &core.Error{Code: core.CodeValidation, Message: "the server has no name", Hint: "Write: drawbridge add NAME '{…}'."}
-		}
-		all = readPastedContainer(Client{}, map[string]any{"mcpServers": map[string]any{name: m}}, []string{"mcpServers"})
-	} else {
-		if all, err = findPasted(m); err != nil {
-			return nil, err
-		}
-		if name != "" && len(all) != 1 {
-			return nil, core.Errorf(core.CodeValidation, "the text contains %d named servers: omit NAME", len(all))
+	if first, last := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}'); first >= 0 && first < last {
+		if m, invalid := decodePasted(text[first : last+1]); invalid == nil {
+			return findPasted(m)
 		}
 	}
-	for n := range all {
-		if name != "" {
-			all[n].Name, all[n].Label = name, name
-		}
-	}
-	return all, nil
+	return nil, err
 }
 
 // decodePasted decodes JSON with comments (with or without the outer braces), TOML or YAML.
 func decodePasted(text string) (map[string]any, error) {
-	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
-	client := Client{ID: pastedClient, Format: YAML}
+	client := Client{ID: pastedClient, Format: YAML, TrailingCommas: true}
 	switch {
 	case strings.HasPrefix(text, `"`):
 		text, client.Format = "{"+strings.TrimSuffix(text, ",")+"}", JSONC
@@ -146,13 +198,21 @@ func decodePasted(text string) (map[string]any, error) {
 		client.Format = JSONC
 	case strings.HasPrefix(text, "["), strings.Contains(text, "\n["):
 		client.Format = TOML
+	case text == "":
+		return nil, errNoServers
 	}
-	client.TrailingCommas = true
-	file, err := parse([]byte(text), client)
-	if err == nil {
-		var m map[string]any
-		if m, err = file.decode(); err == nil {
-			return cloneMap(m)
+	err := errors.New("it is neither JSON, TOML nor YAML, or it is too complex")
+	brackets := strings.Count(text, "[") + strings.Count(text, "{")
+	isYAML := func() bool {
+		return yamlStart().MatchString(text) && len(text) <= maxPastedYAML && brackets <= maxYAMLBrackets && len(yamlAlias().FindAllString(text, maxAliases+1)) <= maxAliases
+	}
+	if brackets <= maxBrackets && (client.Format != YAML || isYAML()) {
+		var file document
+		if file, err = parse([]byte(text), client); err == nil {
+			var m map[string]any
+			if m, err = file.decode(); err == nil {
+				return cloneMap(m)
+			}
 		}
 	}
 	return nil, &core.Error{Code: core.CodeValidation, Message: "cannot read the servers", Cause: err,
@@ -164,25 +224,39 @@ func isEntry(v any) bool {
 	m, _ := v.(map[string]any)
 	command := firstMember(m, "command", "cmd")
 	inner, nested := command.(map[string]any)
-	return command != nil && (!nested || inner["path"] != nil) || firstString(m, "httpUrl", "url", "serverUrl", "uri", "baseUrl") != ""
+	return command != nil && (!nested || inner["path"] != nil) || firstString(m, "httpUrl", "url", "serverUrl", "uri", "baseUrl", "container") != ""
 }
 
-// findPasted returns the servers of m, from the location where some client keeps them, or
-// from m itself.
+var errNoServers = &core.Error{Code: core.CodeValidation, Message: "the text contains no servers",
+	Hint: `A server requires a command or a url, such as {"files": {"command": "npx", "args": […]}}.`}
+
+// findPasted returns the servers of m: m itself, those from the location where some client keeps them, or
+// those directly in m.
 func findPasted(m map[string]any) ([]ImportedServer, error) {
+	if isEntry(m) {
+		m = map[string]any{"mcpServers": map[string]any{entryName(m): m}}
+	}
 	known := slices.Clone(Known())
 	slices.SortStableFunc(known, func(a, b Client) int { return len(b.KeyPath) - len(a.KeyPath) })
-	known = append(known, Client{KeyPath: []string{"mcp", "servers"}})
+	known = append(known, Client{KeyPath: []string{"mcp", "servers"}}, Client{})
+	var refused []ImportedServer
 	for _, client := range known {
-		if all := readPastedContainer(client, m, client.KeyPath); len(all) > 0 && !areAllSkipped(all) {
+		in, path := m, client.KeyPath
+		if path == nil {
+			in, path = map[string]any{"mcpServers": m}, []string{"mcpServers"}
+		}
+		all := readPastedContainer(client, in, path)
+		if !areAllSkipped(all) {
 			return all, nil
 		}
+		if refused == nil {
+			refused = all
+		}
 	}
-	if all := readPastedContainer(Client{}, map[string]any{"mcpServers": m}, []string{"mcpServers"}); len(all) > 0 && !areAllSkipped(all) {
-		return all, nil
+	if len(refused) == 0 {
+		return nil, errNoServers
 	}
-	return nil, &core.Error{Code: core.CodeValidation, Message: "the text contains no servers",
-		Hint: `A server requires a command or a url, such as {"files": {"command": "npx", "args": […]}}.`}
+	return refused, nil
 }
 
 func areAllSkipped(all []ImportedServer) bool {
@@ -194,27 +268,15 @@ func areAllSkipped(all []ImportedServer) bool {
 func readPastedContainer(client Client, m map[string]any, path []string) []ImportedServer {
 	client.VariableForms = []string{"${}", "${env:}", "${input:}", "{env:}", pastedClient}
 	all := readContainer(&Plan{Client: client, pasted: true}, nil, m, path, "")
+	all = slices.DeleteFunc(all, func(i ImportedServer) bool {
+		m, _ := decodeObject(i.original)
+		return i.SkipReason != "" && !isEntry(m)
+	})
 	for n := range all {
-		all[n].Client = pastedClient
+		name := serverName(all[n].Name)
+		all[n].Client, all[n].Name, all[n].Label = pastedClient, name, name
 	}
 	return all
-}
-
-// ConvertEntry converts one pasted entry into the format of our configuration. It returns notes for the
-// user, or why the entry cannot be added.
-func ConvertEntry(name string, entry []byte) (converted json.RawMessage, notes []string, err error) {
-	m, err := decodeObject(entry)
-	if err != nil {
-		return nil, nil, &core.Error{Code: core.CodeValidation, Message: "cannot read the server", Cause: err}
-	}
-	i := readPastedContainer(Client{}, map[string]any{"mcpServers": map[string]any{name: m}}, []string{"mcpServers"})
-	if len(i) == 0 {
-		return nil, nil, core.Errorf(core.CodeValidation, "cannot add %q: it connects to Drawbridge itself", name)
-	}
-	if i[0].SkipReason != "" {
-		return nil, nil, core.Errorf(core.CodeValidation, "cannot add %q: %s", name, i[0].SkipReason)
-	}
-	return i[0].Entry, i[0].Notes, nil
 }
 
 // convertPasted converts a pasted entry. Keys that our configuration has are copied as they are, whatever
@@ -289,7 +351,7 @@ func splitOwnKeys(entry map[string]any) (own, theirs map[string]any, err error) 
 		isOwn := slices.Contains([]string{"includeTools", "excludeTools", "oauth"}, key) ||
 			slices.Contains([]string{"", "tools", "harmless", "restrict"}, knownKeys().meaning("", key))
 		_, isList := v.([]any)
-		isTidied := v == nil || key == "tools" && isList // valid in our configuration, but not in its spelling
+		isTidied := v == nil || key == "name" || key == "tools" && isList // valid in our configuration, but not in its spelling
 		if isOwn && !isFlagged && !isTidied {
 			own[key] = v
 		} else {

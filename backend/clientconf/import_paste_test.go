@@ -33,17 +33,23 @@ func TestPastedBlocksAreAcceptedInEveryShape(t *testing.T) {
 		"Windsurf":              {text: `{"mcpServers":{"docs":{"serverUrl":"https://example.com/mcp"}}}`, label: "docs", entry: `{"type":"http","url":"https://example.com/mcp"}`},
 	} {
 		t.Run(shape, func(t *testing.T) {
-			all, err := parsePasted(c.text, c.name)
+			all, err := ReadPasted(c.text)
+			if c.name != "" && err == nil {
+				var p *PastedServers
+				if p, err = (&Connector{}).ParsePasted(c.text, c.name); err == nil {
+					all = p.Servers
+				}
+			}
 			if err != nil || len(all) != 1 || all[0].Label != c.label || string(all[0].Entry) != c.entry {
 				t.Fatalf("%v, %+v", err, all)
 			}
 		})
 	}
 	for text, says := range map[string]string{
-		`{"command":"npx"}`: "no name", `{"a":1}`: "no servers", `{"a":`: "cannot read", ``: "no servers", `hello`: "cannot read",
+		`{"a":1}`: "no servers", `{"a":`: "cannot read", ``: "no servers", `Hello there, world`: "cannot read", strings.Repeat(" ", maxPasted+1): "too long",
 	} {
-		if _, err := parsePasted(text, ""); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: %v, want %q", text, err, says)
+		if _, err := ReadPasted(text); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want %q", core.Shorten(text, 60), err, says)
 		}
 	}
 }
@@ -63,7 +69,7 @@ func TestPastedLimitsAndOwnKeysAreNotLost(t *testing.T) {
 		`{"command":"x","sandbox":{"filesystem":{"denyRead":["/a"]}}}`:                     `{"command":"x","disabled":true}`,
 		`{"command":"x","envFile":"/etc/hostname"}`:                                        `{"command":"x","disabled":true}`,
 	} {
-		all, err := parsePasted(`{"mcpServers":{"a":`+text+`}}`, "")
+		all, err := ReadPasted(`{"mcpServers":{"a":` + text + `}}`)
 		if err != nil || len(all) != 1 || !sameJSON(all[0].Entry, json.RawMessage(want)) || strings.Contains(text, "colour") && !strings.Contains(strings.Join(all[0].Notes, ""), `"colour" is not copied`) {
 			t.Errorf("%s: %v, %+v\nwant %s", text, err, all, want)
 		}

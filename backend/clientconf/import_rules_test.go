@@ -80,7 +80,7 @@ func TestRulesOutsideOfEntriesAreKept(t *testing.T) {
 }
 
 func TestPastedRulesAreKept(t *testing.T) {
-	all, err := parsePasted(`{"mcpServers": {"db": {"command": "x", "excludeTools": ["own"]}}, "tools": {"exclude": ["drop"]}}`, "")
+	all, err := ReadPasted(`{"mcpServers": {"db": {"command": "x", "excludeTools": ["own"]}}, "tools": {"exclude": ["drop"]}}`)
 	must(t, err)
 	if len(all) != 1 || !strings.Contains(string(all[0].Entry), `"drop"`) || !strings.Contains(string(all[0].Entry), `"own"`) {
 		t.Errorf("%s", all[0].Entry)

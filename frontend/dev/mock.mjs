@@ -26,6 +26,22 @@ const types = {
 export const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; media-src data:; font-src 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'";
 
+/** The command lines that tests paste, as the daemon reads them. */
+const files = '@modelcontextprotocol/server-filesystem';
+const weather = ['-y', '@acme/server-weather', '--home', '/tmp/a b'];
+const commands = {
+  'npx -y server --api-key=abcdef0123456789': {
+    server: { command: 'npx', args: ['-y', 'server', '--api-key=abcdef0123456789'] },
+  },
+  'npx -y server-time': { time: { command: 'npx', args: ['-y', 'server-time'] } },
+  [`npx -y ${files} /path/to/allowed/files`]: {
+    filesystem: { command: 'npx', args: ['-y', files, '/path/to/allowed/files'] },
+  },
+  'TOKEN=x npx -y "@acme/server-weather" --home "/tmp/a b"': {
+    weather: { command: 'npx', args: weather, env: { TOKEN: 'x' } },
+  },
+};
+
 /** `delay` returns the delay of a response in milliseconds, by its path. */
 export function startMock({
   port = 0,
@@ -145,8 +161,14 @@ export function startMock({
       case 'PUT secrets':
         response.writeHead(204).end();
         return;
-      case 'POST convert-server':
-        return json(response, `{"notes":[],${text.slice(text.indexOf('"entry":'))}`);
+      case 'POST parse-servers': {
+        const pasted = JSON.parse(text).text.trim();
+        const servers = Object.entries(
+          pasted.startsWith('{') ? JSON.parse(pasted).mcpServers : (commands[pasted] ?? {}),
+        ).map(([name, entry]) => ({ name, entry, notes: [] }));
+        const unreadableLink = servers.length === 0 && /^[a-z]+:\/\/\S*$/.test(pasted);
+        return json(response, { servers, unreadableLink });
+      }
       case 'POST call':
         return json(response, world.run(text));
       case 'GET events':

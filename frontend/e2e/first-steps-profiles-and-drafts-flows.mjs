@@ -210,6 +210,7 @@ flow(
     await page.goto(`${mock.url}/#/add`);
     const snippet = page.getByLabel('Paste a snippet, a command or a URL');
     await snippet.fill('npx -y half-a-command');
+    await page.getByText(/^No server found/).waitFor();
     assert.equal(await restored.count(), 0);
     await elsewhere();
     await restored.waitFor();
@@ -220,6 +221,7 @@ flow(
     await messages.getByRole('button', { name: 'Undo' }).click();
     await becomes(() => snippet.inputValue(), 'npx -y half-a-command');
     await snippet.fill('npx -y server --api-key=abcdef0123456789');
+    await page.getByRole('heading', { name: 'This will run' }).waitFor();
     await elsewhere();
     await becomes(() => snippet.inputValue(), ''); // a secret is not kept
     await page.goto(`${mock.url}/#/tools?tool=everything__echo`);

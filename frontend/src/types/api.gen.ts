@@ -1083,22 +1083,6 @@ export interface Suggestion {
   entry: string;
   title: string;
 }
-export interface ConvertedEntry {
-  /**
-   * Any JSON value
-   */
-  entry?: {
-    [k: string]: unknown;
-  };
-  /**
-   * What is not copied, and why the server is disabled
-   */
-  notes: string[];
-  /**
-   * Why the entry cannot be used; there is no entry then
-   */
-  refused?: string;
-}
 export interface CostInputBody {
   /**
    * JSON object of a profile that is being edited
@@ -2179,6 +2163,36 @@ export interface OpenAddress {
 }
 export interface OpenRequest {
   to?: string;
+}
+export interface ParseInputBody {
+  /**
+   * Text as READMEs show it: a block of JSON, TOML or YAML, command lines, an install link or a URL
+   */
+  text: string;
+}
+export interface ParsedServer {
+  /**
+   * Any JSON value
+   */
+  entry: {
+    [k: string]: unknown;
+  };
+  name: string;
+  /**
+   * What is not copied, and why the server is disabled
+   */
+  notes: string[];
+  /**
+   * Why the server cannot be added; its entry is then the one in the text
+   */
+  refused?: string;
+}
+export interface ParsedServers {
+  servers: ParsedServer[];
+  /**
+   * The text is a link of an application, which cannot be read
+   */
+  unreadableLink: boolean;
 }
 export interface PartInputBody {
   offset: number;

@@ -9,8 +9,7 @@ import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { serversQuery, useServerLabel } from './api';
-import { toServerName } from './parse-server-snippet';
-import { useAddServers } from './review-and-add-server';
+import { toServerName, useAddServers } from './review-and-add-server';
 
 const t = texts.servers.serve;
 const hour = 3_600_000;

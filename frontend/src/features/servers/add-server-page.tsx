@@ -12,11 +12,10 @@ import { keepDraft, readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
-import { convertDraft, serversQuery } from './api';
+import { parseServers, serversQuery } from './api';
 import { ContainerPicker } from './container-picker';
 import { type Choice, NewServerCard } from './new-server-card';
-import { isUnreadableLink, readSnippet, toServerName } from './parse-server-snippet';
-import { entryOf, useAddServers } from './review-and-add-server';
+import { entryOf, toServerName, useAddServers } from './review-and-add-server';
 
 const t = texts.add;
 const place = 'add server';
@@ -66,17 +65,19 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
   const [kept] = useState(() => (fresh ? readDraft<Typed>(place) : undefined));
   const [text, setText] = useState(kept?.text ?? '');
   const [choices, setChoices] = useState<Choice[]>(kept?.choices ?? []);
-  const typed = fresh && text !== '' ? { text, choices } : undefined;
+  const [pending, setPending] = useState(false);
+  const [unread, setUnread] = useState<{ error?: unknown; link?: boolean }>();
+  // Only what the daemon has read is a draft: its servers show whether the text has a secret.
+  const draft = useRef<Typed>(undefined);
+  if (!pending && unread?.error === undefined) draft.current = text ? { text, choices } : undefined;
+  const typed = fresh ? draft.current : undefined;
   const restored = useDraft<Typed>(fresh ? place : `${place} ${like ?? linked?.name}`, typed);
   const say = useLocalToast();
   const discard = () => {
     read('');
     say('ok', texts.care.typedGone, {
       text: texts.care.undo,
-      run: () => {
-        setText(text);
-        setChoices(choices);
-      },
+      run: () => restore({ text, choices: pending ? [] : choices }),
     });
   };
   const { data: servers } = useQuery(serversQuery);
@@ -101,7 +102,13 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
   }, [alone]);
   const { data: config } = useQuery({ ...configQuery, enabled: like !== undefined });
   const begun = useRef(false);
-  const latest = useRef('');
+  const stop = useRef(() => {});
+  useEffect(() => () => stop.current(), []);
+  useEffect(() => {
+    if (!kept || begun.current) return;
+    begun.current = true;
+    restore(kept);
+  });
   useEffect(() => {
     if (!linked || begun.current) return;
     begun.current = true;
@@ -115,16 +122,35 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
     read(`{ "mcpServers": { ${JSON.stringify(another(like, taken))}: ${entry} } }`);
   });
 
-  const read = (typed: string) => {
-    setText(typed);
+  const restore = (saved: Typed) => {
+    if (saved.choices.length === 0) return read(saved.text);
+    stop.current();
+    setText(saved.text);
+    setChoices(saved.choices);
+  };
+  /** Shows the servers of a text. A later text replaces it, and its answer is ignored. */
+  const read = (next: string, pauseMs = 0) => {
+    stop.current();
+    setText(next);
+    setUnread(undefined);
     add.reset();
-    const drafts = readSnippet(typed);
-    setChoices(drafts.map((draft) => ({ ...draft, include: true, converting: true })));
-    latest.current = typed;
-    Promise.all(drafts.map(convertDraft)).then((converted) => {
-      if (latest.current === typed)
-        setChoices(converted.map((draft) => ({ ...draft, include: true })));
-    });
+    const wanted = next.trim() !== '';
+    setPending(wanted);
+    if (!wanted) return setChoices([]);
+    const asked = new AbortController();
+    const timer = setTimeout(async () => {
+      const answer = await parseServers(next, asked.signal).catch((error: unknown) => ({ error }));
+      if (asked.signal.aborted) return;
+      const servers = 'servers' in answer ? answer.servers : [];
+      setPending(false);
+      setChoices(servers.map((server) => ({ ...server, include: true })));
+      if ('error' in answer) setUnread({ error: answer.error });
+      else if (servers.length === 0) setUnread({ link: answer.unreadableLink });
+    }, pauseMs);
+    stop.current = () => {
+      clearTimeout(timer);
+      asked.abort();
+    };
   };
   const change = (index: number, part: Partial<Choice>) =>
     setChoices((old) => old.map((choice, i) => (i === index ? { ...choice, ...part } : choice)));
@@ -133,7 +159,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
     choice.include ? nameFault(choice.name, taken, choices.slice(0, i)) : undefined,
   );
   const invalid = wanted.find((choice) => choice.invalid !== undefined);
-  const blocked = wanted.some((choice) => choice.converting || choice.refused !== undefined);
+  const blocked = pending || wanted.some((choice) => choice.refused !== undefined);
   const ready =
     wanted.length > 0 && !invalid && !blocked && faults.every((fault) => fault === undefined);
   return (
@@ -166,15 +192,29 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
           placeholder={t.placeholder}
           spellCheck={false}
           autoCapitalize="off"
-          onChange={(event) => read(event.target.value)}
+          onChange={(event) => read(event.target.value, 250)}
           className="block w-full resize-y rounded-lg border border-strong bg-panel p-3 font-mono text-xs leading-[1.6] placeholder:text-ink3"
         />
         {restored && <DraftRestored onDiscard={discard} />}
-        {text.trim() !== '' && choices.length === 0 && (
+        {pending && choices.length === 0 && (
+          <p className="mt-2 flex gap-2 text-sm text-ink2" role="status">
+            <LoaderCircle className="mt-0.5 size-4 shrink-0 animate-spin" aria-hidden />
+            {t.reading}
+          </p>
+        )}
+        {unread?.link !== undefined && (
           <p className="mt-2 flex gap-2 text-sm text-warn" role="status">
             <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
-            {isUnreadableLink(text) ? t.unreadableLink : t.unreadable}
+            {unread.link ? t.unreadableLink : t.unreadable}
           </p>
+        )}
+        {unread?.error !== undefined && (
+          <>
+            <Failure error={unread.error} className="my-2" />
+            <Button small onClick={() => read(text)}>
+              {texts.actions.retry}
+            </Button>
+          </>
         )}
       </div>
       {choices.length === 0 && (
@@ -188,7 +228,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
         </div>
       )}
       {choices.length > 0 && (
-        <section aria-labelledby={`${id}-review`} className="space-y-3">
+        <section aria-labelledby={`${id}-review`} aria-busy={pending} className="space-y-3">
           <h2 id={`${id}-review`} className="font-semibold">
             {t.review(choices.length)}
           </h2>
@@ -199,7 +239,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
               choice={choice}
               several={choices.length > 1}
               fault={faults[index]}
-              onAdd={() => add.mutate([{ name: choice.name, entry: choice.entry }])}
+              onAdd={() => !pending && add.mutate([{ name: choice.name, entry: choice.entry }])}
               onChange={(part) => change(index, part)}
             />
           ))}

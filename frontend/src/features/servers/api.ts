@@ -16,7 +16,7 @@ import type {
   Status,
 } from '@/types/api';
 import { applyCommandResponse, mergeNewerEvents } from './events';
-import type { Draft } from './parse-server-snippet';
+import type { Draft } from './review-and-add-server';
 
 export const serversQuery = queryOptions({
   queryKey: ['servers'],
@@ -129,28 +129,21 @@ export function useRemoveServer(id: string) {
   });
 }
 
-/**
- * Converts the entry of another program as an import does: what limits the server is kept, and notes
- * say what is not copied.
- */
-export async function convertDraft(
-  draft: Draft,
-): Promise<Draft & { notes?: string[]; refused?: string }> {
-  try {
-    // The texts of numbers are kept, because neither side decodes them.
-    const bodyText = `{"name":${JSON.stringify(draft.name)},"entry":${draft.entry}}`;
-    const answer = await requestText('POST', '/api/v1/convert-server', { bodyText });
-    const members = jsonMembers(answer);
-    const entry = members?.get('entry');
-    const refused = members?.get('refused');
-    if (refused !== undefined) return { ...draft, refused: jsonString(refused) };
-    const notes = (jsonElements(members?.get('notes') ?? '') ?? []).map((one) => jsonString(one));
+/** A server that was found in a text; `refused` says why it cannot be added. */
+export type ParsedServer = Draft & { notes: string[]; refused?: string | undefined };
+
+/** The servers in a pasted text. The numbers of their entries keep their digits. */
+export async function parseServers(text: string, signal: AbortSignal) {
+  const answer = await requestText('POST', '/api/v1/parse-servers', { body: { text }, signal });
+  const members = jsonMembers(answer);
+  const servers = (jsonElements(members?.get('servers') ?? '') ?? []).map((one): ParsedServer => {
+    const server = jsonMembers(one);
     return {
-      ...draft,
-      entry: entry === undefined ? draft.entry : formatJson(entry),
-      notes: notes.filter((note) => note !== undefined),
+      name: jsonString(server?.get('name')) ?? '',
+      entry: formatJson(server?.get('entry') ?? '{}'),
+      notes: JSON.parse(server?.get('notes') ?? '[]'),
+      refused: jsonString(server?.get('refused')),
     };
-  } catch (error) {
-    return { ...draft, refused: messageOf(error) };
-  }
+  });
+  return { servers, unreadableLink: members?.get('unreadableLink') === 'true' };
 }

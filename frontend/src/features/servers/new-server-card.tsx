@@ -9,8 +9,7 @@ import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { isJson, jsonMembers } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
-import type { Draft } from './parse-server-snippet';
-import { replacePlaceholder, review } from './review-and-add-server';
+import { type Draft, replacePlaceholder, review } from './review-and-add-server';
 import { TestNewServer } from './test-new-server';
 
 const t = texts.add;
@@ -20,8 +19,6 @@ export interface Choice extends Draft {
   include: boolean;
   /** The text of the editor while it is not valid. The entry is then the last valid text. */
   invalid?: string | undefined;
-  /** Whether the daemon is converting the entry, which must not be added before. */
-  converting?: boolean | undefined;
   /** What the conversion does not copy. */
   notes?: string[] | undefined;
   /** Why the entry cannot be added. */
@@ -103,7 +100,7 @@ export function NewServerCard({
           {escapeControlCharacters(note)}
         </p>
       ))}
-      {!invalid && !choice.converting && choice.refused === undefined && (
+      {!invalid && choice.refused === undefined && (
         <TestNewServer
           key={choice.entry}
           name={choice.name}

@@ -3,7 +3,24 @@ import { jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 import { addMembers, blockAt, editBlock, sourceAt } from '@/lib/jsonc';
 import { texts } from '@/lib/texts';
 import { type ToastAction, toast } from '@/lib/toast';
-import type { Draft } from './parse-server-snippet';
+
+/** A server to be added to the configuration. */
+export interface Draft {
+  name: string;
+  /** Its entry as JSON text. */
+  entry: string;
+}
+
+/** Converts a text to a valid name of a server. */
+export function toServerName(name: string): string {
+  return (
+    name
+      .trim()
+      .replace(/[^A-Za-z0-9._-]+/g, '-')
+      .replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '')
+      .slice(0, 60) || 'server'
+  );
+}
 
 /** The parts of an entry that the user has to review before it runs. */
 export interface Review {

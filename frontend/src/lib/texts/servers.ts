@@ -405,6 +405,7 @@ export const serversTexts = {
       'A JSON or YAML block from a README, a command line, “claude mcp add …”, an install link, or a URL. Nothing runs until you add it.',
     placeholder:
       'npx -y @modelcontextprotocol/server-filesystem /home/me\n\nor  { "mcpServers": { … } }\n\nor  https://example.com/mcp',
+    reading: 'Reading the text…',
     unreadable:
       'No server found in this text. Paste a JSON block with all its braces, a YAML block, a command line or a URL.',
     unreadableLink:
