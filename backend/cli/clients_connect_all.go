@@ -241,7 +241,11 @@ func (p *program) clientsImport() *cobra.Command {
 				return err
 			}
 		}
-		sentence := fmt.Sprintf("Copied %s to %s.", core.Plural(len(t.Servers), "server"), terminal.EscapeLine(t.Path))
+		copied := len(slices.DeleteFunc(slices.Clone(t.Servers), func(i clientconf.ImportedServer) bool { return i.Exists }))
+		sentence := fmt.Sprintf("Copied %s to %s.", core.Plural(copied, "server"), terminal.EscapeLine(t.Path))
+		if n := len(t.Servers) - copied; n > 0 {
+			sentence += fmt.Sprintf(" %s already there.", core.Plural(n, "server"))
+		}
 		if len(t.Skipped) > 0 {
 			sentence += fmt.Sprintf(" Skipped %s.", core.Plural(len(t.Skipped), "server"))
 		}

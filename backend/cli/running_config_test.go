@@ -51,6 +51,9 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 	if got.code != 1 || !strings.Contains(got.errOut, "skipped weird (Cursor (IDE and cursor-agent))") || !strings.Contains(got.errOut, "Correct these entries") || !strings.Contains(got.out, `weird is skipped: its "command" is not text`) || !strings.Contains(got.out, "Copied 1 server to "+running+". Skipped 1 server. Undo") {
 		t.Errorf("import: %+v", got)
 	}
+	if got := f.run(false, "clients", "import", "cursor", "--yes"); !strings.Contains(got.out, "Copied 0 servers to "+running+". 1 server already there. Skipped 1 server.") {
+		t.Errorf("import again: %+v", got)
+	}
 	const one = `"skipped":[{"name":"weird","reason":"its \"command\" is not text"}]`
 	if got := f.run(false, "clients", "import", "--yes", "--json", "cursor"); got.code != 1 || !strings.Contains(got.out, one) {
 		t.Errorf("import: %+v, want %s", got, one)

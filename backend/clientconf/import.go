@@ -197,6 +197,12 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 		i := ImportedServer{Client: p.Client.ID, Name: name, Label: name, keyPath: path, original: raw}
 		b := entryConverter{client: p.Client, dir: dir, home: p.home, inputs: inputs, name: name, beside: beside, rules: rules}
 		b.off = knownKeys().isSwitchedOff(p.Client.ID, beside, name)
+		for _, client := range Known() { // a pasted text may be of any of these
+			b.off = b.off || p.pasted && slices.Equal(client.KeyPath, path) && knownKeys().isSwitchedOff(client.ID, beside, name)
+		}
+		if b.off {
+			b.addNote("The server is disabled, because the client has it switched off")
+		}
 		var err error
 		if p.pasted {
 			i.Entry, err = b.convertPasted(entries[name])

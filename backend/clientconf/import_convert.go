@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -194,6 +195,14 @@ func (b *entryConverter) convertProgram(e *configEntry, m map[string]any, words 
 		b.addNote("%s keeps %s in its keyring: set %s in Drawbridge's environment", b.client.Name, strings.Join(keys, ", "), same)
 	}
 	e.Cwd = b.convertText(firstString(m, "cwd", "workingDirectory", "working_directory"))
+	if address, err := url.Parse(e.Cwd); err == nil && address.Scheme == "file" {
+		if e.Cwd = address.Path; len(e.Cwd) > 2 && e.Cwd[2] == ':' { // /C:/folder
+			e.Cwd = e.Cwd[1:]
+		}
+		if address.Host != "" && address.Host != "localhost" {
+			e.Cwd = "//" + address.Host + address.Path
+		}
+	}
 	switch {
 	case e.Cwd == "" && b.dir != "":
 		e.Cwd = b.dir

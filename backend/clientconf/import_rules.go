@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
@@ -19,10 +20,11 @@ type ruleSource struct {
 	// project. Without them, the rules are in the files that contain the servers.
 	Files   []string `json:"files"`
 	Project []string `json:"project"`
-	At      []string `json:"at"` // path of keys
+	At      []string `json:"at"` // path of keys; {agent} is the default agent
 	// Tool is how the rules name a tool, with {server} and {tool}.
 	Tool string `json:"tool"`
-	// Action is what a list of names means: deny or ask. Other rules have their own.
+	// Action is what a list of names means: deny or ask. Other rules have their own. Special forms are
+	// profiles (of Zed), policy (of Gemini CLI), deniedServers and allowedServers (of Claude Code).
 	Action string `json:"action"`
 	// Order is which of several rules for a tool counts: first or last; if empty, the strictest.
 	Order string `json:"order"`
@@ -33,14 +35,25 @@ type ruleSource struct {
 // toolRules are the rules of one source.
 type toolRules struct {
 	ruleSource
+	file  string // that contains them; "" for that of the servers
 	rules []toolRule
+	// only lists the only tools that are allowed, by server; nil if it does not limit them.
+	only map[string][]any
+	// entries are those of a list of servers that are denied or allowed.
+	entries []any
 }
 
 // toolRule is one rule: allow, ask or deny for all tools that pattern matches. Other actions cannot be
 // converted.
 type toolRule struct{ pattern, action string }
 
-func (s ruleSource) name() string { return strings.Join(s.At, ".") }
+func (s toolRules) name() string {
+	name := strings.Join(s.At, ".")
+	if s.file != "" {
+		name = strings.TrimPrefix(name+" in ", " in ") + s.file
+	}
+	return name
+}
 
 // commandRule is the form of rules about the program or the URL of a server.
 const commandRule = "{command}"
@@ -51,17 +64,60 @@ func (s ruleSource) rulesIn(m map[string]any, file document) (toolRules, bool) {
 	if file == nil {
 		s.Order = ""
 	}
-	rules := s.listRules(m, file)
-	return toolRules{s, rules}, len(rules) > 0
+	set := toolRules{ruleSource: s}
+	switch s.Action {
+	case "profiles":
+		set.only = onlyTools(m)
+	case "deniedServers", "allowedServers":
+		list, ok := valueAt(m, s.At).([]any)
+		set.entries = append([]any{}, list...)
+		return set, ok
+	}
+	set.rules = s.listRules(m, file)
+	return set, len(set.rules) > 0 || set.only != nil
+}
+
+// onlyTools returns the only tools that the active profile of Zed allows, by server; nil if it allows those
+// of all servers.
+func onlyTools(m map[string]any) map[string][]any {
+	agent, _ := m["agent"].(map[string]any)
+	active := cmp.Or(firstString(agent, "default_profile"), "write")
+	profile, _ := valueAt(agent, []string{"profiles", active}).(map[string]any)
+	all, isSet := profile["enable_all_context_servers"].(bool)
+	if all || !isSet && active == "write" {
+		return nil
+	}
+	only := map[string][]any{}
+	servers, _ := profile["context_servers"].(map[string]any)
+	for server := range servers {
+		tools, _ := valueAt(servers, []string{server, "tools"}).(map[string]any)
+		for _, tool := range slices.Sorted(maps.Keys(tools)) {
+			if tools[tool] == true {
+				only[server] = append(only[server], tool)
+			}
+		}
+	}
+	return only
 }
 
 func (s ruleSource) listRules(m map[string]any, file document) (all []toolRule) {
 	add := func(pattern string, v any) {
+		if base, args, conditional := strings.Cut(pattern, "("); conditional && s.Except != nil {
+			if pattern = base; args != "*)" {
+				v = "unknown"
+			}
+		}
 		if pattern != "" && !slices.Contains(s.Except, pattern) {
 			all = append(all, toolRule{pattern, ruleAction(v)})
 		}
 	}
-	switch v := valueAt(m, s.At).(type) {
+	at := slices.Clone(s.At)
+	for i, key := range at {
+		if key == "{agent}" {
+			at[i] = cmp.Or(firstString(m, "default_agent"), "build")
+		}
+	}
+	switch v := valueAt(m, at).(type) {
 	case string, bool:
 		add("*", v)
 	case []any:
@@ -70,6 +126,10 @@ func (s ruleSource) listRules(m map[string]any, file document) (all []toolRule) 
 			case string:
 				add(item, s.Action)
 			case map[string]any:
+				if s.Action == "policy" {
+					s.policyRule(item, add)
+					continue
+				}
 				matches, _ := item["matches"].(map[string]any)
 				switch launch := firstString(matches, "command", "url"); {
 				case s.Tool == commandRule && (launch == "" || len(matches) > 1):
@@ -84,7 +144,7 @@ func (s ruleSource) listRules(m map[string]any, file document) (all []toolRule) 
 			}
 		}
 	case map[string]any:
-		for _, key := range s.orderedKeys(v, file) {
+		for _, key := range s.orderedKeys(v, at, file) {
 			profile, _ := v[key].(map[string]any)
 			servers, _ := profile["context_servers"].(map[string]any)
 			for server, settings := range servers {
@@ -103,13 +163,39 @@ func (s ruleSource) listRules(m map[string]any, file document) (all []toolRule) 
 	return all
 }
 
+// policyRule adds a rule of a policy file of Gemini CLI. Those that allow are ignored, as the strictest counts.
+func (s ruleSource) policyRule(rule map[string]any, add func(string, any)) {
+	modes := stringList(rule["modes"])
+	decision := ruleAction(rule["decision"])
+	switch {
+	case decision == "allow", !isBlank(rule["subagent"]), !isBlank(rule["commandPrefix"]), !isBlank(rule["commandRegex"]),
+		len(modes) == 1 && modes[0] == "plan":
+		return
+	case !isBlank(rule["argsPattern"]), !isBlank(rule["toolAnnotations"]):
+		decision = "unknown"
+	}
+	names := stringList(rule["toolName"])
+	if len(names) == 0 {
+		names = []string{"*"}
+	}
+	server := firstString(rule, "mcpName")
+	for _, name := range names {
+		switch {
+		case server == "":
+			add(name, decision)
+		case strings.Contains(s.Tool, "{server}"):
+			add(strings.NewReplacer("{server}", server, "{tool}", name).Replace(s.Tool), decision)
+		}
+	}
+}
+
 // orderedKeys returns the keys of an object in the order of the file, if that matters.
-func (s ruleSource) orderedKeys(m map[string]any, file document) (keys []string) {
+func (s ruleSource) orderedKeys(m map[string]any, at []string, file document) (keys []string) {
 	if s.Order == "" {
 		return slices.Sorted(maps.Keys(m))
 	}
-	last := len(s.At) - 1
-	_, value, _ := file.entry(s.At[:last], s.At[last]) // it was decoded before
+	last := len(at) - 1
+	_, value, _ := file.entry(at[:last], at[last]) // it was decoded before
 	members, _ := orderedMembers(value)
 	for _, one := range members {
 		keys = append(keys, one.key)
@@ -138,6 +224,9 @@ func ruleAction(v any) string {
 			return "deny"
 		}
 	case map[string]any:
+		if on, isSwitch := v["enabled"].(bool); isSwitch && len(v) == 1 {
+			return ruleAction(on)
+		}
 		action := ruleAction(firstMember(v, "default", "*", "type"))
 		for key, other := range v {
 			if !slices.Contains([]string{"default", "*", "type", "always_allow"}, key) && !isBlank(other) && action != "deny" {
@@ -198,6 +287,13 @@ func residuals(pattern, prefix string) []string {
 // limitByRules applies the rules that the client has about the tools of the server outside of its entry.
 func (b *entryConverter) limitByRules(e *configEntry) {
 	for _, set := range b.rules {
+		if set.only != nil {
+			b.addNote("Rules of %s about its tools are copied from %s", b.client.Name, set.name())
+			b.includeTools(e, set.name(), append([]any{}, set.only[b.name]...))
+		}
+		if set.entries != nil && b.isListed(e, set) == (set.Action == "deniedServers") {
+			b.switchOff(set)
+		}
 		if set.Tool == commandRule {
 			launch := strings.Join(append([]string{e.Command}, e.Args...), " ")
 			if at := slices.IndexFunc(set.rules, func(r toolRule) bool { return config.Match(r.pattern, strings.TrimSpace(launch+e.URL)) }); at >= 0 && set.rules[at].action != "allow" {
@@ -236,10 +332,46 @@ func (b *entryConverter) limitByRules(e *configEntry) {
 	}
 }
 
+// switchOff disables a server that the client does not start.
+func (b *entryConverter) switchOff(set toolRules) {
+	b.off = true
+	b.addNote("The server is disabled, because %s does not start it: see %s", b.client.Name, set.name())
+}
+
+// isListed reports whether a list of servers names this one: by name, command or URL. In a list of what is
+// allowed, names do not count beside commands or URLs.
+func (b *entryConverter) isListed(e *configEntry, set toolRules) bool {
+	kind, value := "serverCommand", "serverName"
+	if e.Command == "" {
+		kind = "serverUrl"
+	}
+	isKind := func(v any) bool {
+		m, _ := v.(map[string]any)
+		return m[kind] != nil
+	}
+	if set.Action == "allowedServers" && slices.ContainsFunc(set.entries, isKind) {
+		value = ""
+	}
+	return slices.ContainsFunc(set.entries, func(v any) bool {
+		m, _ := v.(map[string]any)
+		switch {
+		case kind == "serverUrl" && m[kind] != nil:
+			return config.Match(firstString(m, kind), e.URL)
+		case m[kind] != nil:
+			return slices.Equal(stringList(m[kind]), append([]string{e.Command}, e.Args...))
+		case len(m) == 0 || m["serverName"] == nil && m["serverUrl"] == nil && m["serverCommand"] == nil:
+			return set.Action == "deniedServers" // a form that is unknown here
+		}
+		return m[cmp.Or(value, kind)] == b.name
+	})
+}
+
 // limit applies the rules of one source. What is allowed after all tools were denied are the only tools.
 func (b *entryConverter) limit(e *configEntry, set toolRules, denied, asked, allowed []string) {
 	if !strings.Contains(set.Tool, "{tool}") {
-		b.off = b.off || len(denied) > 0
+		if len(denied) > 0 {
+			b.switchOff(set)
+		}
 		return
 	}
 	if len(denied)+len(asked) > 0 {
@@ -282,7 +414,7 @@ func (c *Connector) rulesOutside(client Client, own string, plans []*Plan, dir s
 		}
 		for _, path := range source.Project {
 			if dir != "" {
-				files = append(files, filepath.Join(dir, filepath.FromSlash(path)))
+				files = append(files, c.system.expand(filepath.ToSlash(dir)+"/"+path)...)
 			}
 		}
 		found := plans
@@ -291,16 +423,20 @@ func (c *Connector) rulesOutside(client Client, own string, plans []*Plan, dir s
 		}
 		for _, path := range files {
 			p := &Plan{Client: Client{Format: JSONC, TrailingCommas: true}, target: path}
-			if config.IsYAML(path) {
+			switch {
+			case config.IsYAML(path):
 				p.Client.Format = YAML
+			case strings.HasSuffix(path, ".toml"):
+				p.Client.Format = TOML
 			}
 			if err := p.decode(); err != nil {
-				all = append(all, toolRules{ruleSource{At: []string{path}, Tool: "{tool}"}, []toolRule{{"*", ""}}})
+				all = append(all, toolRules{ruleSource: ruleSource{Tool: "{tool}"}, file: path, rules: []toolRule{{"*", ""}}})
 			}
 			found = append(slices.Clip(found), p)
 		}
 		for _, p := range found {
 			if rules, ok := source.rulesIn(p.root, p.file); ok {
+				rules.file = p.target
 				all = append(all, rules)
 			}
 		}

@@ -30,6 +30,10 @@ func (b *entryConverter) convertSwitches(e *configEntry, m map[string]any) {
 		switch {
 		case meaning == "include" && v != nil, meaning == "includeSome" && !isBlank(v):
 			b.includeTools(e, key, v)
+		case meaning == "tools" && v != nil && isBlank(v) && (b.client.isPasted() || b.client.ID == "copilot-cli"):
+			if list, isList := v.([]any); isList { // none
+				b.includeTools(e, key, list)
+			}
 		case meaning != "" && isBlank(v):
 		case remoteOnly, e.URL != "" && (meaning == "program" || meaning == "envFile"):
 			b.addNote("%q is not copied", key)
