@@ -106,7 +106,7 @@ func TestTextsWithoutServersAreRefused(t *testing.T) {
 // Neither a hostile text nor a large one takes long.
 func TestPastedTextsTakeBoundedTime(t *testing.T) {
 	var bomb strings.Builder
-	bomb.WriteString("a0: &a0 [x,x]\n")
+	bomb.WriteString("a: &a [x,x]\n")
 	for i := range 24 {
 		bomb.WriteString(strings.NewReplacer("M", string(rune('a'+i)), "N", string(rune('b'+i))).Replace("N: &N [*M,*M]\n"))
 	}
