@@ -52,7 +52,13 @@ func trayProgram() {
 	err := tray.Run(ctx, tray.Options{
 		Statuses:  func() []core.ServerStatus { return *statuses.Load() },
 		Bus:       bus,
-		MenuState: func() tray.MenuState { return tray.MenuState{Waiting: int(waiting.Load()), Paused: paused.Load()} },
+		MenuState: func() tray.MenuState {
+			state := tray.MenuState{Waiting: int(waiting.Load()), Paused: paused.Load()}
+			if len(*statuses.Load()) == 0 {
+				state.Idle = "No servers are configured"
+			}
+			return state
+		},
 		Open:      chosen("open"),
 		Quit:      func() { fmt.Println("quit"); cancel() },
 		Start:     chosen("start"), Stop: chosen("stop"), Restart: chosen("restart"),
@@ -127,7 +133,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 		}
 	}
 
-	expect("No servers yet", "Open Drawbridge")
+	expect("No servers are configured", "Open Drawbridge")
 	files := core.ServerStatus{ID: "my_files", Label: "my_files", State: core.StateRunning, Tools: 14}
 	github := core.ServerStatus{ID: "github", Label: "github", State: core.StateStarting}
 	show(files, github)
@@ -190,7 +196,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 		t.Error("a server lost its place when another one went")
 	}
 	show()
-	expect("No servers yet", "Open Drawbridge")
+	expect("No servers are configured", "Open Drawbridge")
 
 	s.click(pid, left[3].id)
 	hears("pause true")
