@@ -151,7 +151,7 @@ func EscapeText(s string) string {
 // EscapeLine is like escapeText, without line breaks.
 func EscapeLine(s string) string { return strings.Join(strings.Fields(EscapeText(s)), " ") }
 
-// confirm asks for confirmation unless yes is set. Without a terminal it fails.
+// Confirm asks for confirmation unless yes is set. Without a terminal it fails.
 // Confirm asks for confirmation unless yes is true.
 func (e *Env) Confirm(yes bool, question string) error {
 	if yes {

@@ -132,12 +132,12 @@ func answerTool(e *terminal.Env, action string) *cobra.Command {
 		if all == (len(args) == 2) {
 			return terminal.UsageError(fmt.Errorf("usage: %s", cmd.UseLine()))
 		}
-		return answerCommand(e, cmd.Context(), args, action, always)
+		return answerCommand(cmd.Context(), e, args, action, always)
 	}
 	return cmd
 }
 
-func answerCommand(e *terminal.Env, ctx context.Context, args []string, action string, always bool) error {
+func answerCommand(ctx context.Context, e *terminal.Env, args []string, action string, always bool) error {
 	d, err := e.Daemon()
 	if err != nil {
 		return err

@@ -50,8 +50,8 @@ func trayProgram() {
 		cancel()
 	}()
 	err := tray.Run(ctx, tray.Options{
-		Statuses:  func() []core.ServerStatus { return *statuses.Load() },
-		Bus:       bus,
+		Statuses: func() []core.ServerStatus { return *statuses.Load() },
+		Bus:      bus,
 		MenuState: func() tray.MenuState {
 			state := tray.MenuState{Waiting: int(waiting.Load()), Paused: paused.Load()}
 			if len(*statuses.Load()) == 0 {
@@ -59,9 +59,9 @@ func trayProgram() {
 			}
 			return state
 		},
-		Open:      chosen("open"),
-		Quit:      func() { fmt.Println("quit"); cancel() },
-		Start:     chosen("start"), Stop: chosen("stop"), Restart: chosen("restart"),
+		Open:  chosen("open"),
+		Quit:  func() { fmt.Println("quit"); cancel() },
+		Start: chosen("start"), Stop: chosen("stop"), Restart: chosen("restart"),
 		Pause: func(on bool) { paused.Store(on); fmt.Println("pause", on) },
 
 		Recent:         func(context.Context) []tray.RecentCall { return nil },
