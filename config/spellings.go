@@ -36,6 +36,7 @@ var inSeconds = map[string]string{"startup_timeout_sec": "startupTimeoutMs", "to
 // notRead are keys of other programs that limit a server or give it what it needs, and that are not read,
 // with what to write for them. A server with one of them does not run.
 var notRead = map[string]string{
+	"denyTools": writeTools, "deniedTools": writeTools, "blockedTools": writeTools, "allowTools": writeTools, "toolFilter": writeTools,
 	"approval_mode": writeApproval, "approvalMode": writeApproval, "permission_policy": writeApproval, "permission": writeApproval, "disabled": "write 'enabled'",
 	"enabledTools": writeTools, "enabled_tools": writeTools, "allowedTools": writeTools, "allowed_tools": writeTools, "available_tools": writeTools,
 	"disabledTools": writeTools, "disabled_tools": writeTools, "excludedTools": writeTools, "excluded_tools": writeTools,

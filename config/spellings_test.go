@@ -153,6 +153,7 @@ func TestTransportsAreKnownInAnySpelling(t *testing.T) {
 func TestLimitsOfOtherProgramsAreReadOrNamed(t *testing.T) {
 	for entry, want := range map[string]string{
 		`"includeTools":[]`: "", `"ExcludeTools":["write"]`: "", `"exclude_tools":["write"]`: "", `"Disabled-Tools":["write"]`: "", `"Tools":{"write":{"Enabled":false}}`: "", `"Exclude_Tools":["write"],"disabledTools":[]`: "",
+		`"tools":{"*":{"enabled":false}}`: "'excludeTools'", `"deny_tools":["write"]`: "'excludeTools'",
 		`"excludeTool":["write"]`: "'excludeTools'", `"excludeTools":[],"ExcludeTools":["write"]`: "remove", `"enabled":true,"isActive":"no"`: "remove", `"includeTools":["write"],"enabled_tools":["read"]`: "includeTools", `"Sandbox_Enabled":true`: "'sandbox'",
 		`"tools":{"write":{"approval_mode":"prompt"}}`: "'approval'", `"tools":{"write":{"aproval":"ask"}}`: "'approval'", `"tools":{"write":{"disabled":true}}`: "'enabled'",
 		`"enabled_tools":[]`: "", `"enabled_tools":["read"]`: "", `"disabled_tools":["write"]`: "", `"available_tools":["read"]`: "",

@@ -221,6 +221,9 @@ func filterFields(f *Filter) []field {
 		list(HiddenByExclude, &f.Exclude),
 		objects("tools", func(r *reader, m member) {
 			var t Tool
+			if strings.ContainsAny(m.name, "*?") {
+				r.report(m.at, "tools", false, "write the pattern in 'excludeTools', or 'approval' beside 'tools'", "'%s' in 'tools'%s is a pattern, not the name of a tool", m.name, r.inServer())
+			}
 			r.object(m.value, toolFields(&t))
 			if f.Tools == nil {
 				f.Tools = make(map[string]Tool)

@@ -448,7 +448,7 @@ func (c *Connector) rulesOutside(client Client, own string, plans []*Plan, dir s
 func pastedRules(m map[string]any, path []string) (all []toolRules) {
 	for _, client := range Known() {
 		for _, source := range knownKeys().Clients[client.ID].Rules {
-			if slices.Equal(client.KeyPath, path) {
+			if slices.Equal(client.KeyPath, path) && len(source.At) > 0 {
 				if rules, ok := source.rulesIn(m, nil); ok {
 					all = append(all, rules)
 				}

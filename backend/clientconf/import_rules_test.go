@@ -116,7 +116,7 @@ func TestPastedRulesAreKept(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{"mcpServers": {"db": {"command": "x"}}, "mcp": {"excluded": ["db"]}}`: `"disabled":true`, `{"mcpServers": {"db": {"command": "x"}}, "mcp": {"allowed": ["a"]}}`: `"disabled":true`,
-		`{"mcpServers": {"db": {"type": "local", "command": "x", "tools": []}}}`: `"excludeTools":["*"]`, `{"mcpServers": {"db": {"command": "x", "includeTools": []}}}`: `"excludeTools":["*"]`,
+		`{"mcpServers": {"db": {"type": "local", "command": "x", "tools": []}}}`: `"excludeTools":["*"]`, `{"mcpServers": {"db": {"command": "x", "includeTools": []}}}`: `"includeTools":[]`,
 		`{"mcpServers": {"db": {"command": "x", "ExcludeTools": ["drop"]}}}`: `"excludeTools":["drop"]`,
 	} {
 		if all, err := ReadPasted(text); err != nil || len(all) != 1 || !strings.Contains(string(all[0].Entry), want) {
