@@ -234,7 +234,7 @@ func (b *entryConverter) includeTools(e *configEntry, key string, v any) {
 		names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(earlier, name) })
 	}
 	if e.IncludeTools = names; len(names) == 0 {
-		e.ExcludeTools = append(e.ExcludeTools, "*") // an empty list of ours would allow all
+		e.ExcludeTools = append(e.ExcludeTools, "*")
 	}
 }
 
