@@ -25,6 +25,8 @@ const (
 	maxFile  = 4 << 20
 	maxYAML  = 1 << 20
 	maxDepth = 100
+	// maxParsedDepth limits the levels of nesting of other files, as encoding/json does.
+	maxParsedDepth = 10_000
 )
 
 // kind is the kind of a node.
@@ -134,9 +136,9 @@ func (l *lines) at(offset int) Position {
 	return Position{File: l.file, Line: l.line, Column: l.column}
 }
 
-// tooDeep returns the offset of the first bracket that is nested deeper than maxDepth, or -1.
+// tooDeep returns the offset of the first bracket that is nested deeper than limit, or -1.
 // After an unclosed quote it also counts brackets in strings: it only has to protect the parsers.
-func tooDeep(src []byte) int {
+func tooDeep(src []byte, limit int) int {
 	depth, inString := 0, false
 	for i := 0; i < len(src); i++ {
 		switch c := src[i]; {
@@ -154,7 +156,7 @@ func tooDeep(src []byte) int {
 				return -1
 			}
 		case c == '[' || c == '{':
-			if depth++; depth > maxDepth {
+			if depth++; depth > limit {
 				return i
 			}
 		case c == ']' || c == '}':
@@ -170,9 +172,22 @@ func tooDeepProblem(at Position) *Problem {
 
 var hujsonPlace = osutil.LazyRegexp(`^hujson: line (\d+), column (\d+): `)
 
+// CheckDepth returns an error if brackets in src are nested deeper than limit: parsers recurse into
+// them.
+func CheckDepth(src []byte, limit int) error {
+	if i := tooDeep(src, limit); i >= 0 {
+		return fmt.Errorf("nested deeper than %d levels at byte %d", limit, i)
+	}
+	return nil
+}
+
 // ParseJSON parses JSON with comments and trailing commas. Unlike hujson.Parse, it accepts a line
-// comment at the end of src that no line break follows. The bytes of the value are those of src.
+// comment at the end of src that no line break follows, and fails where it would overflow the stack,
+// which ends the process. The bytes of the value are those of src.
 func ParseJSON(src []byte) (hujson.Value, error) {
+	if err := CheckDepth(src, maxParsedDepth); err != nil {
+		return hujson.Value{}, err
+	}
 	value, err := hujson.Parse(append(src[:len(src):len(src)], '\n'))
 	if err == nil {
 		value.AfterExtra = bytes.TrimSuffix(value.AfterExtra, []byte("\n"))
@@ -193,7 +208,7 @@ func StandardJSON(src []byte) ([]byte, error) {
 // jsonTree reads JSON with comments and trailing commas. src is UTF-8.
 func jsonTree(file string, src []byte) (*node, *Problem) {
 	where := lines{file: file, src: src}
-	if i := tooDeep(src); i >= 0 {
+	if i := tooDeep(src, maxDepth); i >= 0 {
 		return nil, tooDeepProblem(where.at(i))
 	}
 	value, err := ParseJSON(src)
@@ -285,7 +300,7 @@ func jsonNode(where *lines, v hujson.Value) *node {
 // keys are resolved; an alias shares its anchor's node.
 func yamlTree(file string, src []byte) (root *node, problem *Problem) {
 	where := lines{file: file, src: src}
-	if i := tooDeep(src); i >= 0 {
+	if i := tooDeep(src, maxDepth); i >= 0 {
 		return nil, tooDeepProblem(where.at(i))
 	}
 	if i := findTooDeepList(src); i >= 0 {

@@ -49,3 +49,12 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+// Parsing it would overflow the stack and end the process.
+func TestDeepJSONOfOtherProgramsIsRefused(t *testing.T) {
+	for _, src := range []string{strings.Repeat("[", 5_000_000), `{"a":` + strings.Repeat(`{"a":[`, 2_000_000)} {
+		if _, err := ParseJSON([]byte(src)); err == nil || !strings.Contains(err.Error(), "nested deeper than 10000 levels") {
+			t.Errorf("%.10s…: %v", src, err)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -32,10 +33,17 @@ type tomlTable struct {
 	body       int // offset after the line of the header
 }
 
+// maxDepth limits the levels of nesting of TOML and YAML, whose parsers recurse.
+const maxDepth = 100
+
 func parseTOML(src []byte, client Client) (*tomlFile, error) {
 	f := &tomlFile{source: newSource(src), list: client.ContainerKind == "list"}
 	var all map[string]any
-	if err := toml.Unmarshal(f.src, &all); err != nil {
+	err := config.CheckDepth(src, maxDepth)
+	if err == nil {
+		err = toml.Unmarshal(f.src, &all)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the file is not valid TOML: %w", err)
 	}
 	var p unstable.Parser

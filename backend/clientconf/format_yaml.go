@@ -10,6 +10,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -42,6 +43,9 @@ func parseYAML(src []byte, client Client) (f *yamlFile, err error) {
 	}()
 	f = &yamlFile{source: newSource(src), list: client.ContainerKind == "list"}
 	text := bytes.ReplaceAll(f.src, []byte("\r\n"), []byte("\n")) // the parser miscounts columns with CRLF; line numbers do not change
+	if err := config.CheckDepth(text, maxDepth); err != nil {
+		return nil, fmt.Errorf("cannot parse the file as YAML: %w", err)
+	}
 	tree, err := parser.ParseBytes(text, 0)
 	if err == nil && len(tree.Docs) > 0 && tree.Docs[0].Body != nil {
 		ast.Walk(keepDigits{}, tree.Docs[0])

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -279,7 +280,7 @@ func tomlSnippet(client Client, content []byte, entries []edit) (snippet, error)
 		probe = "[[" + strings.Join(client.KeyPath, ".") + "]]\n"
 	}
 	var m map[string]any
-	if toml.Unmarshal(content, &m) != nil || toml.Unmarshal([]byte(string(content)+"\n"+probe), &m) == nil {
+	if config.CheckDepth(content, maxDepth) != nil || toml.Unmarshal(content, &m) != nil || toml.Unmarshal([]byte(string(content)+"\n"+probe), &m) == nil {
 		text, err := setAll(client, nil, entries)
 		return snippet{text: text}, err
 	}
@@ -388,6 +389,9 @@ func yamlContainerNode(content []byte, key string) (root *ast.MappingNode, value
 			root, value = nil, nil
 		}
 	}()
+	if config.CheckDepth(content, maxDepth) != nil {
+		return nil, nil
+	}
 	tree, err := parser.ParseBytes(bytes.ReplaceAll(newSource(content).src, []byte("\r\n"), []byte("\n")), 0)
 	if err != nil || len(tree.Docs) != 1 {
 		return nil, nil
