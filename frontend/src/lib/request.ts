@@ -115,6 +115,11 @@ export function isUnauthorized(error: unknown): boolean {
   return error instanceof RequestError && error.status === 401;
 }
 
+/** The daemon does not answer, or not yet: the same request may succeed later. */
+export function isTemporary(error: unknown): boolean {
+  return error instanceof RequestError && [0, 429, 502, 503].includes(error.status);
+}
+
 /** Somebody else wrote in the meantime, and nothing was overwritten. */
 export function isConflict(error: unknown): boolean {
   return error instanceof RequestError && (error.status === 409 || error.status === 412);

@@ -10,6 +10,7 @@ import { rememberAddedServers } from '@/lib/added-server-notices';
 import { configQuery } from '@/lib/config-file';
 import { keepDraft, readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
+import { isTemporary } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
 import { parseServers, serversQuery } from './api';
@@ -138,15 +139,19 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
     setPending(wanted);
     if (!wanted) return setChoices([]);
     const asked = new AbortController();
-    const timer = setTimeout(async () => {
+    let timer: ReturnType<typeof setTimeout>;
+    const ask = async () => {
       const answer = await parseServers(next, asked.signal).catch((error: unknown) => ({ error }));
       if (asked.signal.aborted) return;
       const servers = 'servers' in answer ? answer.servers : [];
       setPending(false);
       setChoices(servers.map((server) => ({ ...server, include: true })));
-      if ('error' in answer) setUnread({ error: answer.error });
-      else if (servers.length === 0) setUnread({ link: answer.unreadableLink });
-    }, pauseMs);
+      if ('error' in answer) {
+        setUnread({ error: answer.error });
+        if (isTemporary(answer.error)) timer = setTimeout(ask, 2000);
+      } else setUnread(servers.length === 0 ? { link: answer.unreadableLink } : undefined);
+    };
+    timer = setTimeout(ask, pauseMs);
     stop.current = () => {
       clearTimeout(timer);
       asked.abort();
