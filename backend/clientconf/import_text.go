@@ -413,7 +413,10 @@ func packageName(text string) string {
 	if !strings.HasPrefix(text, "@") || !scoped {
 		name, scope = path.Base(strings.ReplaceAll(text, `\`, "/")), ""
 	}
-	name = strings.FieldsFunc(name+"@", func(c rune) bool { return strings.ContainsRune("@:=", c) })[0]
+	name = strings.TrimLeft(name, "@:=")
+	if end := strings.IndexAny(name, "@:="); end >= 0 {
+		name = name[:end]
+	}
 	for _, end := range []string{".js", ".mjs", ".cjs", ".ts", ".py", ".exe", ".cmd", ".sh"} {
 		name = strings.TrimSuffix(name, end)
 	}

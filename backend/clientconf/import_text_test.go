@@ -103,6 +103,22 @@ func TestTextsWithoutServersAreRefused(t *testing.T) {
 	}
 }
 
+// The page reads a text at each pause while it is typed, so that any beginning of one must be read.
+func TestEveryBeginningOfATypedTextIsRead(t *testing.T) {
+	for _, text := range []string{
+		"npx -y @playwright/mcp@latest", "docker run -i --rm -e KEY ghcr.io/a/b:1.2 stdio", "claude mcp add -e A=b x -- npx @scope/y@1", "uvx --from git+https://x/y z",
+		"cmd /c npx @a/b", `{"mcpServers":{"a":{"command":"npx","args":["@a/b"]}}}`, "mcpServers:\n  a:\n    command: npx @a/b\n", "cursor://anysphere.cursor-deeplink/mcp/install?name=a&config=e30=",
+		"npx @", "npx :", "npx @a/", "docker run :", "npx @@", "npx =", "@/", "env", "A=b npx @",
+	} {
+		for end := range len(text) + 1 {
+			_, _ = ReadPasted(text[:end])
+			if words := ShellWords(text[:end]); len(words) > 0 {
+				_ = CommandName(words)
+			}
+		}
+	}
+}
+
 // Neither a hostile text nor a large one takes long.
 func TestPastedTextsTakeBoundedTime(t *testing.T) {
 	var bomb strings.Builder
@@ -126,6 +142,9 @@ func TestPastedTextsTakeBoundedTime(t *testing.T) {
 func FuzzReadPasted(f *testing.F) {
 	f.Add("claude mcp add a -- npx 'b' && {\"a\":{\"command\":\"x\"}} cursor://mcp?config=e30 a:\n")
 	f.Fuzz(func(t *testing.T, text string) {
+		if words := ShellWords(text); len(words) > 0 {
+			_ = CommandName(words)
+		}
 		all, _ := ReadPasted(text)
 		for _, i := range all {
 			if i.SkipReason == "" && !json.Valid(i.Entry) || i.Name == "" {

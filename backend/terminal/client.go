@@ -240,7 +240,6 @@ func Decode(data []byte, to any) error {
 	return nil
 }
 
-// RequestChange requests a change and prints the result.
 // RequestChange requests a change, and prints the response with --json, otherwise a sentence.
 func (e *Env) RequestChange(ctx context.Context, method, path string, body any, sentence string) error {
 	if done, err := e.Fetch(ctx, method, path, nil, body, nil); done || err != nil {

@@ -148,11 +148,10 @@ func EscapeText(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// EscapeLine is like escapeText, without line breaks.
+// EscapeLine is like EscapeText, without line breaks.
 func EscapeLine(s string) string { return strings.Join(strings.Fields(EscapeText(s)), " ") }
 
-// Confirm asks for confirmation unless yes is set. Without a terminal it fails.
-// Confirm asks for confirmation unless yes is true.
+// Confirm asks for confirmation unless yes is true. Without a terminal it fails.
 func (e *Env) Confirm(yes bool, question string) error {
 	if yes {
 		return nil
