@@ -13,7 +13,7 @@
 //	bridge     bridge.go: options, start and end
 //	endpoint   handler.go checks a request, and routes it to an endpoint of endpoint.go
 //	SDK        sdk_server.go: what go-sdk serves
-//	client     client_activity.go: what is known about the caller
+//	client     client.go: what is known about the caller
 //	session    session.go: sessions of the legacy era, and what takes their place in the modern one
 //	dispatch   dispatch.go selects what a method does, and target.go the server it is for
 //	lists      tool_listing.go

@@ -10,9 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -386,87 +383,5 @@ func (p *program) sendAnswer(ctx context.Context, d *terminal.Daemon, w *pending
 	if err == nil {
 		fmt.Fprintln(p.Stdout, said)
 	}
-	return err
-}
-
-func (p *program) policy() *cobra.Command {
-	cmd := &cobra.Command{Use: "policy", Short: "Test argument rules against the recorded history", Args: terminal.NoArgs}
-	cmd.AddCommand(p.policyTry())
-	return cmd
-}
-
-func (p *program) policyTry() *cobra.Command {
-	days := 30
-	cmd := &cobra.Command{
-		Use: "try [FILE]", Short: "Show what argument rules would have done with the recorded calls", Args: terminal.ArgCount(0, 1),
-		Long: "Show which recorded calls would have needed approval under the rules in policy.rules, and which would have been denied. No calls are made and nothing is saved.\n" +
-			"FILE is a configuration file or a list of rules, or - for standard input; without FILE, the rules in force are tested. Files and symbolic links are evaluated as they are now.\n" +
-			"The history does not record the profile of a call. In this test, a rule with profiles therefore applies only to clients that are assigned to one of those profiles, directly or by their folder.",
-		Example: "  drawbridge policy try\n  drawbridge policy try rules.jsonc --days 7",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			body := map[string]any{"days": days}
-			if len(args) == 1 {
-				text, err := p.readRules(args[0])
-				if err != nil {
-					return err
-				}
-				body["rules"] = string(text)
-				body["yaml"] = slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(args[0]))
-			}
-			return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, "policy/try", nil, body, p.printRuleTrial)
-		},
-	}
-	cmd.Flags().IntVar(&days, "days", days, "test the rules against the calls of the last `NUMBER` days")
-	return cmd
-}
-
-// maxRules is the most bytes that the daemon accepts.
-const maxRules = 1 << 20
-
-func (p *program) readRules(file string) ([]byte, error) {
-	in := p.Stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, fmt.Errorf("cannot open the rules: %w", err)
-		}
-		defer f.Close()
-		in = f
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxRules+1))
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the rules: %w", err)
-	}
-	if len(text) > maxRules {
-		return nil, fmt.Errorf("the rules are larger than %d MiB", maxRules>>20)
-	}
-	return text, nil
-}
-
-func (p *program) printRuleTrial(t api.RuleTrial) error {
-	table := terminal.Table{Head: []string{"AT", "CLIENT", "SERVER", "TOOL", "THEN", "WHY", "ID"}}
-	for _, d := range t.Decisions {
-		table.Add(d.At.Local().Format("2006-01-02 15:04:05"), d.Client, d.Server, d.Tool, d.Then, d.Why, d.ID)
-	}
-	if len(t.Decisions) > 0 {
-		if err := p.PrintTable(&table); err != nil {
-			return err
-		}
-	}
-	text := fmt.Sprintf("Of %s since %s, %d would have needed approval, %d would have been denied and %d would have been allowed.\n",
-		core.Plural(t.Calls, "call"), t.From.Local().Format("2006-01-02"), t.Asked, t.Denied, t.Allowed)
-	if n := t.Redacted + t.Cut + t.NotRecorded; n > 0 {
-		text += fmt.Sprintf("%s could not be evaluated (arguments redacted: %d, truncated: %d, not recorded: %d).\n", core.Plural(n, "call"), t.Redacted, t.Cut, t.NotRecorded)
-	}
-	if n := t.ProfileUnknown; n > 0 {
-		text += fmt.Sprintf("%s may have used a profile. The history does not record profiles, so rules for profiles were not applied.\n", core.Plural(n, "call"))
-	}
-	if !t.Complete {
-		text += "Older calls in this period were not tested. For a complete result, use a smaller value for --days.\n"
-	}
-	if more := t.Asked + t.Denied - len(t.Decisions); more > 0 {
-		text += fmt.Sprintf("The newest %d are shown.\n", len(t.Decisions))
-	}
-	_, err := fmt.Fprint(p.Stdout, text)
 	return err
 }
