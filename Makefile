@@ -7,7 +7,7 @@ export GOFLAGS ?= -buildvcs=false -trimpath
 export CGO_ENABLED ?= $(if $(filter Darwin,$(shell uname -s)),1,0)
 
 .DEFAULT_GOAL := build
-.PHONY: run build daemon window ui test test-all test-rest test-unit test-page test-smoke test-race test-e2e test-browser lint bench docs fuzz soak package reproduce fmt dev icons test-mcp-server clean
+.PHONY: run build daemon window ui stats test test-all test-rest test-unit test-page test-smoke test-race test-e2e test-browser lint bench docs fuzz soak package reproduce fmt dev icons test-mcp-server clean
 
 run: ## build and start with a demo server, data in .run/; open the window or print the address
 	@build/run.sh
@@ -64,6 +64,9 @@ docs: ## generate the references and the list of licences
 time ?= 30s
 fuzz: ## run every fuzz test for a time: make fuzz time=5m
 	build/fuzz.sh $(time)
+
+stats: ## print the size and the shape of the source code
+	@go run ./build/stats
 
 fmt:
 	gofmt -w app backend build config frontend/*.go main.go

@@ -74,6 +74,7 @@ var edges = map[string]string{
 	"frontend":        "",
 	"build/icons":     "",
 	"build/testcount": "",
+	"build/stats":     "",
 
 	"build/package/manpages": "backend/cli backend/terminal app/features",
 	"build/package/channels": "",
