@@ -52,18 +52,18 @@ func (n *Note) check() error {
 }
 
 // SaveNote sets the note of a call and replaces the previous one. An empty note deletes it.
-func (s *Store) SaveNote(ctx context.Context, id int64, n Note) error {
+func (s *calls) SaveNote(ctx context.Context, id int64, n Note) error {
 	return s.saveNote(ctx, id, nil, n)
 }
 
 // ChangeNote is like SaveNote, but fails with CodeConflict and writes nothing if the stored note
 // is not equal to was, the note that the user started to edit.
-func (s *Store) ChangeNote(ctx context.Context, id int64, was, n Note) error {
+func (s *calls) ChangeNote(ctx context.Context, id int64, was, n Note) error {
 	was.Tags = slices.Sorted(slices.Values(was.Tags))
 	return s.saveNote(ctx, id, &was, n)
 }
 
-func (s *Store) saveNote(ctx context.Context, id int64, was *Note, n Note) error {
+func (s *calls) saveNote(ctx context.Context, id int64, was *Note, n Note) error {
 	n.Tags = slices.Clone(n.Tags)
 	if err := n.check(); err != nil {
 		return err
@@ -129,7 +129,7 @@ var verdictNames = map[int]string{1: "warn", 2: "error"}
 // SaveVerdict stores the verdict on the result of a call, which does not match the output schema
 // of its tool. It does nothing if the call is not in the history, for example because it was not
 // recorded.
-func (s *Store) SaveVerdict(ctx context.Context, id int64, v core.SchemaMismatch) error {
+func (s *calls) SaveVerdict(ctx context.Context, id int64, v core.SchemaMismatch) error {
 	flush, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
 	s.recorder.Flush(flush)
@@ -139,13 +139,13 @@ func (s *Store) SaveVerdict(ctx context.Context, id int64, v core.SchemaMismatch
 }
 
 // SavedCheck returns the saved check with this name, or nil if there is none.
-func (s *Store) SavedCheck(ctx context.Context, name string) (document []byte, err error) {
+func (s *records) SavedCheck(ctx context.Context, name string) (document []byte, err error) {
 	_, err = s.queryRow(ctx, []any{&document}, `SELECT document FROM saved_check WHERE name = ?`, name)
 	return document, err
 }
 
 // SavedChecks returns all saved checks, sorted by name.
-func (s *Store) SavedChecks(ctx context.Context) (documents [][]byte, err error) {
+func (s *records) SavedChecks(ctx context.Context) (documents [][]byte, err error) {
 	err = s.queryRows(ctx, func(row scanner) error {
 		var document []byte
 		err := row.Scan(&document)
@@ -156,13 +156,13 @@ func (s *Store) SavedChecks(ctx context.Context) (documents [][]byte, err error)
 }
 
 // SaveCheck stores a check and replaces the previous one of the same name.
-func (s *Store) SaveCheck(ctx context.Context, name string, document []byte) error {
+func (s *records) SaveCheck(ctx context.Context, name string, document []byte) error {
 	return s.exec(ctx, `INSERT INTO saved_check (name, saved_at, document) VALUES (?,?,?)
 		ON CONFLICT (name) DO UPDATE SET saved_at = excluded.saved_at, document = excluded.document`, name, s.opts.Now().UnixMicro(), document)
 }
 
 // DeleteCheck deletes a saved check. It returns a *core.Error with CodeNotFound if there is none.
-func (s *Store) DeleteCheck(ctx context.Context, name string) error {
+func (s *records) DeleteCheck(ctx context.Context, name string) error {
 	var n int64
 	err := s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		res, err := tx.ExecContext(ctx, `DELETE FROM saved_check WHERE name = ?`, name)

@@ -247,7 +247,7 @@ func (id fileIdentity) removeWAL() {
 
 // reopenIfDisplaced reopens the database if its file was deleted, moved or replaced, so that no
 // calls are written to a file that can no longer be found.
-func (s *Store) reopenIfDisplaced() {
+func (s *database) reopenIfDisplaced() {
 	s.mu.RLock()
 	fine := s.h == nil || s.fault != faultNone || s.h.files.compare() == inPlace
 	s.mu.RUnlock()
@@ -285,7 +285,7 @@ func (s *Store) reopenIfDisplaced() {
 
 // closeDisplaced closes the files that are no longer at the path, after a checkpoint of the WAL:
 // if the database was moved, the moved file is complete. It must be called with s.mu held.
-func (s *Store) closeDisplaced() {
+func (s *database) closeDisplaced() {
 	_ = s.h.read.Close()
 	if _, err := s.h.write.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
 		s.opts.Log.Error("Cannot complete the history file that was removed or replaced", "path", s.opts.Path, "error", err)
@@ -298,7 +298,7 @@ func (s *Store) closeDisplaced() {
 
 // copyRecordingRules copies the recording rules into a newly created database, so that calls
 // excluded from recording are still excluded after a restart. It must be called with s.mu held.
-func (s *Store) copyRecordingRules(ctx context.Context, h *handle) {
+func (s *database) copyRecordingRules(ctx context.Context, h *handle) {
 	rules := s.Recording()
 	if !rules.Paused && len(rules.Rules) == 0 {
 		return
@@ -430,12 +430,12 @@ func queryIDs(ctx context.Context, db queryer, query string, args ...any) (ids [
 func placeholders(n int) string { return `?` + strings.Repeat(`,?`, n-1) }
 
 // queryRows is eachRow on a connection for reading.
-func (s *Store) queryRows(ctx context.Context, f func(scanner) error, query string, args ...any) error {
+func (s *database) queryRows(ctx context.Context, f func(scanner) error, query string, args ...any) error {
 	return s.query(ctx, func(ctx context.Context, h *handle) error { return eachRow(ctx, h.read, f, query, args...) })
 }
 
 // queryRow scans the first row of a query. found is false if there is none.
-func (s *Store) queryRow(ctx context.Context, into []any, query string, args ...any) (found bool, err error) {
+func (s *database) queryRow(ctx context.Context, into []any, query string, args ...any) (found bool, err error) {
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		return h.read.QueryRowContext(ctx, query, args...).Scan(into...)
 	})
@@ -446,7 +446,7 @@ func (s *Store) queryRow(ctx context.Context, into []any, query string, args ...
 }
 
 // exec executes one statement as a write transaction of at most writeLimit.
-func (s *Store) exec(ctx context.Context, stmt string, args ...any) error {
+func (s *database) exec(ctx context.Context, stmt string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
 	return s.withHandle(func(h *handle) error {
@@ -457,11 +457,11 @@ func (s *Store) exec(ctx context.Context, stmt string, args ...any) error {
 
 // transact runs f in one write transaction of at most writeLimit. It commits if f returns nil, and
 // rolls back otherwise.
-func (s *Store) transact(ctx context.Context, f func(context.Context, *transaction) error) error {
+func (s *database) transact(ctx context.Context, f func(context.Context, *transaction) error) error {
 	return s.transactOn(ctx, (*handle).begin, f)
 }
 
-func (s *Store) transactOn(ctx context.Context, begin func(*handle, context.Context) (*transaction, error), f func(context.Context, *transaction) error) error {
+func (s *database) transactOn(ctx context.Context, begin func(*handle, context.Context) (*transaction, error), f func(context.Context, *transaction) error) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
 	return s.withHandle(func(h *handle) error {

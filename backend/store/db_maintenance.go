@@ -26,7 +26,7 @@ type Size struct {
 }
 
 // Size returns the size of the history.
-func (s *Store) Size(ctx context.Context) (Size, error) {
+func (s *database) Size(ctx context.Context) (Size, error) {
 	var size Size
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		return h.read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM call), p.page_count * s.page_size, f.freelist_count * s.page_size
@@ -40,7 +40,7 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 
 // Vacuum optimizes the full-text index and returns unused pages to the file system. It works in
 // steps, between which calls are recorded.
-func (s *Store) Vacuum(ctx context.Context) error {
+func (s *database) Vacuum(ctx context.Context) error {
 	// A negative number starts a merge of the whole index, a positive one continues it.
 	for pages := -500; ; pages = 500 {
 		more := false
@@ -75,7 +75,7 @@ func (s *Store) Vacuum(ctx context.Context) error {
 // ReleaseMemory closes the idle connections for reading and for recorded calls, whose page cache
 // and statements take some megabytes, drops the page cache of the other one, and releases empty
 // queues. It waits a second at most.
-func (s *Store) ReleaseMemory(ctx context.Context) error {
+func (s *database) ReleaseMemory(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	s.recorder.releaseMemory()
@@ -105,7 +105,7 @@ func mergeIndex(ctx context.Context, db *sql.DB, pages int) (bool, error) {
 
 // Backup writes a consistent copy of the database to a new file at path, while calls are recorded.
 // It fails with CodeConflict if the file exists.
-func (s *Store) Backup(ctx context.Context, path string) error {
+func (s *database) Backup(ctx context.Context, path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ type reservedSpace struct {
 	released time.Time
 }
 
-func (s *Store) fillReservedSpace() {
+func (s *database) fillReservedSpace() {
 	if s.broken() || s.opts.Now().Sub(s.reservedSpace.released) < reserveDelay {
 		return
 	}
@@ -179,7 +179,7 @@ func (s *Store) fillReservedSpace() {
 }
 
 // dropReservedSpace deletes the file and reports whether that freed space.
-func (s *Store) dropReservedSpace() bool {
+func (s *database) dropReservedSpace() bool {
 	if os.Remove(s.reservedSpace.path) != nil {
 		return false
 	}
@@ -190,7 +190,7 @@ func (s *Store) dropReservedSpace() bool {
 
 // ReleaseReservedSpace deletes the reserved file if err, from any part of the program, means that
 // the disk is full. It reports whether that freed space. It may be called from any goroutine.
-func (s *Store) ReleaseReservedSpace(err error) bool {
+func (s *database) ReleaseReservedSpace(err error) bool {
 	return isDiskFull(err) && os.Remove(s.reservedSpace.path) == nil
 }
 

@@ -23,7 +23,7 @@ const maxDestinations = 300
 
 // Destinations returns what a server connects to, or all servers if server is "", sorted by server,
 // newest first.
-func (s *Store) Destinations(ctx context.Context, server string) (list []Destination, err error) {
+func (s *records) Destinations(ctx context.Context, server string) (list []Destination, err error) {
 	err = s.queryRows(ctx, func(row scanner) error {
 		var d Destination
 		var first, last int64
@@ -37,7 +37,7 @@ func (s *Store) Destinations(ctx context.Context, server string) (list []Destina
 
 // SaveDestinations inserts or updates destinations, and deletes the oldest ones beyond the limit of
 // their server.
-func (s *Store) SaveDestinations(ctx context.Context, list []Destination) error {
+func (s *records) SaveDestinations(ctx context.Context, list []Destination) error {
 	return s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		servers := map[string]bool{}
 		for _, d := range list {

@@ -1,7 +1,7 @@
 // Package store persists calls, tool catalogs, usage statistics, trust records and metadata in one
 // SQLite database. It is the only package that contains SQL.
 //
-// [Store] answers queries; [Recorder] writes calls. There is one connection for writing, which the
+// [Store] answers queries, with one type for each topic; [Recorder] writes calls. There is one connection for writing, which the
 // Recorder uses in batches, and a pool of connections for reading. Times are microseconds since
 // 1970 in UTC and durations are nanoseconds. The id of a call is its start time, made unique, so
 // that ids are in chronological order.

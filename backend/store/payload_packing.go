@@ -28,7 +28,7 @@ const (
 
 // runPacking moves older payloads into blocks and returns unused pages to the file system, until
 // ctx is done.
-func (s *Store) runPacking(ctx context.Context) {
+func (s *search) runPacking(ctx context.Context) {
 	timer := time.NewTimer(packInterval)
 	defer timer.Stop()
 	for {
@@ -64,7 +64,7 @@ var errCallDeleted = errors.New("a call was deleted in the meantime")
 
 // packStep moves the payloads of the oldest calls that were not considered yet into a block, and
 // reports whether there may be more.
-func (s *Store) packStep(ctx context.Context) (more bool, err error) {
+func (s *search) packStep(ctx context.Context) (more bool, err error) {
 	var b blockBuilder
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		var after string
@@ -193,7 +193,7 @@ func (b *blockBuilder) replaceRows(ctx context.Context, tx *transaction) error {
 
 // vacuumStep returns some unused pages to the file system, if there are many. It reports whether
 // there may be more to return.
-func (s *Store) vacuumStep(ctx context.Context) (more bool, err error) {
+func (s *search) vacuumStep(ctx context.Context) (more bool, err error) {
 	err = s.withHandle(func(h *handle) error {
 		var pages, free int64
 		if err := h.read.QueryRowContext(ctx, `SELECT p.page_count, f.freelist_count FROM pragma_page_count() p, pragma_freelist_count() f`).Scan(&pages, &free); err != nil {

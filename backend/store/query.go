@@ -100,7 +100,7 @@ type ClientUse struct {
 
 // Clients returns the clients that have calls in the history, the most recently seen first, at
 // most 500.
-func (s *Store) Clients(ctx context.Context) (list []ClientUse, err error) {
+func (s *calls) Clients(ctx context.Context) (list []ClientUse, err error) {
 	s.waitForRecent(ctx)
 	err = s.queryRows(ctx, func(row scanner) error {
 		var u ClientUse
@@ -175,7 +175,7 @@ func (t *tally) add(targetID, clientID int64, outcome core.Outcome, n int64) {
 }
 
 // Facets returns the counts for a query. It ignores Query.Before and Query.Limit.
-func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
+func (s *calls) Facets(ctx context.Context, q Query) (*Facets, error) {
 	q.Before = 0
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (s *Store) Facets(ctx context.Context, q Query) (*Facets, error) {
 	s.waitForRecent(ctx)
 	q.late, q.now = s.lateCalls.Load(), s.opts.Now()
 	if q.Text != "" {
-		s.indexPending(ctx)
+		s.search.indexPending(ctx)
 	}
 	t := &tally{q: q, servers: map[string]int64{}, tools: map[target]int64{}, clients: map[string]int64{}, outcomes: map[core.Outcome]int64{}}
 	out := &Facets{Servers: []Facet{}, Tools: []Facet{}, Clients: []Facet{}, Outcomes: []Facet{}}
@@ -328,7 +328,7 @@ const (
 // FolderTargets returns what was called from each folder since a time. It steps through an index from
 // target to target, so that its cost depends on the number of targets and not on that of the calls.
 // It examines the folders that were added last, at most maxFolders.
-func (s *Store) FolderTargets(ctx context.Context, since time.Time) (list []FolderTarget, err error) {
+func (s *calls) FolderTargets(ctx context.Context, since time.Time) (list []FolderTarget, err error) {
 	s.waitForRecent(ctx)
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		folders, err := queryIDs(ctx, h.read, `SELECT id FROM workspace ORDER BY id DESC LIMIT ?`, maxFolders)
@@ -375,7 +375,7 @@ type SessionSummary struct {
 
 // Sessions returns sessions, the most recently started first. before and next are cursors: next is
 // the value of before for the next page, or 0 if there is none.
-func (s *Store) Sessions(ctx context.Context, before int64, limit int) (sessions []SessionSummary, next int64, err error) {
+func (s *calls) Sessions(ctx context.Context, before int64, limit int) (sessions []SessionSummary, next int64, err error) {
 	if limit <= 0 || limit > MaxLimit {
 		limit = defaultLimit
 	}

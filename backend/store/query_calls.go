@@ -46,7 +46,7 @@ const slowCall = 100 * time.Millisecond
 // Calls returns calls from newest to oldest, without payloads. next is the value of Query.Before
 // for the next page, or 0 if there is none. A page of a full-text search may be short or empty
 // although next is not 0, because one query examines a limited number of calls.
-func (s *Store) Calls(ctx context.Context, q Query) (calls []core.Call, next int64, err error) {
+func (s *calls) Calls(ctx context.Context, q Query) (calls []core.Call, next int64, err error) {
 	if q.Limit <= 0 {
 		q.Limit = defaultLimit
 	}
@@ -59,7 +59,7 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []core.Call, next int
 		s.waitForRecent(ctx)
 	}
 	if q.Text != "" {
-		s.indexPending(ctx)
+		s.search.indexPending(ctx)
 	}
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		calls, next, err = s.findCalls(ctx, h.read, q)
@@ -71,7 +71,7 @@ func (s *Store) Calls(ctx context.Context, q Query) (calls []core.Call, next int
 // waitForRecent waits up to timeouts.flush for calls that were recorded just before, so that a
 // client that made a call finds it in the history. It does not wait while many calls are written:
 // every query would then wait for a batch.
-func (s *Store) waitForRecent(ctx context.Context) {
+func (s *database) waitForRecent(ctx context.Context) {
 	if s.recorder.busy() {
 		return
 	}
@@ -80,7 +80,7 @@ func (s *Store) waitForRecent(ctx context.Context) {
 	s.recorder.Flush(ctx)
 }
 
-func (s *Store) findCalls(ctx context.Context, db *sql.DB, q Query) ([]core.Call, int64, error) {
+func (s *calls) findCalls(ctx context.Context, db *sql.DB, q Query) ([]core.Call, int64, error) {
 	where, args, by, err := conditions(ctx, db, q)
 	if err != nil || where == nil {
 		return nil, 0, err
@@ -113,7 +113,7 @@ const (
 	searchRounds = 5
 )
 
-func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args []any) (out []core.Call, next int64, err error) {
+func (s *calls) searchCalls(ctx context.Context, db *sql.DB, q Query, where []string, args []any) (out []core.Call, next int64, err error) {
 	words := fulltext.MatchExpression(q.Text)
 	if words == "" {
 		return nil, 0, nil
@@ -149,7 +149,7 @@ func (s *Store) searchCalls(ctx context.Context, db *sql.DB, q Query, where []st
 	return out, before, nil
 }
 
-func (s *Store) selectCalls(ctx context.Context, db *sql.DB, where []string, args []any, limit int) (out []core.Call, err error) {
+func (s *calls) selectCalls(ctx context.Context, db *sql.DB, where []string, args []any, limit int) (out []core.Call, err error) {
 	stmt := `SELECT ` + callColumns + callTables
 	if len(where) > 0 {
 		stmt += ` WHERE ` + strings.Join(where, ` AND `)
@@ -305,7 +305,7 @@ type Record struct {
 
 // Call returns one call. It returns a *core.Error with CodeNotFound if there is no call with this
 // id.
-func (s *Store) Call(ctx context.Context, id int64) (*Record, error) {
+func (s *calls) Call(ctx context.Context, id int64) (*Record, error) {
 	r, err := s.call(ctx, id)
 	if core.CodeOf(err) != core.CodeNotFound && (err != nil || r.TaskState == nil || r.Task.Ended) {
 		return r, err
@@ -316,7 +316,7 @@ func (s *Store) Call(ctx context.Context, id int64) (*Record, error) {
 	return s.call(ctx, id)
 }
 
-func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
+func (s *calls) call(ctx context.Context, id int64) (*Record, error) {
 	r := &Record{}
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		var args, reply storedPayload
@@ -330,7 +330,7 @@ func (s *Store) call(ctx context.Context, id int64) (*Record, error) {
 			&argsSize, &argsHash, &replySize, &replyHash, &r.Stack, &progress); err != nil {
 			return err
 		}
-		from := payloadReader{h.read, &s.lastBlock}
+		from := payloadReader{h.read, &s.search.lastBlock}
 		arguments, response, err := from.read(ctx, args, reply)
 		if err != nil {
 			return err
@@ -369,7 +369,7 @@ func scanCut(size sql.NullInt64, hash []byte) *Cut {
 }
 
 // LastCallID returns the id of the newest call, or 0 if the history is empty.
-func (s *Store) LastCallID(ctx context.Context) (id int64, err error) {
+func (s *calls) LastCallID(ctx context.Context) (id int64, err error) {
 	_, err = s.queryRow(ctx, []any{&id}, `SELECT coalesce(max(id), 0) FROM call`)
 	return id, err
 }

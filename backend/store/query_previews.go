@@ -30,7 +30,7 @@ type Preview struct {
 
 // Previews returns previews of the calls with these ids; unknown ids are skipped. text is the text
 // of a search, or "".
-func (s *Store) Previews(ctx context.Context, ids []int64, text string) (previews []Preview, err error) {
+func (s *calls) Previews(ctx context.Context, ids []int64, text string) (previews []Preview, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -64,7 +64,7 @@ func (s *Store) Previews(ctx context.Context, ids []int64, text string) (preview
 		previews = make([]Preview, 0, len(rows))
 		left := maxPreviewSearch
 		for _, b := range rows {
-			args, reply, err := payloadReader{h.read, &s.lastBlock}.read(ctx, b.args, b.reply)
+			args, reply, err := payloadReader{h.read, &s.search.lastBlock}.read(ctx, b.args, b.reply)
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,7 @@ const maxName = 1024 // maximum length of a name or URI in bytes
 
 // write writes a batch in one transaction. Calls that exist already are not changed: the commit of
 // an earlier attempt may have succeeded although it was reported as failed.
-func (s *Store) write(ctx context.Context, batch []entry) error {
+func (s *database) write(ctx context.Context, batch []entry) error {
 	if len(batch) == 0 {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (s *Store) write(ctx context.Context, batch []entry) error {
 	return s.withHandle(func(h *handle) error { return s.insert(ctx, h, batch) })
 }
 
-func (s *Store) insert(ctx context.Context, h *handle, batch []entry) (err error) {
+func (s *database) insert(ctx context.Context, h *handle, batch []entry) (err error) {
 	tx, err := h.beginCalls(ctx)
 	if err != nil {
 		return err

@@ -102,18 +102,18 @@ func (r *Recorder) SetSecrets(values []string, patterns []*regexp.Regexp) (misse
 func (r *Recorder) Redact(text string) string { return r.rules.Load().secrets.Text(text) }
 
 // RedactJSON returns JSON text without the secrets that are removed from recorded calls.
-func (s *Store) RedactJSON(text []byte) []byte {
+func (s *database) RedactJSON(text []byte) []byte {
 	return s.recorder.rules.Load().secrets.AppendJSON(nil, text)
 }
 
 // Recording returns the user's settings for recording.
-func (s *Store) Recording() RecordingSettings {
+func (s *database) Recording() RecordingSettings {
 	return s.recorder.rules.Load().RecordingSettings.withoutEnded(s.opts.Now())
 }
 
 // SaveRecording validates, applies and stores the user's settings for recording. If the database
 // cannot be written, they apply until the program ends.
-func (s *Store) SaveRecording(ctx context.Context, want RecordingSettings) error {
+func (s *database) SaveRecording(ctx context.Context, want RecordingSettings) error {
 	if len(want.Rules) > maxRecordingRules {
 		return invalid("rules", fmt.Sprintf("must contain at most %d rules", maxRecordingRules))
 	}
@@ -147,7 +147,7 @@ func (s *Store) SaveRecording(ctx context.Context, want RecordingSettings) error
 
 const recordingKey = "recording"
 
-func (s *Store) loadRecording(ctx context.Context) error {
+func (s *database) loadRecording(ctx context.Context) error {
 	document, ok, err := s.Metadata(ctx, recordingKey)
 	if err != nil || !ok {
 		return err

@@ -44,13 +44,13 @@ func (k *RetentionLimits) defaults() {
 
 // SetRetentionLimits sets the retention limits. The next retention run deletes the calls beyond
 // them.
-func (s *Store) SetRetentionLimits(k RetentionLimits) {
+func (s *retention) SetRetentionLimits(k RetentionLimits) {
 	k.defaults()
 	s.keep.Store(&k)
 }
 
 // runRetention enforces the retention limits until ctx is done.
-func (s *Store) runRetention(ctx context.Context) {
+func (s *retention) runRetention(ctx context.Context) {
 	due := time.NewTicker(cmp.Or(s.timeouts.retention, retentionInterval))
 	defer due.Stop()
 	for {
@@ -65,7 +65,7 @@ func (s *Store) runRetention(ctx context.Context) {
 
 // enforceRetention deletes the oldest calls beyond the limits, in steps that are short enough not
 // to delay a batch.
-func (s *Store) enforceRetention(ctx context.Context) {
+func (s *retention) enforceRetention(ctx context.Context) {
 	k := *s.keep.Load()
 	trusted, err := s.checkClock(ctx, k.Age)
 	if err == nil && !trusted {
@@ -93,7 +93,7 @@ func (s *Store) enforceRetention(ctx context.Context) {
 // Prune deletes the calls beyond the limits k immediately, in steps between which calls are
 // recorded. The fields of k that are 0 set no limit. It returns the number of deleted calls, which
 // may be greater than 0 even if err is not nil.
-func (s *Store) Prune(ctx context.Context, k RetentionLimits) (deleted int64, err error) {
+func (s *retention) Prune(ctx context.Context, k RetentionLimits) (deleted int64, err error) {
 	// Only calls that exist now: with calls recorded in the meantime, this might never end.
 	if k.upTo, err = s.boundaryID(ctx, 0); err != nil {
 		return 0, err
@@ -113,7 +113,7 @@ func (s *Store) Prune(ctx context.Context, k RetentionLimits) (deleted int64, er
 
 // pruneInSteps deletes the calls beyond the limits k. pause returns the pause after a step that
 // held the write lock for the given time.
-func (s *Store) pruneInSteps(ctx context.Context, k RetentionLimits, pause func(held time.Duration) time.Duration) (deleted int64, err error) {
+func (s *retention) pruneInSteps(ctx context.Context, k RetentionLimits, pause func(held time.Duration) time.Duration) (deleted int64, err error) {
 	for step := (stepSize{firstPruneRows, maxPruneRows}); ; {
 		n, held, err := s.prune(ctx, k, step.rows)
 		deleted += n
@@ -132,7 +132,7 @@ func (s *Store) pruneInSteps(ctx context.Context, k RetentionLimits, pause func(
 // prune performs one step, which deletes at most rows calls. held is the time for which it held
 // the write lock. New calls reuse the freed space; runPacking returns surplus space to the file
 // system.
-func (s *Store) prune(ctx context.Context, k RetentionLimits, rows int) (deleted int64, held time.Duration, err error) {
+func (s *retention) prune(ctx context.Context, k RetentionLimits, rows int) (deleted int64, held time.Duration, err error) {
 	var began time.Time
 	err = s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		began = time.Now()
@@ -207,7 +207,7 @@ func queryBoundaryID(ctx context.Context, db queryer, rows int64) (int64, error)
 	return found[0].(int64), nil
 }
 
-func (s *Store) boundaryID(ctx context.Context, rows int64) (edge int64, err error) {
+func (s *retention) boundaryID(ctx context.Context, rows int64) (edge int64, err error) {
 	err = s.query(ctx, func(ctx context.Context, h *handle) error {
 		edge, err = queryBoundaryID(ctx, h.read, rows)
 		return err
@@ -286,10 +286,10 @@ type HeldCalls struct {
 
 // HeldCalls returns the calls that are kept only because the clock jumped, or nil if there are
 // none.
-func (s *Store) HeldCalls() *HeldCalls { return s.heldCalls.Load() }
+func (s *retention) HeldCalls() *HeldCalls { return s.heldCalls.Load() }
 
 // checkClock reports whether the clock is trusted. Only enforceRetention may call it.
-func (s *Store) checkClock(ctx context.Context, age time.Duration) (trusted bool, err error) {
+func (s *retention) checkClock(ctx context.Context, age time.Duration) (trusted bool, err error) {
 	c, now := &s.clockSkew, s.opts.Now().Round(0) // without the monotonic clock, which hides that the clock was set
 	if c.Trusted.IsZero() {
 		if err := s.loadClockSkew(ctx); err != nil {
@@ -317,7 +317,7 @@ func (s *Store) checkClock(ctx context.Context, age time.Duration) (trusted bool
 
 // loadClockSkew loads the trusted time that an earlier run saved. If there is none, it uses the
 // time of the newest call.
-func (s *Store) loadClockSkew(ctx context.Context) error {
+func (s *retention) loadClockSkew(ctx context.Context) error {
 	value, _, err := s.Metadata(ctx, clockSkewKey)
 	if err != nil {
 		return err
@@ -336,7 +336,7 @@ func (s *Store) loadClockSkew(ctx context.Context) error {
 }
 
 // recordHeld counts the expired calls that are kept because of a jump, once per jump.
-func (s *Store) recordHeld(ctx context.Context, now time.Time, age time.Duration) error {
+func (s *retention) recordHeld(ctx context.Context, now time.Time, age time.Duration) error {
 	c := &s.clockSkew
 	until := c.JumpedAt.Add(jumpTrustDelay)
 	if h := s.heldCalls.Load(); h != nil && h.Until.Equal(until) {
@@ -363,7 +363,7 @@ type RetentionPreview struct {
 }
 
 // RetentionPreview counts the calls that Prune would delete with the limits k. It deletes nothing.
-func (s *Store) RetentionPreview(ctx context.Context, k RetentionLimits) (RetentionPreview, error) {
+func (s *retention) RetentionPreview(ctx context.Context, k RetentionLimits) (RetentionPreview, error) {
 	s.waitForRecent(ctx)
 	var b RetentionPreview
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {

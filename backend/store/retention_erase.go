@@ -27,7 +27,7 @@ const (
 // payloads are overwritten with zeros, rollups are reduced, and the write-ahead log is truncated.
 // The requests about the task of a call are deleted with the call, because they contain its result.
 // It returns the number of deleted calls, which may be greater than 0 even if err is not nil.
-func (s *Store) Erase(ctx context.Context, sel Selection) (deleted int64, err error) {
+func (s *retention) Erase(ctx context.Context, sel Selection) (deleted int64, err error) {
 	if len(sel.IDs) == 0 && sel.Client == "" && sel.Session == "" {
 		return 0, invalid("ids", "specify the calls, a client or a session")
 	}
@@ -186,7 +186,7 @@ var unusedNames = []struct{ table, ids string }{
 
 // deleteUnusedNames deletes unreferenced names of targets, clients, workspaces, accounts and
 // servers, in steps between which calls are recorded. It searches without holding the write lock.
-func (s *Store) deleteUnusedNames(ctx context.Context) error {
+func (s *retention) deleteUnusedNames(ctx context.Context) error {
 	for _, unused := range unusedNames {
 		for {
 			var found []any
@@ -227,7 +227,7 @@ func (s *Store) deleteUnusedNames(ctx context.Context) error {
 
 // deleteOldestTargets deletes the rollups of the oldest targets that have no calls while there are
 // more than most targets.
-func (s *Store) deleteOldestTargets(ctx context.Context, most int64) error {
+func (s *retention) deleteOldestTargets(ctx context.Context, most int64) error {
 	return s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM rollup WHERE target_id IN (SELECT id FROM target t
 			WHERE NOT EXISTS (SELECT 1 FROM call WHERE target_id = t.id) ORDER BY id
@@ -238,7 +238,7 @@ func (s *Store) deleteOldestTargets(ctx context.Context, most int64) error {
 
 // enforceNameLimits deletes unreferenced names and enforces maxTargets. It does nothing if it ran
 // less than nameCleanupInterval ago.
-func (s *Store) enforceNameLimits(ctx context.Context) error {
+func (s *retention) enforceNameLimits(ctx context.Context) error {
 	now := time.Now()
 	if now.Sub(s.namesCleanedAt) < nameCleanupInterval {
 		return nil

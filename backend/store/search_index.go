@@ -54,7 +54,7 @@ func indexPauseFactor(calls, bytes float64) time.Duration {
 }
 
 // runIndexing adds new calls to the full-text index until ctx is done.
-func (s *Store) runIndexing(ctx context.Context) {
+func (s *search) runIndexing(ctx context.Context) {
 	timer := time.NewTimer(indexInterval)
 	defer timer.Stop()
 	calls, bytes := s.recorder.progress()
@@ -120,7 +120,7 @@ const wordTables = ` JOIN target t ON t.id = c.target_id
 // indexPending indexes the calls that were recorded just before, for at most timeouts.flush, so
 // that a search finds them. While more calls are recorded than it can index in that time, a search
 // does not find the newest ones.
-func (s *Store) indexPending(ctx context.Context) {
+func (s *search) indexPending(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeouts.flush)
 	defer cancel()
 	for range searchIndexSteps {
@@ -131,7 +131,7 @@ func (s *Store) indexPending(ctx context.Context) {
 }
 
 // indexStep adds the oldest pending calls to the index and returns their number.
-func (s *Store) indexStep(ctx context.Context) (int, error) {
+func (s *search) indexStep(ctx context.Context) (int, error) {
 	var batch []indexEntry
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		size := 0
@@ -162,7 +162,7 @@ func (s *Store) indexStep(ctx context.Context) (int, error) {
 }
 
 // indexThrottle returns the throttle of half of a step: reading calls, or adding them to the index.
-func (s *Store) indexThrottle() *writeThrottle {
+func (s *search) indexThrottle() *writeThrottle {
 	return &writeThrottle{mayPause: s.recorder.lightLoad, remaining: maxPauses / 2, resumed: time.Now()}
 }
 
@@ -256,7 +256,7 @@ type IndexState struct {
 }
 
 // Index returns the progress of the full-text index.
-func (s *Store) Index(ctx context.Context) (IndexState, error) {
+func (s *search) Index(ctx context.Context) (IndexState, error) {
 	var st IndexState
 	var first sql.NullInt64
 	_, err := s.queryRow(ctx, []any{&st.Pending, &first}, `SELECT count(*), min(id) FROM pending`)

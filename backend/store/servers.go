@@ -18,17 +18,17 @@ import (
 
 // Catalog returns the catalog that server had when it was last started with the same key, or nil
 // if there is none.
-func (s *Store) Catalog(ctx context.Context, server, key string) (*core.Catalog, error) {
+func (s *records) Catalog(ctx context.Context, server, key string) (*core.Catalog, error) {
 	return s.loadCatalog(ctx, server, `SELECT catalog FROM catalog WHERE server = ? AND key = ?`, server, key)
 }
 
 // LastCatalog returns the catalog that server had when it was last started, even if it was removed
 // since, or nil if there is none.
-func (s *Store) LastCatalog(ctx context.Context, server string) (*core.Catalog, error) {
+func (s *records) LastCatalog(ctx context.Context, server string) (*core.Catalog, error) {
 	return s.loadCatalog(ctx, server, `SELECT catalog FROM catalog WHERE server = ?`, server)
 }
 
-func (s *Store) loadCatalog(ctx context.Context, server, query string, args ...any) (*core.Catalog, error) {
+func (s *records) loadCatalog(ctx context.Context, server, query string, args ...any) (*core.Catalog, error) {
 	var blob []byte
 	found, err := s.queryRow(ctx, []any{&blob}, query, args...)
 	if !found {
@@ -43,7 +43,7 @@ func (s *Store) loadCatalog(ctx context.Context, server, query string, args ...a
 
 // SaveCatalog stores the catalog of server and replaces the previous one. Raw JSON is kept byte
 // for byte.
-func (s *Store) SaveCatalog(ctx context.Context, server, key string, c *core.Catalog) error {
+func (s *records) SaveCatalog(ctx context.Context, server, key string, c *core.Catalog) error {
 	var blob bytes.Buffer
 	if err := gob.NewEncoder(&blob).Encode(c); err != nil { // gob keeps raw JSON unchanged, encoding/json would compact it
 		return err
@@ -56,7 +56,7 @@ func (s *Store) SaveCatalog(ctx context.Context, server, key string, c *core.Cat
 // RenameServer renames a server in all stored data: calls, rollups, the saved catalog, trust
 // records and recording rules. Full-text search finds the earlier calls by the words of the old
 // name only. back reverts the renaming.
-func (s *Store) RenameServer(ctx context.Context, from, to string) (back func(context.Context) error, err error) {
+func (s *records) RenameServer(ctx context.Context, from, to string) (back func(context.Context) error, err error) {
 	s.waitForRecent(ctx) // later calls are recorded under the new name
 	s.recorder.rename(from, to)
 	var rows []any
@@ -109,7 +109,7 @@ func renameServer(ctx context.Context, tx *transaction, rows []any, from, to str
 }
 
 // renameRules renames the server in the user's recording rules.
-func (s *Store) renameRules(ctx context.Context, from, to string) error {
+func (s *records) renameRules(ctx context.Context, from, to string) error {
 	want := s.Recording()
 	if !slices.ContainsFunc(want.Rules, func(r Rule) bool { return r.Server == from }) {
 		return nil
@@ -227,13 +227,13 @@ func FormatDefinition(hash [16]byte) string {
 }
 
 // Metadata returns the value stored under key. ok is false if there is none.
-func (s *Store) Metadata(ctx context.Context, key string) (value []byte, ok bool, err error) {
+func (s *database) Metadata(ctx context.Context, key string) (value []byte, ok bool, err error) {
 	ok, err = s.queryRow(ctx, []any{&value}, `SELECT value FROM metadata WHERE key = ?`, key)
 	return value, ok, err
 }
 
 // SaveMetadata stores value under key and replaces the previous one.
-func (s *Store) SaveMetadata(ctx context.Context, key string, value []byte) error {
+func (s *database) SaveMetadata(ctx context.Context, key string, value []byte) error {
 	if value == nil {
 		value = []byte{}
 	}
@@ -245,7 +245,7 @@ const upsertMetadata = `INSERT INTO metadata (key, value, saved_at) VALUES (?,?,
 
 // DualEra returns whether server supports both protocol eras. known is false if that was not
 // stored for the same key.
-func (s *Store) DualEra(ctx context.Context, server, key string) (dual, known bool, err error) {
+func (s *records) DualEra(ctx context.Context, server, key string) (dual, known bool, err error) {
 	value, ok, err := s.Metadata(ctx, "era/"+server)
 	if err != nil || !ok {
 		return false, false, err
@@ -258,7 +258,7 @@ func (s *Store) DualEra(ctx context.Context, server, key string) (dual, known bo
 }
 
 // SaveDualEra stores whether server supports both protocol eras.
-func (s *Store) SaveDualEra(ctx context.Context, server, key string, dual bool) error {
+func (s *records) SaveDualEra(ctx context.Context, server, key string, dual bool) error {
 	answer := "legacy"
 	if dual {
 		answer = "dual"

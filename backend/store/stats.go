@@ -450,7 +450,7 @@ func (u *usageSums) appendTo(out *Usage) {
 
 // Usage returns counts, error counts and percentiles of a time range by server, tool and client,
 // sorted by number of calls in descending order, and as a time series.
-func (s *Store) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
+func (s *calls) Usage(ctx context.Context, q UsageQuery) (*Usage, error) {
 	now := s.opts.Now()
 	if q.To.IsZero() {
 		q.To = now

@@ -30,11 +30,20 @@ type Options struct {
 
 const defaultBusyTimeout = 5 * time.Second
 
-// Store is the database. Its methods are safe for concurrent use.
+// Store is the database. Its methods are safe for concurrent use. Each part owns its state, and
+// reaches the file only through database.
 type Store struct {
+	*database
+	*calls
+	*search
+	*retention
+	records
+}
+
+// database is the open file: it opens, replaces and closes it, and runs transactions and queries.
+type database struct {
 	opts          Options
 	recorder      *Recorder
-	keep          atomic.Pointer[RetentionLimits]
 	reservedSpace reservedSpace
 	timeouts      storeTimeouts
 	writes        Timing // writes of batches
@@ -44,13 +53,7 @@ type Store struct {
 	namesGen atomic.Uint64
 	// replaced counts how often the file was replaced by a new or another one.
 	replaced  atomic.Uint64
-	lastBlock atomic.Pointer[decompressedBlock]
 	lateCalls atomic.Pointer[clockSetBackRange] // as stored in the file
-	clockSkew clockSkew                         // accessed only by enforceRetention
-
-	namesCleanedAt time.Time // accessed only by enforceRetention
-
-	heldCalls atomic.Pointer[HeldCalls]
 
 	mu     sync.RWMutex // guards the fields below; read-locked while h is in use
 	h      *handle      // nil if the file cannot be used; fault is the reason
@@ -61,6 +64,30 @@ type Store struct {
 	// ones.
 	copyRulesOnOpen bool
 }
+
+// calls answers queries about calls, and keeps what users add to them.
+type calls struct {
+	*database
+	search *search
+}
+
+// search keeps the full-text index, and packs older payloads.
+type search struct {
+	*database
+	lastBlock atomic.Pointer[decompressedBlock]
+}
+
+// retention deletes calls: by age, size and number, and at the user's request.
+type retention struct {
+	*database
+	keep           atomic.Pointer[RetentionLimits]
+	heldCalls      atomic.Pointer[HeldCalls]
+	clockSkew      clockSkew // accessed only by enforceRetention
+	namesCleanedAt time.Time // accessed only by enforceRetention
+}
+
+// records keeps what is no call: catalogs, trusted definitions, checks, tasks, destinations.
+type records struct{ *database }
 
 // Open opens or creates the database at o.Path. A file that cannot be used is not an error:
 // queries then fail with CodeUnavailable, and the Recorder reports the reason and retries. A
@@ -84,7 +111,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.Notify = func(string) {}
 	}
 	o.busyTimeout = cmp.Or(o.busyTimeout, defaultBusyTimeout)
-	s := &Store{opts: o, reservedSpace: reservedSpace{path: o.Path + ".reserved"}, timeouts: defaultTimeouts}
+	db := &database{opts: o, reservedSpace: reservedSpace{path: o.Path + ".reserved"}, timeouts: defaultTimeouts}
+	index := &search{database: db}
+	s := &Store{database: db, calls: &calls{db, index}, search: index, retention: &retention{database: db}, records: records{db}}
 	s.SetRetentionLimits(o.Keep)
 	s.recorder = newRecorder(s)
 	if f := s.reopen(ctx); f != faultNone {
@@ -97,13 +126,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // ReplaceCount returns how often the file was replaced by a new or another one since Open. Data
 // that was stored before is then gone.
-func (s *Store) ReplaceCount() uint64 { return s.replaced.Load() }
+func (s *database) ReplaceCount() uint64 { return s.replaced.Load() }
 
 // Recorder returns the Store's recorder. Calls are written only while its Run is running.
-func (s *Store) Recorder() *Recorder { return s.recorder }
+func (s *database) Recorder() *Recorder { return s.recorder }
 
 // reopen opens the file if it is not open, and replaces a damaged one.
-func (s *Store) reopen(ctx context.Context) fault {
+func (s *database) reopen(ctx context.Context) fault {
 	s.mu.RLock()
 	fine := s.h != nil && s.fault == faultNone
 	s.mu.RUnlock()
@@ -130,7 +159,7 @@ func (s *Store) reopen(ctx context.Context) fault {
 
 // open opens the file, and replaces it by a new one if it is unusable. It must be called with s.mu
 // held.
-func (s *Store) open(ctx context.Context) fault {
+func (s *database) open(ctx context.Context) fault {
 	h, err := openFile(ctx, s.opts.Path, s.opts.busyTimeout)
 	if unusable(ctx, err) && s.replace(err) {
 		h, err = openFile(ctx, s.opts.Path, s.opts.busyTimeout)
@@ -153,7 +182,7 @@ func (s *Store) open(ctx context.Context) fault {
 }
 
 // broken reports whether the file must be reopened: it is not open, or was found damaged.
-func (s *Store) broken() bool {
+func (s *database) broken() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.h == nil || s.fault != faultNone
@@ -174,7 +203,7 @@ func unusable(ctx context.Context, err error) bool {
 
 // replace renames the file, which is damaged or, according to cause, not a history. It must be
 // called with s.mu held.
-func (s *Store) replace(cause error) bool {
+func (s *database) replace(cause error) bool {
 	why, sentence := "damaged", "the history file was damaged"
 	if errors.Is(cause, errForeign) {
 		why, sentence = "foreign", "the history file was not a Drawbridge history"
@@ -196,7 +225,7 @@ func (s *Store) replace(cause error) bool {
 // withHandle calls f with the open file. It reopens the file first if it was deleted, moved or
 // replaced, and schedules its replacement if f finds it damaged. It returns a *core.Error with
 // CodeUnavailable if the file cannot be used.
-func (s *Store) withHandle(f func(*handle) error) error {
+func (s *database) withHandle(f func(*handle) error) error {
 	s.reopenIfDisplaced()
 	s.mu.RLock()
 	if s.h == nil || s.fault != faultNone {
@@ -242,13 +271,13 @@ func (t *Timing) Read() (count uint64, total time.Duration) {
 }
 
 // WriteTiming returns the timing of all attempts to write a batch since the start.
-func (s *Store) WriteTiming() *Timing { return &s.writes }
+func (s *database) WriteTiming() *Timing { return &s.writes }
 
 // QueryTiming returns the timing of all queries since the start.
-func (s *Store) QueryTiming() *Timing { return &s.queries }
+func (s *database) QueryTiming() *Timing { return &s.queries }
 
 // query calls f with the open file and a context that ends after timeouts.read.
-func (s *Store) query(ctx context.Context, f func(context.Context, *handle) error) error {
+func (s *database) query(ctx context.Context, f func(context.Context, *handle) error) error {
 	defer s.queries.addSince(time.Now())
 	ctx, cancel := context.WithTimeout(ctx, s.timeouts.read)
 	defer cancel()
@@ -256,7 +285,7 @@ func (s *Store) query(ctx context.Context, f func(context.Context, *handle) erro
 }
 
 // Close checkpoints the WAL and closes the file. Recorder.Run must have returned.
-func (s *Store) Close() error {
+func (s *database) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true

@@ -187,7 +187,7 @@ func (r *Record) loadTask(ctx context.Context, db queryer, from payloadReader) e
 
 // Tasks returns the tasks that were updated after since, oldest first: at most limit of the newest
 // ones.
-func (s *Store) Tasks(ctx context.Context, since time.Time, limit int) (tasks []core.TaskOwner, err error) {
+func (s *records) Tasks(ctx context.Context, since time.Time, limit int) (tasks []core.TaskOwner, err error) {
 	err = s.queryRows(ctx, func(row scanner) error {
 		var t core.TaskOwner
 		var modern bool

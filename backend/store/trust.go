@@ -46,7 +46,7 @@ const (
 )
 
 // Trust returns the trust records of server, without the trusted definitions.
-func (s *Store) Trust(ctx context.Context, server string) (list []Trusted, err error) {
+func (s *records) Trust(ctx context.Context, server string) (list []Trusted, err error) {
 	err = s.queryRows(ctx, func(row scanner) error {
 		var t Trusted
 		var first int64
@@ -64,7 +64,7 @@ func (s *Store) Trust(ctx context.Context, server string) (list []Trusted, err e
 }
 
 // TrustedDefinition returns the trusted definition, or nil if there is none.
-func (s *Store) TrustedDefinition(ctx context.Context, server, kind, name string) (definition []byte, err error) {
+func (s *records) TrustedDefinition(ctx context.Context, server, kind, name string) (definition []byte, err error) {
 	var enc int
 	found, err := s.queryRow(ctx, []any{&definition, &enc}, `SELECT definition, definition_enc FROM trust WHERE server = ? AND kind = ? AND name = ?`, server, kind, name)
 	if !found {
@@ -75,7 +75,7 @@ func (s *Store) TrustedDefinition(ctx context.Context, server, kind, name string
 
 // SaveTrust inserts or updates the trust records in list, deletes those whose kind and name are in
 // gone, and inserts events, in one transaction.
-func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, gone [][2]string, events []TrustEvent) error {
+func (s *records) SaveTrust(ctx context.Context, server string, list []Trusted, gone [][2]string, events []TrustEvent) error {
 	return s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		for _, key := range gone {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM trust WHERE server = ? AND kind = ? AND name = ?`, server, key[0], key[1]); err != nil {
@@ -116,7 +116,7 @@ func (s *Store) SaveTrust(ctx context.Context, server string, list []Trusted, go
 }
 
 // insertTrustEvents inserts events and deletes the oldest ones beyond trustEvents.
-func (s *Store) insertTrustEvents(ctx context.Context, tx *transaction, events []TrustEvent) error {
+func (s *records) insertTrustEvents(ctx context.Context, tx *transaction, events []TrustEvent) error {
 	var last int64
 	for _, e := range events {
 		result, err := tx.ExecContext(ctx, `INSERT INTO trust_event (at, server, kind, name, action, detail, old_hash, new_hash) VALUES (?,?,?,?,?,?,?,?)`,
@@ -137,7 +137,7 @@ func (s *Store) insertTrustEvents(ctx context.Context, tx *transaction, events [
 
 // TrustEvents returns events, newest first, of one server or, if server is "", of all. before is
 // the next of the previous page, or 0; next is 0 after the last page.
-func (s *Store) TrustEvents(ctx context.Context, server string, before int64, limit int) (list []TrustEvent, next int64, err error) {
+func (s *records) TrustEvents(ctx context.Context, server string, before int64, limit int) (list []TrustEvent, next int64, err error) {
 	limit = max(1, min(limit, maxTrustEventsLimit))
 	if before <= 0 {
 		before = 1 << 62
