@@ -119,18 +119,18 @@ func (r *runner) prepareForCall() error {
 	return nil
 }
 
-func (r *runner) disabledError() error {
+func (r *shared) disabledError() error {
 	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is disabled", r.id),
 		Hint: "Enable it: drawbridge enable " + r.id + "."}
 }
 
-func (r *runner) manualStartError() error {
+func (r *shared) manualStartError() error {
 	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is not running, and is set to start manually", r.id),
 		Hint: "Ask the user to start it in the window or the tray menu, or with: drawbridge start " + r.id + "."}
 }
 
 // describe names the server, or the account of it that this instance serves.
-func (r *runner) describe() string {
+func (r *shared) describe() string {
 	if r.owner.account != "" {
 		return fmt.Sprintf("account %q of server %q", r.owner.account, r.id)
 	}
@@ -139,7 +139,7 @@ func (r *runner) describe() string {
 
 // unavailableError returns the error of a call for which there is no connection. It does not
 // contain what the server wrote to stderr, because clients see the message.
-func (r *runner) unavailableError(l *snapshot) error {
+func (r *shared) unavailableError(l *snapshot) error {
 	if l.status.State == core.StateNeedsSignIn {
 		return r.loginRequiredError()
 	}
@@ -194,7 +194,7 @@ func (r *runner) awaitModern(ctx context.Context, call *core.Call, l *snapshot) 
 	return r.servePrimary(call)
 }
 
-func (r *runner) servePrimary(call *core.Call) (Upstream, error) {
+func (r *shared) servePrimary(call *core.Call) (Upstream, error) {
 	l := r.live.Load()
 	if !l.primary.usable() {
 		return nil, r.unavailableError(l)

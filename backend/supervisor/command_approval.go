@@ -92,7 +92,7 @@ func (s *Supervisor) Approve(ctx context.Context, id, key string) error {
 func runsProgram(c *config.Server) bool { return c.Command != "" || c.Type == core.Docker }
 
 // unapprovedError returns the error of a server whose command waits for approval.
-func (r *runner) unapprovedError() error {
+func (r *shared) unapprovedError() error {
 	return &core.Error{Code: core.CodeUnavailable, Message: fmt.Sprintf("server %q is waiting for approval of its new command or sandbox", r.id),
 		Hint: "Review it and approve it in the web UI, or with: drawbridge approvals", Remedy: core.Remedy{Kind: core.RemedyApprove, Command: "drawbridge approvals"}}
 }

@@ -117,7 +117,7 @@ func (r *runner) closeConnections() {
 
 // logStop logs a failure to stop the server. At shutdown, a server that takes too long is killed,
 // which is no failure.
-func (r *runner) logStop(err error) {
+func (r *shared) logStop(err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, context.Canceled) && r.s.stopCtx.Err() != nil:
@@ -286,7 +286,7 @@ func (r *runner) endSecondEra() {
 	}
 }
 
-func (r *runner) loadEra(key string) (dual, known bool) {
+func (r *shared) loadEra(key string) (dual, known bool) {
 	if r.s.o.Eras == nil {
 		return false, false
 	}
@@ -300,7 +300,7 @@ func (r *runner) loadEra(key string) (dual, known bool) {
 	return dual, known
 }
 
-func (r *runner) saveEra(key string, dual bool) {
+func (r *shared) saveEra(key string, dual bool) {
 	if r.s.o.Eras == nil {
 		return
 	}

@@ -72,7 +72,7 @@ const maxStderrLinesAfterRun = 40
 
 // exitStatus returns how the newest process exited. It returns false if there is none or it is
 // running.
-func (r *runner) exitStatus() (upstream.Exit, bool) {
+func (r *outcome) exitStatus() (upstream.Exit, bool) {
 	if r.process.Exit == nil {
 		return upstream.Exit{}, false
 	}
@@ -80,7 +80,7 @@ func (r *runner) exitStatus() (upstream.Exit, bool) {
 }
 
 // displayReason returns err for display beside the server's name, which it omits.
-func (r *runner) displayReason(err error) string {
+func (r *shared) displayReason(err error) string {
 	text := errorOrClosedText(err)
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		text = e.Message

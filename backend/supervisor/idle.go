@@ -11,7 +11,7 @@ import (
 )
 
 // idleTimeout returns after how long without a call this runner stops; 0 means never.
-func (r *runner) idleTimeout() time.Duration {
+func (r *shared) idleTimeout() time.Duration {
 	c := r.config()
 	if c.IdleStop <= 0 && r.parent != nil {
 		return config.DefaultIdleStop // instances always have an idle timeout
@@ -29,7 +29,7 @@ func (r *runner) resetIdleTimer() {
 }
 
 // idleFor returns the time since the last call.
-func (r *runner) idleFor() time.Duration { return time.Since(time.Unix(0, r.lastUsed.Load())) }
+func (r *shared) idleFor() time.Duration { return time.Since(time.Unix(0, r.lastUsed.Load())) }
 
 // stopIfIdle stops the server if it has been idle for idleTimeout.
 func (r *runner) stopIfIdle() {
@@ -75,7 +75,7 @@ func (r *runner) hasNoCalls() bool {
 }
 
 // instanceSuffix names the instance in log messages.
-func (r *runner) instanceSuffix() string {
+func (r *shared) instanceSuffix() string {
 	if r.parent == nil {
 		return ""
 	}
@@ -84,7 +84,7 @@ func (r *runner) instanceSuffix() string {
 
 // resend repeats a call whose connection was being closed because it was idle. The call has
 // not been sent.
-func (r *runner) resend(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
+func (r *shared) resend(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 	up, err := r.s.For(ctx, call)
 	if err != nil {
 		return core.Reply{}, err

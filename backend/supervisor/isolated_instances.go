@@ -196,7 +196,7 @@ func unknownAccountError(c *config.Server, account string) error {
 }
 
 func newInstance(own *runner, c *config.Server, w instanceOwner) *runner {
-	r := &runner{s: own.s, id: own.id, parent: own, owner: w}
+	r := &runner{shared: shared{s: own.s, id: own.id, parent: own, owner: w}}
 	r.init(c)
 	return r
 }
@@ -234,7 +234,7 @@ func (r *runner) retire() {
 }
 
 // retireInstances ends the instances of a server and its calls with a process each.
-func (r *runner) retireInstances() {
+func (r *shared) retireInstances() {
 	r.perCall.cancelAll()
 	for _, one := range r.instances() {
 		one.retire()
@@ -242,7 +242,7 @@ func (r *runner) retireInstances() {
 }
 
 // instances returns the current instances, including those that are being stopped.
-func (r *runner) instances() []*runner {
+func (r *shared) instances() []*runner {
 	if list := r.instanceList.Load(); list != nil {
 		return *list
 	}
@@ -250,12 +250,12 @@ func (r *runner) instances() []*runner {
 }
 
 // addInstance adds an instance. It must be called with s.mu held.
-func (r *runner) addInstance(one *runner) {
+func (r *shared) addInstance(one *runner) {
 	list := append(slices.Clone(r.instances()), one)
 	r.instanceList.Store(&list)
 }
 
-func (r *runner) removeInstance(one *runner) {
+func (r *shared) removeInstance(one *runner) {
 	list := slices.DeleteFunc(slices.Clone(r.instances()), func(o *runner) bool { return o == one })
 	r.instanceList.Store(&list)
 	r.publishStatus()
@@ -294,7 +294,7 @@ func (s *Supervisor) endInstances(key string) {
 }
 
 // addInstances adds the instances of a server to its status.
-func (r *runner) addInstances(st *core.ServerStatus) {
+func (r *shared) addInstances(st *core.ServerStatus) {
 	up, bad := 0, ""
 	for _, one := range r.instances() {
 		l := one.live.Load()

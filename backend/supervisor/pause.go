@@ -4,13 +4,21 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
+// pause says whether all servers are paused.
+type pause struct {
+	paused atomic.Bool // no server runs, regardless of the configuration
+	// pausedUntil is when pauseTimer ends the pause; nil if it does not.
+	pausedUntil atomic.Pointer[time.Time]
+}
+
 // Paused reports whether all servers are paused.
-func (s *Supervisor) Paused() bool { return s.paused.Load() }
+func (s *pause) Paused() bool { return s.paused.Load() }
 
 // SetPaused pauses or resumes all servers. While they are paused, neither a call nor a changed
 // configuration starts a server, and lists are answered from the registry. The state is not
@@ -69,7 +77,7 @@ func (s *Supervisor) setPaused(ctx context.Context, on bool, limit time.Duration
 
 // PausedUntil returns when the servers are resumed, or the zero time if they are not paused or the
 // pause is unlimited.
-func (s *Supervisor) PausedUntil() time.Time {
+func (s *pause) PausedUntil() time.Time {
 	if until := s.pausedUntil.Load(); until != nil {
 		return *until
 	}
@@ -106,7 +114,7 @@ func (s *Supervisor) endPauseTimer() {
 const PausedSubject = "paused"
 
 // pauseNotice returns the notice that the servers are paused. Its message is "" if they are not.
-func (s *Supervisor) pauseNotice() core.Notice {
+func (s *pause) pauseNotice() core.Notice {
 	n := core.Notice{Subject: PausedSubject}
 	if s.Paused() {
 		n.Message = strings.TrimSpace("All servers are paused "+s.pauseEnd()) + ": calls are refused. Resume them in the tray menu, in the window, or with: drawbridge resume."
@@ -115,7 +123,7 @@ func (s *Supervisor) pauseNotice() core.Notice {
 }
 
 // pauseEnd returns when the pause ends, such as "until 15:04", or "".
-func (s *Supervisor) pauseEnd() string {
+func (s *pause) pauseEnd() string {
 	if until := s.PausedUntil(); !until.IsZero() {
 		return until.Format("until 15:04")
 	}
@@ -123,7 +131,7 @@ func (s *Supervisor) pauseEnd() string {
 }
 
 // errPaused returns the error of calls and commands while the servers are paused.
-func (s *Supervisor) errPaused() *core.Error {
+func (s *pause) errPaused() *core.Error {
 	return &core.Error{
 		Code: core.CodeUnavailable, Message: strings.TrimSpace("all servers are paused " + s.pauseEnd()), Retriable: true,
 		Hint: "Resume them in the tray menu, in the window, or with: drawbridge resume.",

@@ -12,9 +12,37 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// runner manages one server or one instance of it. The fields below "owned" belong to its
-// goroutine. Other goroutines use post and ask, and read live.
+// runner manages one server or one instance of it. Everything but shared belongs to its goroutine.
 type runner struct {
+	shared
+	outcome
+	timers
+	heartbeat
+	dependency
+
+	state             state
+	wanted            bool
+	closing           bool // the Supervisor is shutting down
+	firstAction       action
+	primary           *connection
+	secondEra         secondEraConn
+	pendingOperations int                // starts and closes in progress
+	abortStart        context.CancelFunc // aborts the start in progress
+	abortStartWith    func(error)        // aborts it with a cause
+	npmFailedChecks   int                // progress checks since npm reported an error
+	startedAt         time.Time          // when the newest start began
+	startDuration     time.Duration      // duration of the newest successful start
+	helpers           sync.WaitGroup
+	idleStopped       bool // stopped because it was idle
+	needsLogin        bool // in phaseWaiting: the user has to sign in
+	remoteRetry       remoteRetry
+	starts            int // number of all starts
+	restarts          int
+	lastCallRestart   time.Time // when a call last started a crashed server
+}
+
+// shared is the part of a runner that all goroutines may use: they post and ask, and read live.
+type shared struct {
 	s             *Supervisor
 	id            string
 	cfg           atomic.Pointer[config.Server]
@@ -32,55 +60,64 @@ type runner struct {
 	// queue holds the posted functions. inbox wakes the goroutine.
 	mu    sync.Mutex
 	queue []func()
+}
 
-	// owned
-	state                state
-	wanted               bool
-	closing              bool // the Supervisor is shutting down
-	firstAction          action
-	primary              *connection
-	secondEra            secondEraConn
-	pendingOperations    int                // starts and closes in progress
-	abortStart           context.CancelFunc // aborts the start in progress
-	abortStartWith       func(error)        // aborts it with a cause
-	npmFailedChecks      int                // progress checks since npm reported an error
-	startedAt            time.Time          // when the newest start began
-	startDuration        time.Duration      // duration of the newest successful start
-	helpers              sync.WaitGroup
-	retryTimer           *time.Timer                 // of phaseBackoff and phaseWaiting
+// outcome is how the newest start or connection ended.
+type outcome struct {
+	reason           string
+	hint             string // what the user can do about reason, or ""
+	remedy           core.Remedy
+	reasonIsSpecific bool // reason says more than "the connection broke"
+	// endedByItself is set when the connection broke because the process ended.
+	endedByItself bool
+	detail        string
+	stderr        []string
+	exitCode      *int
+	process       upstream.Process
+}
+
+// timers wake the goroutine.
+type timers struct {
+	retryTimer      *time.Timer // of phaseBackoff and phaseWaiting
+	healthyTimer    *time.Timer
+	heartbeatTicker *time.Ticker
+	idleTimer       *time.Timer  // fires at the idle timeout
+	refreshTimer    *time.Timer  // fires when the lists have to be refreshed
+	progressTicker  *time.Ticker // in phaseStarting: interval of progress checks
+}
+
+func stoppedTimers() timers {
+	t := timers{stoppedTimer(), stoppedTimer(), time.NewTicker(time.Hour), stoppedTimer(), stoppedTimer(), time.NewTicker(time.Hour)}
+	t.stop()
+	return t
+}
+
+func (t *timers) stop() {
+	for _, timer := range []interface{ Stop() bool }{t.retryTimer, t.healthyTimer, t.idleTimer, t.refreshTimer} {
+		timer.Stop()
+	}
+	t.heartbeatTicker.Stop()
+	t.progressTicker.Stop()
+}
+
+// heartbeat is the state of the pings.
+type heartbeat struct {
+	pingInFlight bool
+	pingSentAt   time.Time // when the last ping was sent
+	pingDuration time.Duration
+	pingFailed   bool // the last ping was not answered
+}
+
+// dependency is what a start waits for, such as the Docker Engine.
+type dependency struct {
 	awaitDependency      func(context.Context) error // blocks until a missing dependency may be available; nil if none is missing
 	cancelDependencyWait context.CancelFunc          // cancels the helper that calls awaitDependency; nil if there is none
-	healthyTimer         *time.Timer
-	heartbeatTicker      *time.Ticker
-	idleTimer            *time.Timer  // fires at the idle timeout
-	refreshTimer         *time.Timer  // fires when the lists have to be refreshed
-	progressTicker       *time.Ticker // in phaseStarting: interval of progress checks
-	idleStopped          bool         // stopped because it was idle
-	needsLogin           bool         // in phaseWaiting: the user has to sign in
-	remoteRetry          remoteRetry
-	pingInFlight         bool
-	pingSentAt           time.Time // when the last ping was sent
-	pingDuration         time.Duration
-	pingFailed           bool // the last ping was not answered
-	reason               string
-	hint                 string // what the user can do about reason, or ""
-	remedy               core.Remedy
-	reasonIsSpecific     bool // reason says more than "the connection broke"
-	// endedByItself is set when the connection broke because the process ended.
-	endedByItself   bool
-	detail          string
-	stderr          []string
-	exitCode        *int
-	process         upstream.Process
-	starts          int // number of all starts
-	restarts        int
-	lastCallRestart time.Time // when a call last started a crashed server
 }
 
 // newRunner returns a runner whose state already says whether the server starts, so that a list
 // request that arrives before its goroutine runs waits for it.
 func newRunner(s *Supervisor, c *config.Server, needsApproval bool) *runner {
-	r := &runner{s: s, id: c.ID}
+	r := &runner{shared: shared{s: s, id: c.ID}}
 	r.needsApproval.Store(needsApproval)
 	r.init(c)
 	return r
@@ -98,14 +135,14 @@ func (r *runner) init(c *config.Server) {
 	r.publish()
 }
 
-func (r *runner) config() *config.Server { return r.cfg.Load() }
+func (r *shared) config() *config.Server { return r.cfg.Load() }
 
 // maxFailures returns after how many consecutive failed starts the server is given up.
 func maxFailures(c *config.Server) int { return max(c.Restart.MaxAttempts, 1) }
 
 // wantedByConfig reports whether the configuration wants the server to run. An on-demand server
 // runs once, so that its tools become known.
-func (r *runner) wantedByConfig() bool {
+func (r *shared) wantedByConfig() bool {
 	c := r.config()
 	switch {
 	case c.Disabled || r.retired.Load() || r.needsApproval.Load() || r.s.paused.Load():
@@ -120,13 +157,13 @@ func (r *runner) wantedByConfig() bool {
 	return true
 }
 
-func (r *runner) listed() bool {
+func (r *shared) listed() bool {
 	v, ok := r.s.o.Registry.Server(r.id)
 	return ok && v.Offers()[0].Catalog != nil
 }
 
 // post runs f in the runner's goroutine, in order, and returns at once.
-func (r *runner) post(f func()) {
+func (r *shared) post(f func()) {
 	r.mu.Lock()
 	r.queue = append(r.queue, f)
 	r.mu.Unlock()
@@ -136,7 +173,7 @@ func (r *runner) post(f func()) {
 	}
 }
 
-func (r *runner) runQueue() {
+func (r *shared) runQueue() {
 	r.mu.Lock()
 	queue := r.queue
 	r.queue = nil
@@ -147,7 +184,7 @@ func (r *runner) runQueue() {
 }
 
 // ask runs f in the runner's goroutine and waits for its result.
-func (r *runner) ask(ctx context.Context, f func() error) error {
+func (r *shared) ask(ctx context.Context, f func() error) error {
 	result := make(chan error, 1)
 	r.post(func() { result <- f() })
 	select {
@@ -165,16 +202,8 @@ func (r *runner) ask(ctx context.Context, f func() error) error {
 func (r *runner) run() {
 	defer r.helpers.Wait()
 	defer close(r.done)
-	r.retryTimer, r.healthyTimer, r.idleTimer, r.refreshTimer = stoppedTimer(), stoppedTimer(), stoppedTimer(), stoppedTimer()
-	r.heartbeatTicker, r.progressTicker = time.NewTicker(time.Hour), time.NewTicker(time.Hour)
-	defer r.idleTimer.Stop()
-	defer r.refreshTimer.Stop()
-	defer r.progressTicker.Stop()
-	defer r.retryTimer.Stop()
-	defer r.healthyTimer.Stop()
-	defer r.heartbeatTicker.Stop()
-	r.heartbeatTicker.Stop()
-	r.progressTicker.Stop()
+	r.timers = stoppedTimers()
+	defer r.timers.stop()
 	quit := r.s.quit
 	drain := drain{r: r}
 	defer drain.stop()

@@ -12,7 +12,7 @@ import (
 type Logins func(id string) (core.LoginState, string)
 
 // login returns the sign-in state of this server.
-func (r *runner) login() (core.LoginState, string) {
+func (r *shared) login() (core.LoginState, string) {
 	if r.s.o.Logins == nil {
 		return core.LoginNone, ""
 	}
@@ -80,7 +80,7 @@ func (r *runner) loginChanged() {
 
 // justSignedIn reports whether the user has signed in since l was published. The server is about to
 // start then.
-func (r *runner) justSignedIn(l *snapshot) bool {
+func (r *shared) justSignedIn(l *snapshot) bool {
 	if l.status.State != core.StateNeedsSignIn {
 		return false
 	}
@@ -89,7 +89,7 @@ func (r *runner) justSignedIn(l *snapshot) bool {
 }
 
 // loginRequiredError returns the error of a call to a server that waits for the user to sign in.
-func (r *runner) loginRequiredError() error {
+func (r *shared) loginRequiredError() error {
 	return &core.Error{Code: core.CodeUnauthorized, Message: r.describe() + " requires the user to sign in", Cause: core.ErrNeedsLogin,
 		Hint: "Use the web UI to sign in, or run: drawbridge login " + r.config().SignInID() + ".", Remedy: core.SignIn(r.config().SignInID())}
 }

@@ -183,7 +183,7 @@ func (r *runner) fullCatalog() *core.Catalog {
 }
 
 // saveCatalog saves the catalog for the next run.
-func (r *runner) saveCatalog(c *config.Server, catalog *core.Catalog) {
+func (r *shared) saveCatalog(c *config.Server, catalog *core.Catalog) {
 	if r.s.o.Catalogs == nil {
 		return
 	}

@@ -67,14 +67,14 @@ func (r *runner) publish() {
 }
 
 // publishStatus publishes an event with the current status.
-func (r *runner) publishStatus() {
+func (r *shared) publishStatus() {
 	if !r.retired.Load() {
 		r.s.o.Bus.Publish(core.ServerEvent, r.current(r.live.Load()))
 	}
 }
 
 // conflicts returns the names of this server that are in conflict with other servers.
-func (r *runner) conflicts() []string {
+func (r *shared) conflicts() []string {
 	if r.parent != nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (s *Supervisor) publishConflicts() {
 }
 
 // logTransition logs a change of state. A crash has level error, because the user has to act.
-func (r *runner) logTransition(old, now core.ServerStatus) {
+func (r *shared) logTransition(old, now core.ServerStatus) {
 	if old.State == now.State || old.State == "" {
 		return
 	}
@@ -147,7 +147,7 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 }
 
 // completeRemedy sets the remedies that follow from the state, and that of a failure without one.
-func (r *runner) completeRemedy(st *core.ServerStatus) {
+func (r *shared) completeRemedy(st *core.ServerStatus) {
 	switch {
 	case st.State == core.StateNeedsSignIn, st.Login == core.LoginNeeded, st.Login == core.LoginMorePermissions:
 		st.Remedy = core.SignIn(r.config().SignInID())
@@ -266,7 +266,7 @@ func (r *runner) failureSuffix() string {
 }
 
 // current returns the snapshot's status with the fields that change without being published.
-func (r *runner) current(l *snapshot) core.ServerStatus {
+func (r *shared) current(l *snapshot) core.ServerStatus {
 	st := l.status
 	st.InFlight = l.inFlight() + len(r.perCall.slots)
 	if heard := lastHeard(l); heard.After(st.Updated) {

@@ -100,9 +100,7 @@ type Supervisor struct {
 	notices  notices
 	fleet    atomic.Pointer[fleet]
 	listWait atomic.Int64
-	paused   atomic.Bool // no server runs, regardless of the configuration
-	// pausedUntil is when pauseTimer ends the pause; nil if it does not.
-	pausedUntil atomic.Pointer[time.Time]
+	pause
 
 	// applying is held while the configuration or an approval changes, including queries of the
 	// store, during which mu is never held. Lock order: applying, then mu.
@@ -236,7 +234,7 @@ func (s *Supervisor) Stop(ctx context.Context, id string) error {
 }
 
 // awaitStopped waits until the server has stopped, is wanted again, or ctx is done.
-func (r *runner) awaitStopped(ctx context.Context) error {
+func (r *shared) awaitStopped(ctx context.Context) error {
 	for {
 		l := r.live.Load()
 		if l.phase == phaseStopped || l.wanted && !r.retired.Load() {
