@@ -470,14 +470,19 @@ type Options struct {
 // Connector plans, writes and undoes our entries in client files. Its methods may be called
 // from any goroutine, but not concurrently for the same client.
 type Connector struct {
+	recordFolder
 	system        System
-	dir           string
 	program       string
 	data          string
 	config        string
 	vault         Vault
-	now           func() time.Time
 	plannedConfig []byte // our configuration as preceding plans will leave it; nil: read the file
+}
+
+// recordFolder keeps a record and a backup of each file that was changed.
+type recordFolder struct {
+	dir string
+	now func() time.Time
 }
 
 // New validates the options. It does not access any file.
@@ -488,7 +493,7 @@ func New(o Options) (*Connector, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Connector{system: o.System, dir: o.Dir, program: o.Program, data: o.Data, config: o.Config, vault: o.Vault, now: o.Now}, nil
+	return &Connector{recordFolder: recordFolder{o.Dir, o.Now}, system: o.System, program: o.Program, data: o.Data, config: o.Config, vault: o.Vault}, nil
 }
 
 // NewDefault returns a Connector for the user who runs this program. Records are in data/clients,

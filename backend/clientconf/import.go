@@ -446,10 +446,10 @@ type ImportRecord struct {
 	Own configRecord `json:"own"`
 }
 
-func (c *Connector) importsDir() string { return filepath.Join(c.dir, "imports") }
+func (c *recordFolder) importsDir() string { return filepath.Join(c.dir, "imports") }
 
 // Imports returns the imports that can be undone, newest first.
-func (c *Connector) Imports() ([]ImportRecord, error) {
+func (c *recordFolder) Imports() ([]ImportRecord, error) {
 	entries, err := os.ReadDir(c.importsDir())
 	if err != nil && !isNotExist(err) {
 		return nil, err

@@ -148,7 +148,7 @@ func (c *Connector) Status(key string) (s Status, ok bool) {
 }
 
 // Connections returns the keys of all connections, the oldest first.
-func (c *Connector) Connections() ([]string, error) {
+func (c *recordFolder) Connections() ([]string, error) {
 	records, err := c.records()
 	if err != nil {
 		return nil, err

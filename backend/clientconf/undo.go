@@ -81,7 +81,7 @@ func (c *Connector) undoFile(ctx context.Context, r record, force bool) (UndoOut
 
 // reopen returns a plan for the current file of a connection, and acquires the client's lock
 // if the file exists. The caller must call unlock.
-func (c *Connector) reopen(ctx context.Context, r record) (p *Plan, unlock func(), err error) {
+func (c *recordFolder) reopen(ctx context.Context, r record) (p *Plan, unlock func(), err error) {
 	client, err := r.client()
 	if err != nil {
 		return nil, nil, err
@@ -107,7 +107,7 @@ func (c *Connector) undoConfig(ctx context.Context, r record) error {
 }
 
 // restoreBackup restores the backup. done is false if there is none.
-func (c *Connector) restoreBackup(r record, now []byte) (done bool, err error) {
+func (c *recordFolder) restoreBackup(r record, now []byte) (done bool, err error) {
 	if !r.Existed {
 		if left, err := os.ReadFile(r.Path); err != nil || !bytes.Equal(left, now) { // it may have changed while waiting for the lock
 			return false, errors.Join(err, changedError())
@@ -197,7 +197,7 @@ func (p *Plan) undoRefusal(why error) error {
 }
 
 // deleteRecord deletes the record. Backups stay until newer ones replace them.
-func (c *Connector) deleteRecord(key string) error {
+func (c *recordFolder) deleteRecord(key string) error {
 	if err := os.Remove(c.recordPath(key)); err != nil && !isNotExist(err) {
 		return err
 	}

@@ -85,7 +85,7 @@ func (c *Connector) applyFile(ctx context.Context, p *Plan) error {
 }
 
 // newRecord returns the record that undo needs, and saves the backup.
-func (c *Connector) newRecord(p *Plan, old record, recorded bool) (r record, err error) {
+func (c *recordFolder) newRecord(p *Plan, old record, recorded bool) (r record, err error) {
 	r = record{Choice: p.choice, Path: p.target, At: c.now().UTC(), Existed: p.existed, PostHash: hashBytes(p.after)}
 	if p.config != nil {
 		if p.config.Existed {
@@ -153,7 +153,7 @@ func (p *Plan) entryChanges(old record) ([]entryChange, error) {
 	return all, nil
 }
 
-func (c *Connector) restoreRecord(old record, had bool, key string) {
+func (c *recordFolder) restoreRecord(old record, had bool, key string) {
 	if had {
 		_ = c.saveRecord(old) // the caller reports the error of the write
 	} else {
@@ -161,7 +161,7 @@ func (c *Connector) restoreRecord(old record, had bool, key string) {
 	}
 }
 
-func (c *Connector) lock(ctx context.Context, p *Plan) (unlock func(), err error) {
+func (c *recordFolder) lock(ctx context.Context, p *Plan) (unlock func(), err error) {
 	if p.Client.Lock == "" || p.Action == Equal || p.choice.Project != "" {
 		return func() {}, nil
 	}
@@ -255,9 +255,9 @@ func hashValue(value json.RawMessage) string {
 	return hashBytes(b)
 }
 
-func (c *Connector) recordPath(key string) string { return filepath.Join(c.dir, key+".json") }
+func (c *recordFolder) recordPath(key string) string { return filepath.Join(c.dir, key+".json") }
 
-func (c *Connector) loadRecord(key string) (r record, ok bool, err error) {
+func (c *recordFolder) loadRecord(key string) (r record, ok bool, err error) {
 	b, err := os.ReadFile(c.recordPath(key))
 	if isNotExist(err) {
 		return r, false, nil
@@ -269,7 +269,7 @@ func (c *Connector) loadRecord(key string) (r record, ok bool, err error) {
 }
 
 // records returns all connections, by key.
-func (c *Connector) records() (map[string]record, error) {
+func (c *recordFolder) records() (map[string]record, error) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil && !isNotExist(err) {
 		return nil, err
@@ -293,7 +293,7 @@ func (c *Connector) records() (map[string]record, error) {
 
 // connection returns the records of a connection, the newest first: those of all files of a client, or
 // of a project. The key of one further file stands for that file only.
-func (c *Connector) connection(key string) (all []record, err error) {
+func (c *recordFolder) connection(key string) (all []record, err error) {
 	records, err := c.records()
 	for own, r := range records {
 		if own == key || Key(r.Choice.Client, r.Choice.Project) == key {
@@ -323,7 +323,7 @@ func (r record) client() (Client, error) {
 	return client.withFormatOf(r.Path), err
 }
 
-func (c *Connector) saveRecord(r record) error {
+func (c *recordFolder) saveRecord(r record) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
@@ -332,7 +332,7 @@ func (c *Connector) saveRecord(r record) error {
 }
 
 // saveBackup stores a backup and returns its name. It deletes the oldest beyond maxBackups.
-func (c *Connector) saveBackup(id string, src []byte) (string, error) {
+func (c *recordFolder) saveBackup(id string, src []byte) (string, error) {
 	name := id + "-" + c.now().UTC().Format("20060102T150405.000000000") + ".bak"
 	if err := osutil.WriteFile(c.backupPath(name), src, 0o600); err != nil {
 		return "", err
@@ -352,7 +352,7 @@ func (c *Connector) saveBackup(id string, src []byte) (string, error) {
 	return name, nil
 }
 
-func (c *Connector) backupPath(name string) string {
+func (c *recordFolder) backupPath(name string) string {
 	return filepath.Join(c.dir, "backups", filepath.Base(name))
 }
 
