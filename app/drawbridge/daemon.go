@@ -258,9 +258,8 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 		ConfigEditor: d.files, Sessions: sessions, Admin: d.admin, Tokens: d.tokens, Bridge: d.front, Bus: d.bus, UI: frontend.FS(), Log: d.log,
 		Desktop: d.settings, Usage: d.dialer.Usage, Connector: connector, Secrets: d.vault, Logins: d.logins,
 		Doctor: doctorOptions(d.files.Current), DiagnosticSources: bundleOptions(o.Folders, o.Sources), Approvals: d.inbox, CommandApprovals: d.servers,
-		Live: d.dialer.LiveCall, Debug: d.servers.Debug, Try: d.dialer.Try, Rules: d.rules, Trust: d.baseline, Features: d.features(), Metadata: d.history, Observer: d.connections,
-		Directory:    marketplace.NewList(filepath.Join(o.Folders.Data, "directory.json")),
-		BundleFolder: filepath.Join(o.Folders.Data, "bundles"), Copies: config.BackupsOf(o.Folders.Data),
+		Live: d.dialer.LiveCall, Debug: d.servers.Debug, Try: d.dialer.Try, BeginTrial: d.dialer.BeginTrial, Rules: d.rules, Trust: d.baseline, Features: d.features(), Observer: d.connections,
+		Copies: config.BackupsOf(o.Folders.Data),
 		Redact: recorder.Redact, FrameLog: d.records.frameLog, CheckRunner: d.checks,
 		Notices: d.notices, Metrics: d.counts, KnowsReleases: func() bool { return knowsReleases(d.files.Current().Updates) },
 	})
@@ -282,7 +281,12 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 
 // features returns the features with operations of the API.
 func (d *daemon) features() []web.Feature {
+	data, redact := d.options.Folders.Data, d.history.Recorder().Redact
 	return []web.Feature{
+		&marketplace.Feature{
+			Version: version, Config: d.files, Servers: d.servers, Dialer: d.dialer, Secrets: d.vault, Trust: d.baseline, Views: d.views, Rules: d.rules, Store: d.history, Redact: redact,
+			List: marketplace.NewList(filepath.Join(data, "directory.json")), Uploads: marketplace.Uploads{Folder: filepath.Join(data, "bundles")},
+		},
 		&oauth.Feature{Logins: d.logins, Config: d.files.Current, Servers: d.servers},
 		d.profiles,
 		&sandbox.Feature{Config: d.files, Servers: d.servers, Rules: d.dialer.SandboxRules, Refusals: d.dialer.SandboxRefusals, Sampler: d.connections},

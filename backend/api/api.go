@@ -21,7 +21,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
-	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
@@ -155,10 +154,8 @@ type Options struct {
 	// DiagnosticSources returns the sources of a diagnostic bundle.
 	DiagnosticSources func(ctx context.Context) doctor.BundleOptions
 
-	Logins       Logins            // signing in to remote servers
-	Directory    *marketplace.List // servers that can be installed
-	BundleFolder string            // where bundles are unpacked
-	Copies       config.Backups    // backups of the configuration file; none without a folder
+	Logins Logins         // signing in to remote servers
+	Copies config.Backups // backups of the configuration file; none without a folder
 
 	// Live sends a request for a replay to the recorded server, as a client.
 	Live func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error)
@@ -169,9 +166,9 @@ type Options struct {
 	Debug            func(id string) (supervisor.Debug, error)
 	// Try starts a server for a trial, with the sign-in of the configured server as, and calls use,
 	// if it is not nil, with the connection.
-	Try func(ctx context.Context, c *config.Server, as string, use func(upstream.Connection)) upstream.Trial
+	Try        func(ctx context.Context, c *config.Server, as string, use func(upstream.Connection)) upstream.Trial
+	BeginTrial func() (end func(), err error) // fails if too many trials are running
 
-	Metadata MetadataStore // previous versions of entries
 	Trust    Trust         // trusted tools and changes since
 	Features []web.Feature // their operations
 	Observer Observer      // where servers connect to
@@ -196,10 +193,7 @@ type API struct {
 	built   *routes
 	streams atomic.Int32 // open event streams, one for each page
 	waiting pendingTracker
-	trials  chan struct{} // holds one token for each running trial
 	windows windowList
-	plans   versionPlans
-	uploads marketplace.Uploads // bundles sent by a browser
 }
 
 // New returns an API that can serve requests. Run must be running for approvals of commands to be
@@ -208,7 +202,7 @@ func New(o Options) *API {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &API{Options: o, trials: make(chan struct{}, maxTrials), uploads: marketplace.Uploads{Folder: o.BundleFolder}, routes: newRoutes(loopback.RequireAdmin(loopback.AdminOptions{Admin: o.Admin, Sessions: o.Sessions, Log: o.Log}))}
+	a := &API{Options: o, routes: newRoutes(loopback.RequireAdmin(loopback.AdminOptions{Admin: o.Admin, Sessions: o.Sessions, Log: o.Log}))}
 	a.register()
 	return a
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
-	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/store/fulltext"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
@@ -280,7 +279,7 @@ func (w *taskWaiter) request(ctx context.Context, method string) (core.Reply, er
 }
 
 type callRequestInput struct {
-	By   string `header:"X-Drawbridge-Client" hidden:"true"` // set by loopback.RequireAdmin
+	web.Caller
 	Body CallRequest
 }
 
@@ -291,11 +290,7 @@ func (a *API) call(ctx context.Context, in *callRequestInput) (*web.Answer[CallR
 	if err != nil {
 		return nil, err
 	}
-	client := core.Client{Name: core.CommandClient, Version: a.Version}
-	if in.By == loopback.ByBrowser {
-		client.Name = core.PageClient
-	}
-	call := &core.Call{Client: client, ByUser: true, Era: core.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool, Account: in.Body.Account}
+	call := &core.Call{Client: in.Client(a.Version), ByUser: true, Era: core.Legacy, Server: in.Body.Server, Method: "tools/call", Name: in.Body.Tool, PublicName: in.Body.Tool, Account: in.Body.Account}
 	call.Params, call.Arguments, call.ProgressToken = callParams(in.Body.Tool, args)
 	said, err := a.callAndAwait(ctx, call)
 	return web.Reply(resultOf(call, said, err))
@@ -482,8 +477,8 @@ func (a *API) putNote(ctx context.Context, in *noteInput) (*web.Answer[CallDetai
 }
 
 type replayInput struct {
-	ID   string `path:"id" pattern:"^[0-9]{1,18}$"`
-	By   string `header:"X-Drawbridge-Client" hidden:"true"` // set by loopback.RequireAdmin
+	ID string `path:"id" pattern:"^[0-9]{1,18}$"`
+	web.Caller
 	Body struct {
 		Arguments web.JSON `json:"arguments,omitempty" doc:"JSON object that replaces the recorded arguments"`
 		Confirm   bool     `json:"confirm,omitempty" doc:"Required unless the tool is marked read-only"`
@@ -492,7 +487,7 @@ type replayInput struct {
 
 func (a *API) replay(ctx context.Context, in *replayInput) (*web.Answer[CallResult], error) {
 	id := web.ParseID(in.ID)
-	again := history.ReplayRequest{ID: id, Confirmed: in.Body.Confirm, By: a.clientFor(in.By)}
+	again := history.ReplayRequest{ID: id, Confirmed: in.Body.Confirm, By: in.Client(a.Version)}
 	if args := in.Body.Arguments; len(args) > 0 && string(args) != "null" {
 		again.Arguments = args
 	}
@@ -502,13 +497,6 @@ func (a *API) replay(ctx context.Context, in *replayInput) (*web.Answer[CallResu
 		return nil, err
 	}
 	return web.Reply(resultOf(call, said, err))
-}
-
-func (a *API) clientFor(by string) core.Client {
-	if by == loopback.ByBrowser {
-		return core.Client{Name: core.PageClient, Version: a.Version}
-	}
-	return core.Client{Name: core.CommandClient, Version: a.Version}
 }
 
 type deleteInput struct {

@@ -59,7 +59,7 @@ func (a *API) saveCheck(ctx context.Context, c *history.Check) error {
 
 type checkInput struct {
 	Name string `path:"name" maxLength:"100"`
-	By   string `header:"X-Drawbridge-Client" hidden:"true"` // set by loopback.RequireAdmin
+	web.Caller
 }
 
 type putCheckInput struct {
@@ -135,7 +135,7 @@ func (a *API) runCheck(ctx context.Context, in *checkInput) (*web.Answer[history
 	if err := json.Unmarshal(document, &c); err != nil {
 		return nil, err
 	}
-	report := c.Run(ctx, a.Calls, a.clientFor(in.By))
+	report := c.Run(ctx, a.Calls, in.Client(a.Version))
 	a.CheckRunner.SaveRun(ctx, &c, report, "run manually")
 	return web.Reply(report)
 }

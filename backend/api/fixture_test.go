@@ -268,10 +268,10 @@ func newSite(t *testing.T) *site {
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
 		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, HistoryStore: s.store, Recorder: s.recorder, Logs: logs,
 		ConfigEditor: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
-		Approvals: s.inbox, CommandApprovals: s.fakes, Metadata: s.store, FrameLog: &history.FrameLog{},
+		Approvals: s.inbox, CommandApprovals: s.fakes, FrameLog: &history.FrameLog{},
 		Rules: policy.New(policy.Options{Views: s.views}), Trust: baseline,
-		Features:  []web.Feature{&oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}},
-		Connector: connector, Secrets: vault, Directory: marketplace.NewList(filepath.Join(dir, "directory.json")), BundleFolder: filepath.Join(dir, "bundles"),
+		Features:  []web.Feature{&marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}},
+		Connector: connector, Secrets: vault,
 		Desktop: &fakeDesktop{}, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
 		Observer:    observer,
 		CheckRunner: &history.CheckRunner{Store: s.store, ServerHash: func(string) (string, bool) { return "", false }, Log: slog.New(slog.DiscardHandler)},
@@ -279,6 +279,7 @@ func newSite(t *testing.T) *site {
 		Notices:     func() []core.Notice { return nil }, KnowsReleases: func() bool { return false },
 		Doctor:            func(context.Context) (doctor.Options, error) { return doctor.Options{}, errors.New("no diagnosis") },
 		DiagnosticSources: func(context.Context) doctor.BundleOptions { return doctor.BundleOptions{} },
+		BeginTrial:        new(upstream.Dialer).BeginTrial,
 		Try: func(context.Context, *config.Server, string, func(upstream.Connection)) upstream.Trial {
 			return upstream.Trial{}
 		},

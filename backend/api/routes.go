@@ -167,10 +167,9 @@ func (a *API) document() *routes {
 	for _, f := range a.Features {
 		f.Routes(r)
 	}
-	a.registerVersions(r)
 	a.registerDesktop(r)
 	a.registerFeatures(r)
-	a.registerDirectory(r)
+	a.registerBackups(r)
 	documentEvents(doc.OpenAPI())
 	return t
 }

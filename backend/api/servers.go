@@ -192,9 +192,6 @@ type TestItem struct {
 
 type testInput struct{ Body TestRequest }
 
-// maxTrials is the maximum number of concurrent trials.
-const maxTrials = 4
-
 func (a *API) registerTrial(r *web.Router) {
 	web.Op(r, "POST", "/api/v1/test", "Test a server: start it or connect to it, and list what it offers; nothing is stored", a.testServer)
 }
@@ -208,12 +205,11 @@ func (a *API) testServer(ctx context.Context, in *testInput) (*web.Answer[TestRe
 	if server == nil {
 		return web.Reply(out)
 	}
-	select {
-	case a.trials <- struct{}{}:
-		defer func() { <-a.trials }()
-	default:
-		return nil, errTooManyTrials
+	end, err := a.BeginTrial()
+	if err != nil {
+		return nil, err
 	}
+	defer end()
 	out.Transport = server.Type
 	out.setTrial(a.Try(ctx, server, as, nil))
 	return web.Reply(out)

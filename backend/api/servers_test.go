@@ -70,6 +70,7 @@ func TestServerIsTriedBeforeSaving(t *testing.T) {
 }
 
 func TestTrialsEndWithRequestAndAreBounded(t *testing.T) {
+	const maxTrials = 4
 	s := newSite(t)
 	began, ended := make(chan struct{}, maxTrials), make(chan error, maxTrials)
 	s.api.Try = func(ctx context.Context, _ *config.Server, _ string, _ func(upstream.Connection)) upstream.Trial {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -167,104 +166,4 @@ func (p *program) demoHTTP(ctx context.Context, address string) error {
 		return nil
 	}
 	return err
-}
-
-// install installs a server of the marketplace, or a bundle.
-func (p *program) install() *cobra.Command {
-	var name string
-	var option int
-	var values []string
-	var yes bool
-	cmd := &cobra.Command{
-		Use: "install NAME | FILE.mcpb", Short: "Install a server from the directory, or a bundle", Args: terminal.ArgCount(1, 1),
-		Long:    "Install a server from the directory or from a bundle. The new entry is shown first. Installing adds it to the configuration; the server then starts like any other.",
-		Example: "  drawbridge install io.github.modelcontextprotocol/server-filesystem --set arg.0=/home/me/notes",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			body := map[string]any{"label": name}
-			if strings.HasSuffix(args[0], ".mcpb") || strings.HasSuffix(args[0], ".dxt") {
-				path, err := filepath.Abs(args[0])
-				if err != nil {
-					return err
-				}
-				body["bundle"] = path
-			} else {
-				body["name"], body["option"] = args[0], option
-			}
-			given := map[string]string{}
-			for _, v := range values {
-				key, value, ok := strings.Cut(v, "=")
-				if !ok {
-					return terminal.UsageError(fmt.Errorf("--set requires KEY=VALUE, not %q", v))
-				}
-				given[key] = value
-			}
-			body["values"] = given
-			d, err := p.Daemon()
-			if err != nil {
-				return err
-			}
-			raw, err := d.RequestRaw(cmd.Context(), http.MethodPost, "directory/plan", nil, body)
-			if err != nil {
-				return err
-			}
-			var plan api.Installation
-			if err := terminal.Decode(raw, &plan); err != nil {
-				return err
-			}
-			if plan.Entry == "" {
-				return fmt.Errorf("%s requires %s: set it with --set KEY=VALUE", terminal.EscapeLine(args[0]), terminal.EscapeLine(strings.Join(plan.Missing, ", ")))
-			}
-			if !yes {
-				if p.JSON {
-					return p.PrintRaw(raw)
-				}
-				fmt.Fprintf(p.Stdout, "%s would be added to the configuration:\n%s\n", terminal.EscapeLine(plan.Label), plan.Entry)
-				if len(plan.Secrets) > 0 {
-					fmt.Fprintf(p.Stdout, "Secrets that would be stored: %s\n", terminal.EscapeLine(strings.Join(plan.Secrets, ", ")))
-				}
-				if err := p.Confirm(yes, "Install it?"); err != nil {
-					return err
-				}
-			}
-			body["entry"] = plan.Entry
-			return p.RequestChange(cmd.Context(), http.MethodPost, "directory/install", body, terminal.EscapeLine(plan.Label)+" is installed.")
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&name, "name", "", "the `NAME` of the new server")
-	f.IntVar(&option, "option", 0, "the index (`NUMBER`) of the package or URL to use, starting at 0")
-	f.StringArrayVar(&values, "set", nil, "configure the package with `KEY=VALUE`; may be repeated")
-	f.BoolVar(&yes, "yes", false, "do not ask for confirmation")
-	return cmd
-}
-
-// directory lists installable servers.
-func (p *program) directory() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "directory [WORDS...]", Short: "List servers that can be installed", Args: terminal.ArgCount(0, 20),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			query := url.Values{"search": {strings.Join(args, " ")}}
-			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, "directory", query, nil, p.printDirectory)
-		},
-	}
-	cmd.AddCommand(&cobra.Command{
-		Use: "refresh", Short: "Update the list from the registry", Args: terminal.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.RequestChange(cmd.Context(), http.MethodPost, "directory/refresh", nil, "The list was updated.")
-		},
-	})
-	return cmd
-}
-
-func (p *program) printDirectory(list api.Directory) error {
-	for _, one := range list.Items {
-		text := one.Name + "  " + one.Description
-		if one.Refused != "" {
-			text = one.Name + "  cannot be installed: " + one.Refused
-		}
-		if _, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(text)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -67,7 +67,7 @@ func TestAddRefusesInvalidURL(t *testing.T) {
 	} {
 		for _, args := range all {
 			f, sent := newAddDaemon(t, `{}`)
-			if got := f.run(false, append([]string{"add", "--no-test"}, args...)...); got.code != 2 || !strings.Contains(got.errOut, want) || len(*sent) > 0 {
+			if got := f.Run(false, append([]string{"add", "--no-test"}, args...)...); got.Code != 2 || !strings.Contains(got.Err, want) || len(*sent) > 0 {
 				t.Errorf("%v: %+v, sent %q; want %q", args, got, *sent, want)
 			}
 		}
@@ -81,19 +81,19 @@ func newAddDaemon(t *testing.T, state string) (f *fakeDaemon, sent *[]string) {
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
 	f, sent = newFakeDaemon(t), new([]string)
-	f.mux.HandleFunc("POST /api/v1/servers", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("POST /api/v1/servers", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		*sent = append(*sent, string(body))
 		io.WriteString(w, `{"id":"files","label":"files","state":"starting"}`)
 	})
-	f.mux.HandleFunc("PUT /api/v1/secrets/{name}", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("PUT /api/v1/secrets/{name}", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		*sent = append(*sent, r.PathValue("name")+"="+string(body))
 		w.WriteHeader(http.StatusNoContent)
 	})
-	f.answer("GET /api/v1/secrets", `{"items":[]}`)
-	f.answer("GET /api/v1/servers/files", state)
-	f.answer("GET /api/v1/tools", `{"items":[{"server":"files","tool":"read"},{"server":"files","tool":"write"}]}`)
+	f.Answer("GET /api/v1/secrets", `{"items":[]}`)
+	f.Answer("GET /api/v1/servers/files", state)
+	f.Answer("GET /api/v1/tools", `{"items":[{"server":"files","tool":"read"},{"server":"files","tool":"write"}]}`)
 	return f, sent
 }
 
@@ -105,20 +105,20 @@ func TestAddAcceptsVariablesHeadersAndSecrets(t *testing.T) {
 		`dock.API_KEY={"value":"sk-live-12345678"}` + "\n" + `{"name":"dock","entry":{"command":"docker","args":["run","-e","API_KEY=${secret:dock.API_KEY}","mcp/time"]}}`: {"dock", "docker", "run", "-e", "API_KEY=sk-live-12345678", "mcp/time"},
 	} {
 		f, sent := newAddDaemon(t, `{}`)
-		if got := f.run(false, append([]string{"add", "--no-test"}, args...)...); got.code != 0 || strings.Join(*sent, "\n") != want {
+		if got := f.Run(false, append([]string{"add", "--no-test"}, args...)...); got.Code != 0 || strings.Join(*sent, "\n") != want {
 			t.Errorf("%v: %+v, sent\n%s\nwant\n%s", args, got, strings.Join(*sent, "\n"), want)
 		}
 	}
 	f, sent := newAddDaemon(t, `{}`)
-	if got := f.typed("hush\n", "add", "gh", "--secret", "GH_TOKEN", "--no-test", "--", "gh-mcp"); got.code != 0 || !strings.Contains(strings.Join(*sent, "\n"), `gh.GH_TOKEN={"value":"hush"}`) ||
-		!strings.Contains(got.out, "stored as secrets: gh.GH_TOKEN") || strings.Contains(strings.Join((*sent)[1:], ""), "hush") {
+	if got := f.Typed("hush\n", "add", "gh", "--secret", "GH_TOKEN", "--no-test", "--", "gh-mcp"); got.Code != 0 || !strings.Contains(strings.Join(*sent, "\n"), `gh.GH_TOKEN={"value":"hush"}`) ||
+		!strings.Contains(got.Out, "stored as secrets: gh.GH_TOKEN") || strings.Contains(strings.Join((*sent)[1:], ""), "hush") {
 		t.Errorf("%+v, sent %q", got, *sent)
 	}
-	if got := f.typed(`{"servers":{"in":{"command":"npx"}}}`, "add", "-", "--no-test"); got.code != 0 || !strings.Contains(got.out, "in: added") {
+	if got := f.Typed(`{"servers":{"in":{"command":"npx"}}}`, "add", "-", "--no-test"); got.Code != 0 || !strings.Contains(got.Out, "in: added") {
 		t.Errorf("%+v", got)
 	}
 	for _, args := range [][]string{{"x"}, {"x", "http://a/mcp", "more"}, {"x", "--env", "A", "--", "y"}, {"x", "--header", "A: b", "--", "y"}, {"x", "http://a/mcp", "--env", "A=b"}, {`{"a":{"command":"b"}}`, "--cwd", "/"}, {"x", "--nope", "--", "y"}} {
-		if got := f.run(false, append([]string{"add"}, args...)...); got.code != 2 {
+		if got := f.Run(false, append([]string{"add"}, args...)...); got.Code != 2 {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
@@ -132,7 +132,7 @@ func TestAddReportsWhetherServerWorks(t *testing.T) {
 		`{"id":"files","label":"files","state":"waiting","reason":"cannot be reached"}`:                "files: added\nfiles: Waiting, cannot be reached\n  It connects automatically when the problem is resolved.\n",
 	} {
 		f, _ := newAddDaemon(t, state)
-		if got := f.run(false, "add", "files", "--", "npx"); got.code != 0 || got.out != want {
+		if got := f.Run(false, "add", "files", "--", "npx"); got.Code != 0 || got.Out != want {
 			t.Errorf("%s: %+v", state, got)
 		}
 	}
@@ -146,7 +146,7 @@ func TestAddWritesConfigWithoutDaemon(t *testing.T) {
 		o.Getenv = func(name string) string { return map[string]string{"DRAWBRIDGE_KEYRING": "off"}[name] }
 	}, "add", "gh", "--", "gh-mcp", "--token", "ghp_0123456789abcdef")
 	text, _ := os.ReadFile(filepath.Join(data, "config.jsonc"))
-	if got.code != 0 || !strings.Contains(got.out, "stored as secrets: gh.token") || !strings.Contains(string(text), `"${secret:gh.token}"`) || strings.Contains(string(text), "ghp_") {
+	if got.Code != 0 || !strings.Contains(got.Out, "stored as secrets: gh.token") || !strings.Contains(string(text), `"${secret:gh.token}"`) || strings.Contains(string(text), "ghp_") {
 		t.Errorf("%+v\n%s", got, text)
 	}
 }

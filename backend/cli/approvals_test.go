@@ -21,7 +21,7 @@ func TestApprovalsAreAnsweredAsTheyArrive(t *testing.T) {
 	var answered atomic.Int32
 	said, first := make(chan string, 2), make(chan struct{})
 	firstSaid := sync.OnceFunc(func() { close(first) })
-	f.mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "event: snapshot\ndata: {}\n\n")
 		w.(http.Flusher).Flush()
 		select {
@@ -32,22 +32,22 @@ func TestApprovalsAreAnsweredAsTheyArrive(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	f.mux.HandleFunc("GET /api/v1/approvals", func(w http.ResponseWriter, _ *http.Request) {
+	f.Mux.HandleFunc("GET /api/v1/approvals", func(w http.ResponseWriter, _ *http.Request) {
 		if answered.Load() == 0 {
 			io.WriteString(w, `{"items":[{"id":"a1","kind":"call","server":"files","tool":"rm","arguments":"{}","client":{"token":"cursor"}}]}`)
 			return
 		}
 		io.WriteString(w, `{"items":[{"id":"b2","kind":"call","server":"files","tool":"mv","arguments":"{}","client":{"token":"cursor"}}]}`)
 	})
-	f.mux.HandleFunc("POST /api/v1/approvals/{id}", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("POST /api/v1/approvals/{id}", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		answered.Add(1)
 		said <- r.PathValue("id") + string(body)
 		firstSaid()
 		w.WriteHeader(http.StatusNoContent)
 	})
-	got := f.typed("y\nn\n", "approvals", "--wait")
-	if got.code != 0 || !strings.Contains(got.out, `"files": call "rm" {}, requested by cursor`+"\n  Allow? [y/N]   Allowed.") || answered.Load() < 1 {
+	got := f.Typed("y\nn\n", "approvals", "--wait")
+	if got.Code != 0 || !strings.Contains(got.Out, `"files": call "rm" {}, requested by cursor`+"\n  Allow? [y/N]   Allowed.") || answered.Load() < 1 {
 		t.Errorf("%+v", got)
 	}
 	if one := <-said; !strings.HasPrefix(one, "a1") || !strings.Contains(one, `"accept"`) {
@@ -85,16 +85,16 @@ func TestCutApprovalIsNotAnsweredBeforeItWasShown(t *testing.T) {
 	t.Parallel()
 	f := newFakeDaemon(t)
 	long := `{"id":"a1","kind":"call","tool":"rm","server":"files","arguments":"` + strings.Repeat("x", 8<<10) + `END"}`
-	f.mux.HandleFunc("GET /api/v1/approvals", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"items":[%s]}`, long) })
+	f.Mux.HandleFunc("GET /api/v1/approvals", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"items":[%s]}`, long) })
 	answered := 0
-	f.mux.HandleFunc("POST /api/v1/approvals/{id}", func(w http.ResponseWriter, _ *http.Request) { answered++ })
-	if got := f.run(false, "approvals", "allow", "a1"); got.code != 1 || !strings.Contains(got.errOut, "approvals show a1") || answered != 0 {
+	f.Mux.HandleFunc("POST /api/v1/approvals/{id}", func(w http.ResponseWriter, _ *http.Request) { answered++ })
+	if got := f.Run(false, "approvals", "allow", "a1"); got.Code != 1 || !strings.Contains(got.Err, "approvals show a1") || answered != 0 {
 		t.Errorf("%+v", got)
 	}
-	if got := f.run(false, "approvals", "show", "a1"); got.code != 0 || !strings.Contains(got.out, "END") {
+	if got := f.Run(false, "approvals", "show", "a1"); got.Code != 0 || !strings.Contains(got.Out, "END") {
 		t.Errorf("%+v", got)
 	}
-	if got := f.run(false, "approvals", "allow", "a1", "--reviewed"); got.code != 0 || answered != 1 {
+	if got := f.Run(false, "approvals", "allow", "a1", "--reviewed"); got.Code != 0 || answered != 1 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -103,7 +103,7 @@ func TestTooLargeRulesAreRefused(t *testing.T) {
 	f := newFakeDaemon(t)
 	path := filepath.Join(t.TempDir(), "rules.jsonc")
 	must(t, os.WriteFile(path, []byte("[]"+strings.Repeat(" ", maxRules)), 0o600))
-	if got := f.run(true, "policy", "try", path); got.code != 1 || !strings.Contains(got.errOut, "larger than 1 MiB") {
+	if got := f.Run(true, "policy", "try", path); got.Code != 1 || !strings.Contains(got.Err, "larger than 1 MiB") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -114,26 +114,26 @@ func TestApprovalNamesTheCommandThatWasShown(t *testing.T) {
 	f := newFakeDaemon(t)
 	const first, second = "command:s:0123456789abcdef", "command:s:fedcba9876543210"
 	id := first
-	f.mux.HandleFunc("GET /api/v1/approvals", func(w http.ResponseWriter, _ *http.Request) {
+	f.Mux.HandleFunc("GET /api/v1/approvals", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{"items":[{"id":%q,"kind":"command","server":"s","message":"srv read\nEnvironment: LD_PRELOAD=/tmp/x.so\nFolder: /tmp","command":{"commandLine":"srv read","previous":"srv"}}]}`, id)
 	})
 	var answered []string
-	f.mux.HandleFunc("POST /api/v1/approvals/{id}", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("POST /api/v1/approvals/{id}", func(w http.ResponseWriter, r *http.Request) {
 		answered = append(answered, r.PathValue("id"))
 		w.WriteHeader(http.StatusNoContent)
 	})
 	const question = "run srv read; Environment: LD_PRELOAD=/tmp/x.so; Folder: /tmp; before: srv"
-	if got := f.run(false, "approvals"); !strings.Contains(got.out, "command:s:01234567 ") || !strings.Contains(got.out, question) {
-		t.Errorf("the list shows %s", got.out)
+	if got := f.Run(false, "approvals"); !strings.Contains(got.Out, "command:s:01234567 ") || !strings.Contains(got.Out, question) {
+		t.Errorf("the list shows %s", got.Out)
 	}
-	if got := f.run(false, "approvals", "allow", "command:s"); got.code != 1 || !strings.Contains(got.errOut, question) || !strings.Contains(got.errOut, "approvals allow command:s:01234567") {
+	if got := f.Run(false, "approvals", "allow", "command:s"); got.Code != 1 || !strings.Contains(got.Err, question) || !strings.Contains(got.Err, "approvals allow command:s:01234567") {
 		t.Errorf("without the hash: %+v", got)
 	}
 	id = second
-	if got := f.run(false, "approvals", "allow", "command:s:01234567"); got.code != 1 || len(answered) != 0 {
+	if got := f.Run(false, "approvals", "allow", "command:s:01234567"); got.Code != 1 || len(answered) != 0 {
 		t.Errorf("another command: %+v, answered %q", got, answered)
 	}
-	if got := f.run(false, "approvals", "allow", "command:s:fedcba98"); got.code != 0 || len(answered) != 1 || answered[0] != second {
+	if got := f.Run(false, "approvals", "allow", "command:s:fedcba98"); got.Code != 0 || len(answered) != 1 || answered[0] != second {
 		t.Errorf("the command that was shown: %+v, answered %q", got, answered)
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 func TestCallResultIsPrintedOnce(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.answer("POST /api/v1/call", `{"success":true,"output":"notes.txt\n","data":{"content":"notes.txt"},"raw":{}}`)
-	if got := f.run(false, "call", "files", "list"); got.out != "notes.txt\n" {
+	f.Answer("POST /api/v1/call", `{"success":true,"output":"notes.txt\n","data":{"content":"notes.txt"},"raw":{}}`)
+	if got := f.Run(false, "call", "files", "list"); got.Out != "notes.txt\n" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -21,12 +21,12 @@ func TestCallResultIsPrintedOnce(t *testing.T) {
 func TestCallReportsResultNotMatchingSchema(t *testing.T) {
 	t.Parallel()
 	f := newFakeDaemon(t)
-	f.answer("GET /api/v1/calls/7", `{"id":"7","server":"demo","tool":"add","outcome":"ok","servedBy":{"name":"fs","version":"1.2","package":"fs@1.2","definition":"abcd"},"invalid":"sum must be\nnumber","invalidAs":"error","result":"{}"}`)
-	got := f.run(true, "history", "7")
-	if !strings.Contains(got.out, "\nanswered by fs 1.2 (fs@1.2), definition abcd\n") {
+	f.Answer("GET /api/v1/calls/7", `{"id":"7","server":"demo","tool":"add","outcome":"ok","servedBy":{"name":"fs","version":"1.2","package":"fs@1.2","definition":"abcd"},"invalid":"sum must be\nnumber","invalidAs":"error","result":"{}"}`)
+	got := f.Run(true, "history", "7")
+	if !strings.Contains(got.Out, "\nanswered by fs 1.2 (fs@1.2), definition abcd\n") {
 		t.Errorf("%+v", got)
 	}
-	if got.code != 0 || !strings.Contains(got.out, "\ninvalid: the result does not match the tool's outputSchema: sum must be number\n") {
+	if got.Code != 0 || !strings.Contains(got.Out, "\ninvalid: the result does not match the tool's outputSchema: sum must be number\n") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -35,10 +35,10 @@ func TestCallReportsResultNotMatchingSchema(t *testing.T) {
 func TestCallAsJSONPrintsErrorCode(t *testing.T) {
 	t.Parallel()
 	f := newFakeDaemon(t)
-	f.answer("POST /api/v1/call", `{"success":false,"output":"","data":null,"error":"server \"files\" did not respond in time","code":"timeout","raw":null,"callId":"7"}`)
+	f.Answer("POST /api/v1/call", `{"success":false,"output":"","data":null,"error":"server \"files\" did not respond in time","code":"timeout","raw":null,"callId":"7"}`)
 	want := `{"success":false,"output":"","data":null,"error":"server \"files\" did not respond in time","raw":null}` + "\n"
-	got := f.run(false, "call", "files", "list", "--json")
-	if got.code != 1 || got.out != want || !strings.Contains(got.errOut, `"code":"timeout"`) || !strings.Contains(got.errOut, `"detail":"server \"files\" did not respond in time"`) {
+	got := f.Run(false, "call", "files", "list", "--json")
+	if got.Code != 1 || got.Out != want || !strings.Contains(got.Err, `"code":"timeout"`) || !strings.Contains(got.Err, `"detail":"server \"files\" did not respond in time"`) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -47,12 +47,12 @@ func TestInterruptedCommandSaysSo(t *testing.T) {
 	t.Parallel()
 	f := newFakeDaemon(t)
 	ctx, interrupt := context.WithCancel(t.Context())
-	f.mux.HandleFunc("POST /api/v1/call", func(_ http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("POST /api/v1/call", func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // the server notices only then that the client is gone
 		interrupt()
 		<-r.Context().Done()
 	})
-	if got := f.runIn(ctx, false, "call", "files", "list"); got.code != 1 || got.out != "" || got.errOut != "drawbridge: interrupted\n" {
+	if got := f.runIn(ctx, false, "call", "files", "list"); got.Code != 1 || got.Out != "" || got.Err != "drawbridge: interrupted\n" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -61,7 +61,7 @@ func TestTestCommandTriesServer(t *testing.T) {
 	f := newFakeDaemon(t)
 	var sent string
 	answer := `{"ok":true,"stage":"done","command":"npx x","tookNs":1200000000,"era":"legacy","protocolVersion":"2025-11-25","tools":[{"name":"read","description":"Reads.\nMore.","inputSchema":"{\"type\":\"object\"}"}]}`
-	f.mux.HandleFunc("POST /api/v1/test", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("POST /api/v1/test", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		sent = string(body)
 		io.WriteString(w, answer)
@@ -72,20 +72,20 @@ func TestTestCommandTriesServer(t *testing.T) {
 		`{"server":"files"}`: {"test", "files"},
 		`{"entry":{"args":["--utc"],"docker":{"image":"mcp/time"},"type":"docker"},"name":"server"}`: {"test", "--image", "mcp/time", "--", "--utc"},
 	} {
-		got := f.run(false, args...)
-		if got.code != 0 || sent != want || !strings.Contains(got.out, "1 tool, 0 prompts, 0 resources; legacy, revision 2025-11-25, in 1.2s") || !strings.Contains(got.out, "  read  Reads.\n") {
+		got := f.Run(false, args...)
+		if got.Code != 0 || sent != want || !strings.Contains(got.Out, "1 tool, 0 prompts, 0 resources; legacy, revision 2025-11-25, in 1.2s") || !strings.Contains(got.Out, "  read  Reads.\n") {
 			t.Errorf("%v: %+v, sent %s", args, got, sent)
 		}
 	}
-	if got := f.run(false, "test", "files", "--schemas"); !strings.Contains(got.out, `{"type":"object"}`) {
+	if got := f.Run(false, "test", "files", "--schemas"); !strings.Contains(got.Out, `{"type":"object"}`) {
 		t.Errorf("%+v", got)
 	}
 	answer = `{"ok":false,"stage":"start","error":"executable not found","hint":"Correct command.","log":["why"]}`
-	if got := f.run(false, "test", "files"); got.code != 1 || !strings.Contains(got.out, "failed at start: executable not found\nCorrect command.\n  why\n") {
+	if got := f.Run(false, "test", "files"); got.Code != 1 || !strings.Contains(got.Out, "failed at start: executable not found\nCorrect command.\n  why\n") {
 		t.Errorf("%+v", got)
 	}
 	for _, args := range [][]string{{"test"}, {"test", "a", "b"}} {
-		if got := f.run(false, args...); got.code != 2 {
+		if got := f.Run(false, args...); got.Code != 2 {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
@@ -104,7 +104,7 @@ func TestTestCommandWorksWithoutDaemon(t *testing.T) {
 			return []byte(answer), fails
 		}
 		got := runMain(t.Context(), t.TempDir(), func(o *Options) { o.TryServer = try }, args...)
-		return got.code, got.out, got.errOut
+		return got.Code, got.Out, got.Err
 	}
 	code, out, errOut := run("test", "files")
 	if code != 0 || asked != `{"server":"files"}` || !strings.Contains(out, "works: npx x\n1 tool") || !strings.Contains(errOut, "not running: this command starts the server itself") {

@@ -10,14 +10,14 @@ import (
 
 func TestCheckRunAllWritesJUnit(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.answer("GET /api/v1/servers", `{"items":[{"id":"files","label":"My <Files>"}]}`)
-	f.answer("GET /api/v1/checks", `{"items":[{"name":"good"},{"name":"bad"},{"name":"gone"}]}`)
-	f.answer("POST /api/v1/checks/good/run", `{"name":"good","ok":true,"steps":[{"server":"files","tool":"read","ok":true,"tookNs":1500000}]}`)
-	f.answer("POST /api/v1/checks/bad/run", `{"name":"bad","ok":false,"steps":[{"server":"files","tool":"read","ok":true},{"server":"files","tool":"read","ok":false,"version":"fs 2","recordedVersion":"fs 1","failures":["the result differs in 1 places \u0007"],"changes":[{"path":"/content/0/text","before":"password1","after":"password2"}]}]}`)
+	f.Answer("GET /api/v1/servers", `{"items":[{"id":"files","label":"My <Files>"}]}`)
+	f.Answer("GET /api/v1/checks", `{"items":[{"name":"good"},{"name":"bad"},{"name":"gone"}]}`)
+	f.Answer("POST /api/v1/checks/good/run", `{"name":"good","ok":true,"steps":[{"server":"files","tool":"read","ok":true,"tookNs":1500000}]}`)
+	f.Answer("POST /api/v1/checks/bad/run", `{"name":"bad","ok":false,"steps":[{"server":"files","tool":"read","ok":true},{"server":"files","tool":"read","ok":false,"version":"fs 2","recordedVersion":"fs 1","failures":["the result differs in 1 places \u0007"],"changes":[{"path":"/content/0/text","before":"password1","after":"password2"}]}]}`)
 	path := filepath.Join(t.TempDir(), "results.xml")
-	got := f.run(true, "check", "run", "--all", "--junit", path)
-	if got.code != 1 || !strings.HasPrefix(got.out, "ok      good\n  ok      My <Files> read\nFAILED  bad\n") || !strings.Contains(got.out, "FAILED  gone\n") || !strings.Contains(got.out, "answered by fs 2, recorded with fs 1\n") {
-		t.Errorf("%d %q %q", got.code, got.out, got.errOut)
+	got := f.Run(true, "check", "run", "--all", "--junit", path)
+	if got.Code != 1 || !strings.HasPrefix(got.Out, "ok      good\n  ok      My <Files> read\nFAILED  bad\n") || !strings.Contains(got.Out, "FAILED  gone\n") || !strings.Contains(got.Out, "answered by fs 2, recorded with fs 1\n") {
+		t.Errorf("%d %q %q", got.Code, got.Out, got.Err)
 	}
 	data, err := os.ReadFile(path)
 	must(t, err)
@@ -37,15 +37,15 @@ func TestCheckRunAllWritesJUnit(t *testing.T) {
 	if strings.Contains(string(data), "password") {
 		t.Errorf("a value of a result is in the file:\n%s", data)
 	}
-	if got := f.run(true, "check", "run", "--all", "--json"); got.code != 1 || !strings.Contains(got.out, `"ok":false,`) && !strings.Contains(got.out, `"ok":false}`) || strings.Count(got.out, `"name":`) != 3 {
-		t.Errorf("%d %q", got.code, got.out)
+	if got := f.Run(true, "check", "run", "--all", "--json"); got.Code != 1 || !strings.Contains(got.Out, `"ok":false,`) && !strings.Contains(got.Out, `"ok":false}`) || strings.Count(got.Out, `"name":`) != 3 {
+		t.Errorf("%d %q", got.Code, got.Out)
 	}
 }
 
 func TestCheckRunExitCodes(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.answer("GET /api/v1/servers", `{"items":[]}`)
-	f.answer("GET /api/v1/checks", `{"items":[]}`)
+	f.Answer("GET /api/v1/servers", `{"items":[]}`)
+	f.Answer("GET /api/v1/checks", `{"items":[]}`)
 	ran := filepath.Join(t.TempDir(), "missing", "results.xml")
 	for _, c := range []struct {
 		args []string
@@ -58,8 +58,8 @@ func TestCheckRunExitCodes(t *testing.T) {
 		{[]string{"check", "run", "smoke", "--junit", ran}, 1, "cannot write the JUnit file"},
 		{[]string{"check", "run", "gone", "--json"}, 1, "404"},
 	} {
-		if got := f.run(true, c.args...); got.code != c.code || !strings.Contains(got.errOut, c.says) {
-			t.Errorf("%v: %d %q", c.args, got.code, got.errOut)
+		if got := f.Run(true, c.args...); got.Code != c.code || !strings.Contains(got.Err, c.says) {
+			t.Errorf("%v: %d %q", c.args, got.Code, got.Err)
 		}
 	}
 }
@@ -68,12 +68,12 @@ func TestCheckRunExitCodes(t *testing.T) {
 // longer exists.
 func TestCheckAcceptsServerNames(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.answer("GET /api/v1/servers", `{"items":[{"id":"my-files","label":"My Files"}]}`)
-	f.answer("POST /api/v1/checks/smoke/run", `{"name":"smoke","ok":true,"steps":[{"server":"my-files","tool":"read","ok":true},{"server":"gone","tool":"x","ok":true}]}`)
-	if got := f.run(true, "check", "run", "smoke"); got.code != 0 || got.out != "ok      My Files read\nok      gone x\n" {
-		t.Errorf("%d %q %q", got.code, got.out, got.errOut)
+	f.Answer("GET /api/v1/servers", `{"items":[{"id":"my-files","label":"My Files"}]}`)
+	f.Answer("POST /api/v1/checks/smoke/run", `{"name":"smoke","ok":true,"steps":[{"server":"my-files","tool":"read","ok":true},{"server":"gone","tool":"x","ok":true}]}`)
+	if got := f.Run(true, "check", "run", "smoke"); got.Code != 0 || got.Out != "ok      My Files read\nok      gone x\n" {
+		t.Errorf("%d %q %q", got.Code, got.Out, got.Err)
 	}
-	if got := f.run(true, "check", "run", "smoke", "--json"); !strings.Contains(got.out, `"server":"my-files"`) {
-		t.Errorf("the document has other words: %s", got.out)
+	if got := f.Run(true, "check", "run", "smoke", "--json"); !strings.Contains(got.Out, `"server":"my-files"`) {
+		t.Errorf("the document has other words: %s", got.Out)
 	}
 }

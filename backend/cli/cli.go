@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -57,19 +55,7 @@ type ServeOptions struct {
 // Main runs one command line, prints an error to Stderr, and returns the exit code.
 func Main(ctx context.Context, args []string, o Options) int {
 	p := newProgram(o)
-	root := p.command()
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	if err != nil && !p.JSON { // a flag that does not parse ends parsing
-		for _, a := range args {
-			p.JSON = p.JSON || a == "--json"
-		}
-	}
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil { // by a signal, such as that of Ctrl+C
-		err = core.Errorf(core.CodeCancelled, "interrupted")
-	}
-	p.PrintError(err)
-	return terminal.ExitCode(err)
+	return terminal.Execute(ctx, &p.Env, p.command(), args)
 }
 
 // New returns the tree of commands. Its caller prints the error and exits with ExitCode; Main does
@@ -87,31 +73,17 @@ func newProgram(o Options) *program {
 }
 
 func (p *program) command() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "drawbridge",
-		Short: "Run each MCP server once, share it with every AI client, record every call",
-		Long: "Run each MCP server once, share it with every AI client, record every call.\n\n" +
-			"Without a command: open the window, and start Drawbridge if it is not running.",
-		Args:              linkArg,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		Version:           p.Version,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-	}
-	root.SetIn(p.Stdin)
-	root.SetOut(p.Stdout)
-	root.SetErr(p.Stderr)
-	root.SetVersionTemplate("drawbridge {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return terminal.UsageError(err) })
-	root.PersistentFlags().StringVar(&p.Data, "data", "", "the folder `DIR` for all data: configuration, history, logs")
-	root.PersistentFlags().BoolVar(&p.JSON, "json", false, "print JSON, including errors")
+	root := terminal.NewRoot(&p.Env)
+	root.Short = "Run each MCP server once, share it with every AI client, record every call"
+	root.Long = root.Short + ".\n\nWithout a command: open the window, and start Drawbridge if it is not running."
+	root.Args = linkArg
 	p.serveFlags(root, p.Desktop)
 	root.AddCommand(
 		p.serve(), p.stdio(), p.demo(), p.replay(),
 		p.status(), p.tools(), p.call(), p.addMaintenanceCommands(p.history()), p.checks(), p.logs(),
 		p.actionCommand("start"), p.actionCommand("stop"), p.actionCommand("restart"), p.actionCommand("enable"), p.actionCommand("disable"), p.pauseCommand(true), p.pauseCommand(false), p.add(), p.test(), p.remove(), p.rename(), p.debug(), p.explainCall(), p.policy(), p.approvals(),
-		p.validate(), p.clients(), p.token(), p.doctor(), p.diagnostics(), p.uninstall(), p.directory(), p.install(), p.backup(),
-		p.open(), p.quit(), p.version(), p.versions(),
+		p.validate(), p.clients(), p.token(), p.doctor(), p.diagnostics(), p.uninstall(), p.backup(),
+		p.open(), p.quit(), p.version(),
 	)
 	for _, add := range p.Features {
 		add(&p.Env, root)

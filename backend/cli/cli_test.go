@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -73,90 +73,38 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// fakeDaemon is the API of a daemon that runs in the test, with real HTTP and a real lock, runtime
-// file and token.
-type fakeDaemon struct {
-	t     *testing.T
-	data  string
-	mux   *http.ServeMux
-	token string
-}
+// fakeDaemon is a daemon for all commands.
+type fakeDaemon struct{ *terminaltest.Daemon }
 
 func newFakeDaemon(t *testing.T) *fakeDaemon {
 	t.Helper()
-	f := &fakeDaemon{t: t, data: t.TempDir(), mux: http.NewServeMux()}
-	if _, err := loopback.OpenAdminToken(f.data); err != nil {
-		t.Fatal(err)
-	}
-	f.token, _ = loopback.ReadAdminToken(f.data)
-	lock, err := loopback.Lock(f.data)
-	must(t, err)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer "+f.token {
-			t.Errorf("%s %s without the admin token", r.Method, r.URL)
-		}
-		f.mux.ServeHTTP(w, r)
-	}))
-	t.Cleanup(func() { server.Close(); lock.Close() })
-	must(t, loopback.WriteRuntime(f.data, loopback.Runtime{PID: os.Getpid(), URL: server.URL, Version: "1.2.3", StartedAt: time.Now()}))
-	return f
+	return &fakeDaemon{terminaltest.New(t)}
 }
 
-func (f *fakeDaemon) answer(pattern, body string) {
-	f.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, body)
-	})
+func (f *fakeDaemon) Run(onTerminal bool, args ...string) terminaltest.Result {
+	return f.runIn(context.Background(), onTerminal, args...)
 }
 
-// notFound answers requests of pattern with status 404 and the problem document doc.
-func (f *fakeDaemon) notFound(pattern, doc string) {
-	f.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/problem+json")
-		w.WriteHeader(http.StatusNotFound)
-		io.WriteString(w, doc)
-	})
+func (f *fakeDaemon) runIn(ctx context.Context, onTerminal bool, args ...string) terminaltest.Result {
+	return runMain(ctx, f.Data, func(o *Options) { o.Terminal = func() bool { return onTerminal } }, args...)
 }
 
-type result struct {
-	code        int
-	out, errOut string
+func (f *fakeDaemon) Typed(text string, args ...string) terminaltest.Result {
+	return runMain(context.Background(), f.Data, func(o *Options) { o.Stdin = strings.NewReader(text) }, args...)
 }
 
-func (f *fakeDaemon) run(terminal bool, args ...string) result {
-	f.t.Helper()
-	return f.runIn(f.t.Context(), terminal, args...)
-}
-
-// typed runs a command with text on standard input.
-func (f *fakeDaemon) typed(text string, args ...string) result {
-	f.t.Helper()
-	return runMain(f.t.Context(), f.data, func(o *Options) { o.Stdin = strings.NewReader(text) }, args...)
-}
-
-func (f *fakeDaemon) runIn(ctx context.Context, terminal bool, args ...string) result {
-	f.t.Helper()
-	return runMain(ctx, f.data, func(o *Options) { o.Terminal = func() bool { return terminal } }, args...)
-}
-
-// runMain runs a command with the data folder data. Standard input and environment are empty and
-// nothing is a terminal, unless change sets them.
-func runMain(ctx context.Context, data string, change func(*Options), args ...string) result {
-	var out, errOut bytes.Buffer
-	o := Options{
-		Features: features.Commands(), Env: terminal.Env{Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut, Getenv: func(string) string { return "" }, Terminal: func() bool { return false }},
-	}
-	change(&o)
-	code := Main(ctx, append([]string{"--data", data}, args...), o)
-	return result{code, out.String(), errOut.String()}
+// runMain runs a command of all with the data folder data.
+func runMain(ctx context.Context, data string, change func(*Options), args ...string) terminaltest.Result {
+	o := Options{Features: features.Commands()}
+	return terminaltest.RunIn(ctx, data, func(e *terminal.Env) { o.Env = *e; change(&o); *e = o.Env }, func(ctx context.Context, e terminal.Env, args []string) int {
+		o.Env = e
+		return Main(ctx, args, o)
+	}, args...)
 }
 
 // answering is a user who answers text at a terminal, or a script if attended is false.
 func answering(text string, attended bool) func(*Options) {
-	return func(o *Options) {
-		is := func() bool { return attended }
-		o.Stdin, o.Terminal, o.Attended = strings.NewReader(text), is, is
-	}
+	return func(o *Options) { terminaltest.Answering(text, attended)(&o.Env) }
 }
 
 func golden(t *testing.T, name, got string) {
@@ -202,13 +150,13 @@ func TestStatusMatchesGoldenOutput(t *testing.T) {
 func TestJSONOutputIsAPIDocument(t *testing.T) {
 	f := newFakeDaemon(t)
 	const doc = `{"items":[{"id":"a","big":9007199254740993}],"next":""}`
-	f.answer("GET /api/v1/status", doc)
-	f.answer("GET /api/v1/tools", doc)
-	f.answer("GET /api/v1/calls", doc)
-	f.answer("GET /api/v1/calls/7", doc)
-	f.answer("POST /api/v1/servers/files/stop", doc)
+	f.Answer("GET /api/v1/status", doc)
+	f.Answer("GET /api/v1/tools", doc)
+	f.Answer("GET /api/v1/calls", doc)
+	f.Answer("GET /api/v1/calls/7", doc)
+	f.Answer("POST /api/v1/servers/files/stop", doc)
 	for _, args := range [][]string{{"status"}, {"tools"}, {"list-tools"}, {"history"}, {"history", "7"}, {"stop", "files"}} {
-		if got := f.run(true, append(args, "--json")...); got.out != doc+"\n" || got.code != 0 {
+		if got := f.Run(true, append(args, "--json")...); got.Out != doc+"\n" || got.Code != 0 {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
@@ -216,7 +164,7 @@ func TestJSONOutputIsAPIDocument(t *testing.T) {
 
 func TestCallPrintsFiveKeysAndAToolErrorExits1(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.mux.HandleFunc("POST /api/v1/call", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("POST /api/v1/call", func(w http.ResponseWriter, r *http.Request) {
 		var req api.CallRequest
 		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || req.Server != "demo" {
 			t.Errorf("%+v, %v", req, err)
@@ -231,22 +179,22 @@ func TestCallPrintsFiveKeysAndAToolErrorExits1(t *testing.T) {
 			io.WriteString(w, `{"success":false,"output":"it broke","data":null,"error":"it broke","raw":{"isError":true},"callId":"2"}`)
 		}
 	})
-	got := f.run(false, "call", "demo", "add", `{"a":9007199254740993}`)
-	if want := "3\n{\n  \"sum\": 9007199254740993,\n  \"list\": [],\n  \"text\": \"a\\nb\"\n}\n"; got.out != want || got.code != 0 {
+	got := f.Run(false, "call", "demo", "add", `{"a":9007199254740993}`)
+	if want := "3\n{\n  \"sum\": 9007199254740993,\n  \"list\": [],\n  \"text\": \"a\\nb\"\n}\n"; got.Out != want || got.Code != 0 {
 		t.Errorf("%+v", got)
 	}
-	got = f.run(false, "call", "demo", "add", `{"a":9007199254740993}`, "--json")
-	if want := `{"success":true,"output":"3","data":{"sum":9007199254740993,"list":[],"text":"a\nb"},"error":null,"raw":{"x":1}}` + "\n"; got.out != want {
+	got = f.Run(false, "call", "demo", "add", `{"a":9007199254740993}`, "--json")
+	if want := `{"success":true,"output":"3","data":{"sum":9007199254740993,"list":[],"text":"a\nb"},"error":null,"raw":{"x":1}}` + "\n"; got.Out != want {
 		t.Errorf("%+v", got)
 	}
-	if got = f.run(false, "call", "demo", "fail"); got.code != 1 || got.out != "" || got.errOut != "drawbridge: it broke\n" {
+	if got = f.Run(false, "call", "demo", "fail"); got.Code != 1 || got.Out != "" || got.Err != "drawbridge: it broke\n" {
 		t.Errorf("%+v", got)
 	}
-	if got = f.run(false, "call", "demo", "fail", "--json"); got.code != 1 || got.errOut != "" || !strings.HasPrefix(got.out, `{"success":false,`) {
+	if got = f.Run(false, "call", "demo", "fail", "--json"); got.Code != 1 || got.Err != "" || !strings.HasPrefix(got.Out, `{"success":false,`) {
 		t.Errorf("%+v", got)
 	}
 	for _, bad := range []string{"[1]", "{", ""} {
-		if got = f.run(false, "call", "demo", "add", bad); got.code != 2 {
+		if got = f.Run(false, "call", "demo", "add", bad); got.Code != 2 {
 			t.Errorf("%q: %+v", bad, got)
 		}
 	}
@@ -255,13 +203,13 @@ func TestCallPrintsFiveKeysAndAToolErrorExits1(t *testing.T) {
 func TestProblemsAreExplained(t *testing.T) {
 	f := newFakeDaemon(t)
 	const doc = `{"title":"Not Found","status":404,"code":"not_found","detail":"there is no server named \"x\"","hint":"List them."}`
-	f.notFound("POST /api/v1/servers/{id}/{action}", doc)
-	if got := f.run(true, "restart", "x"); got.code != 1 || got.errOut != "drawbridge: there is no server named \"x\"\nList them.\n" {
+	f.NotFound("POST /api/v1/servers/{id}/{action}", doc)
+	if got := f.Run(true, "restart", "x"); got.Code != 1 || got.Err != "drawbridge: there is no server named \"x\"\nList them.\n" {
 		t.Errorf("%+v", got)
 	}
-	got := f.run(true, "restart", "x", "--json")
+	got := f.Run(true, "restart", "x", "--json")
 	var p web.ErrorDocument
-	if err := json.Unmarshal([]byte(got.errOut), &p); err != nil || p.Code != core.CodeNotFound || p.Hint != "List them." || p.Status != 404 || p.Title != "Not Found" || got.out != "" {
+	if err := json.Unmarshal([]byte(got.Err), &p); err != nil || p.Code != core.CodeNotFound || p.Hint != "List them." || p.Status != 404 || p.Title != "Not Found" || got.Out != "" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -269,16 +217,16 @@ func TestProblemsAreExplained(t *testing.T) {
 // Several statuses have the code validation, so the code alone does not determine the status.
 func TestProblemKeepsTheStatusOfTheAPI(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.mux.HandleFunc("POST /api/v1/call", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("POST /api/v1/call", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 		io.WriteString(w, `{"title":"Request Entity Too Large","status":413,"code":"validation","detail":"the request is larger than 4 MiB"}`)
 	})
 	arguments := `{"x":"` + strings.Repeat("a", policy.MaxArguments-10) + `"}`
 	for args, detail := range map[string]string{arguments: "the request is larger than 4 MiB", arguments + "   ": "the arguments are larger than 4 MiB"} {
-		got := f.typed(args, "call", "demo", "echo", "-", "--json")
+		got := f.Typed(args, "call", "demo", "echo", "-", "--json")
 		var p web.ErrorDocument
-		if err := json.Unmarshal([]byte(got.errOut), &p); err != nil || got.code != 1 || p.Status != 413 || p.Code != core.CodeValidation || p.Title != "Request Entity Too Large" || p.Detail != detail {
+		if err := json.Unmarshal([]byte(got.Err), &p); err != nil || got.Code != 1 || p.Status != 413 || p.Code != core.CodeValidation || p.Title != "Request Entity Too Large" || p.Detail != detail {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -286,12 +234,12 @@ func TestProblemKeepsTheStatusOfTheAPI(t *testing.T) {
 
 func TestServerTextIsEscapedOnTerminal(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.answer("POST /api/v1/call", `{"success":true,"output":"\u001b]52;c;ZXZpbA==\u0007 ok\u202e","data":{"k":"\u009b31m"}}`)
-	f.answer("GET /api/v1/servers/demo/log", `{"items":[{"at":"2026-01-02T03:04:05Z","level":"error","text":"\u001b[2Jgone"}]}`)
-	f.answer("GET /api/v1/tools", `{"items":[{"server":"demo","tool":"\u001b[1m","description":"a\nb"}]}`)
+	f.Answer("POST /api/v1/call", `{"success":true,"output":"\u001b]52;c;ZXZpbA==\u0007 ok\u202e","data":{"k":"\u009b31m"}}`)
+	f.Answer("GET /api/v1/servers/demo/log", `{"items":[{"at":"2026-01-02T03:04:05Z","level":"error","text":"\u001b[2Jgone"}]}`)
+	f.Answer("GET /api/v1/tools", `{"items":[{"server":"demo","tool":"\u001b[1m","description":"a\nb"}]}`)
 	for _, args := range [][]string{{"call", "demo", "x"}, {"logs", "demo"}, {"tools"}} {
-		got := f.run(true, args...)
-		if got.code != 0 || strings.ContainsAny(got.out, "\x1b\x07\u009b\u202e") {
+		got := f.Run(true, args...)
+		if got.Code != 0 || strings.ContainsAny(got.Out, "\x1b\x07\u009b\u202e") {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
@@ -299,11 +247,11 @@ func TestServerTextIsEscapedOnTerminal(t *testing.T) {
 
 func TestLogsOfAllServersAreOrderedByTime(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.answer("GET /api/v1/servers", `{"items":[{"id":"a"},{"id":"b"}],"next":""}`)
-	f.answer("GET /api/v1/servers/a/log", `{"items":[{"at":"2026-01-02T03:04:05Z","level":"info","text":"one"},{"at":"2026-01-02T03:04:07Z","level":"debug","text":"three"}]}`)
-	f.answer("GET /api/v1/servers/b/log", `{"items":[{"at":"2026-01-02T03:04:06Z","level":"error","text":"two"}]}`)
-	got := f.run(false, "logs")
-	one, two, three := strings.Index(got.out, "a info  one"), strings.Index(got.out, "b error two"), strings.Index(got.out, "a debug three")
+	f.Answer("GET /api/v1/servers", `{"items":[{"id":"a"},{"id":"b"}],"next":""}`)
+	f.Answer("GET /api/v1/servers/a/log", `{"items":[{"at":"2026-01-02T03:04:05Z","level":"info","text":"one"},{"at":"2026-01-02T03:04:07Z","level":"debug","text":"three"}]}`)
+	f.Answer("GET /api/v1/servers/b/log", `{"items":[{"at":"2026-01-02T03:04:06Z","level":"error","text":"two"}]}`)
+	got := f.Run(false, "logs")
+	one, two, three := strings.Index(got.Out, "a info  one"), strings.Index(got.Out, "b error two"), strings.Index(got.Out, "a debug three")
 	if one < 0 || two < one || three < two {
 		t.Errorf("%+v", got)
 	}
@@ -313,7 +261,7 @@ func TestLogsFilterByLevelAndFollowFromLastLine(t *testing.T) {
 	f := newFakeDaemon(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var asked []string
-	f.mux.HandleFunc("GET /api/v1/servers/a/log", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("GET /api/v1/servers/a/log", func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.Query().Get("level")+" "+r.URL.Query().Get("after"))
 		if len(asked) == 2 {
 			cancel()
@@ -323,48 +271,48 @@ func TestLogsFilterByLevelAndFollowFromLastLine(t *testing.T) {
 		fmt.Fprint(w, `{"items":[{"at":"2026-01-02T03:04:05.678Z","level":"stderr","text":"one"}]}`)
 	})
 	got := f.runIn(ctx, false, "logs", "a", "-f", "--level", "stderr", "--json")
-	if got.out != `{"at":"2026-01-02T03:04:05.678Z","server":"a","level":"stderr","text":"one"}`+"\n" || got.code != 0 {
+	if got.Out != `{"at":"2026-01-02T03:04:05.678Z","server":"a","level":"stderr","text":"one"}`+"\n" || got.Code != 0 {
 		t.Errorf("%+v", got)
 	}
 	if len(asked) != 2 || asked[0] != "stderr " || asked[1] != "stderr 2026-01-02T03:04:05.678Z" {
 		t.Errorf("asked for %q", asked)
 	}
-	if got := f.run(false, "logs", "a", "--level", "loud"); got.code != 2 || !strings.Contains(got.errOut, "stderr or lifecycle") {
+	if got := f.Run(false, "logs", "a", "--level", "loud"); got.Code != 2 || !strings.Contains(got.Err, "stderr or lifecycle") {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestTokensWorkWithoutDaemon(t *testing.T) {
-	f := &fakeDaemon{t: t, data: t.TempDir()}
-	first := f.run(false, "token", "cursor")
-	if first.code != 0 || len(strings.TrimSpace(first.out)) < 20 {
+	f := &fakeDaemon{&terminaltest.Daemon{Data: t.TempDir()}}
+	first := f.Run(false, "token", "cursor")
+	if first.Code != 0 || len(strings.TrimSpace(first.Out)) < 20 {
 		t.Fatalf("%+v", first)
 	}
-	if again := f.run(false, "token", "cursor"); again.out != first.out {
+	if again := f.Run(false, "token", "cursor"); again.Out != first.Out {
 		t.Error("a token that exists changes")
 	}
-	rotated := f.run(false, "token", "cursor", "--rotate")
-	if rotated.out == first.out || rotated.code != 0 {
+	rotated := f.Run(false, "token", "cursor", "--rotate")
+	if rotated.Out == first.Out || rotated.Code != 0 {
 		t.Errorf("%+v", rotated)
 	}
-	if got := f.run(false, "token", "cursor", "--revoke"); got.code != 0 {
+	if got := f.Run(false, "token", "cursor", "--revoke"); got.Code != 0 {
 		t.Errorf("%+v", got)
 	}
-	tokens, _ := loopback.NewTokens(f.data, nil)
-	if _, ok := tokens.Client(strings.TrimSpace(rotated.out)); ok {
+	tokens, _ := loopback.NewTokens(f.Data, nil)
+	if _, ok := tokens.Client(strings.TrimSpace(rotated.Out)); ok {
 		t.Error("a revoked token works")
 	}
 }
 
 func TestFinderStartsNothingWhenDisabled(t *testing.T) {
 	f := newFakeDaemon(t)
-	folders, _ := newProgram(Options{Env: terminal.Env{Getenv: func(string) string { return f.data }}}).Folders()
+	folders, _ := newProgram(Options{Env: terminal.Env{Getenv: func(string) string { return f.Data }}}).Folders()
 	find := &daemonFinder{folders: folders, path: "/s/demo/mcp", client: "cursor"}
 	address, err := find.find(t.Context(), false)
 	if err != nil || !strings.HasSuffix(address.URL, "/s/demo/mcp") {
 		t.Fatal(address, err)
 	}
-	tokens, _ := loopback.NewTokens(f.data, nil)
+	tokens, _ := loopback.NewTokens(f.Data, nil)
 	if name, ok := tokens.Client(address.Token); !ok || name != "cursor" {
 		t.Errorf("the shim's token is that of %q", name)
 	}

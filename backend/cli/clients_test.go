@@ -17,11 +17,11 @@ func TestMissingClientsAreCounted(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("PATH", t.TempDir())
 	f := newFakeDaemon(t)
-	got := f.run(true, "clients")
-	if got.code != 0 || strings.Contains(got.out, "not installed") || !strings.Contains(got.out, "drawbridge clients --all") {
+	got := f.Run(true, "clients")
+	if got.Code != 0 || strings.Contains(got.Out, "not installed") || !strings.Contains(got.Out, "drawbridge clients --all") {
 		t.Errorf("%+v", got)
 	}
-	if got = f.run(true, "clients", "--all"); strings.Count(got.out, "not installed") < 50 {
+	if got = f.Run(true, "clients", "--all"); strings.Count(got.Out, "not installed") < 50 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -33,10 +33,10 @@ func TestClientDocumentsAreThoseOfTheAPI(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	f := newFakeDaemon(t)
 	file := filepath.Join(home, ".cursor", "mcp.json")
-	f.answer("GET /api/v1/connections", `{"items":[{"key":"cursor","path":`+strconv.Quote(file)+`,"tools":7,"live":true},{"key":"cursor","path":"elsewhere","tools":9}]}`)
+	f.Answer("GET /api/v1/connections", `{"items":[{"key":"cursor","path":`+strconv.Quote(file)+`,"tools":7,"live":true},{"key":"cursor","path":"elsewhere","tools":9}]}`)
 	var list web.List[map[string]any]
-	got := f.run(false, "clients", "list", "--all", "--json")
-	if err := json.Unmarshal([]byte(got.out), &list); err != nil || got.code != 0 {
+	got := f.Run(false, "clients", "list", "--all", "--json")
+	if err := json.Unmarshal([]byte(got.Out), &list); err != nil || got.Code != 0 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for _, c := range list.Items {
@@ -50,8 +50,8 @@ func TestClientDocumentsAreThoseOfTheAPI(t *testing.T) {
 		}
 	}
 	var plan api.ConnectionPlan
-	got = f.run(false, "clients", "diff", "cursor", "--json")
-	if err := json.Unmarshal([]byte(got.out), &plan); err != nil || plan.ID != "cursor" || plan.Key != "cursor" || plan.Path != file || plan.Action != "create" || plan.Warnings == nil {
+	got = f.Run(false, "clients", "diff", "cursor", "--json")
+	if err := json.Unmarshal([]byte(got.Out), &plan); err != nil || plan.ID != "cursor" || plan.Key != "cursor" || plan.Path != file || plan.Action != "create" || plan.Warnings == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -63,8 +63,8 @@ func TestNoRestartIsAskedForAnUnchangedFile(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	f := newFakeDaemon(t)
 	for n, asked := range []bool{true, false} {
-		got := f.run(false, "clients", "connect", "windsurf", "--yes")
-		if got.code != 0 || strings.Contains(got.out, "To apply the change") != asked {
+		got := f.Run(false, "clients", "connect", "windsurf", "--yes")
+		if got.Code != 0 || strings.Contains(got.Out, "To apply the change") != asked {
 			t.Errorf("attempt %d: %+v", n, got)
 		}
 	}
@@ -72,25 +72,25 @@ func TestNoRestartIsAskedForAnUnchangedFile(t *testing.T) {
 
 func TestClientNameIsCaseInsensitive(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.answer("GET /api/v1/clients", `{"items":[{"token":"codex","name":"codex-mcp-client"},{"token":"","name":"Cursor"}]}`)
+	f.Answer("GET /api/v1/clients", `{"items":[{"token":"codex","name":"codex-mcp-client"},{"token":"","name":"Cursor"}]}`)
 	var asked string
-	f.mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.Query().Get("client")
 		io.WriteString(w, `{"items":[]}`)
 	})
 	for text, want := range map[string]string{"Codex": "codex", "cursor": "Cursor", "codex": "codex", "gone": "gone"} {
-		if got := f.run(true, "history", "--client", text); got.code != 0 || asked != want || got.out != "No calls match.\n" {
+		if got := f.Run(true, "history", "--client", text); got.Code != 0 || asked != want || got.Out != "No calls match.\n" {
 			t.Errorf("%s: %+v, asked for %q", text, got, asked)
 		}
 	}
-	if got := f.run(true, "history", "stats"); got.code != 2 || !strings.Contains(got.errOut, "is not a call id") {
+	if got := f.Run(true, "history", "stats"); got.Code != 2 || !strings.Contains(got.Err, "is not a call id") {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestFeaturesArePrintedAsTable(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.mux.HandleFunc("GET /api/v1/features", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("GET /api/v1/features", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("client") != "cursor" {
 			t.Errorf("asked for %s", r.URL)
 		}
@@ -98,9 +98,9 @@ func TestFeaturesArePrintedAsTable(t *testing.T) {
 			{"server":"files","known":true,"features":[{"name":"tools","how":"passes"},{"name":"roots","how":"not client"},{"name":"elicitation","how":"with approval"}]},
 			{"server":"late","known":false,"features":[]}]}],"next":""}`))
 	})
-	got := f.run(false, "clients", "features", "--client", "cursor")
-	lines := strings.Split(strings.TrimSpace(got.out), "\n")
-	if got.code != 0 || len(lines) != 3 {
+	got := f.Run(false, "clients", "features", "--client", "cursor")
+	lines := strings.Split(strings.TrimSpace(got.Out), "\n")
+	if got.Code != 0 || len(lines) != 3 {
 		t.Fatalf("%+v", got)
 	}
 	for i, want := range []string{"Client  Era     Server", "Cursor  legacy  files   roots", "Cursor  legacy  late    not known yet"} {

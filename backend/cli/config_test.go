@@ -11,6 +11,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -51,8 +52,8 @@ func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 			data := t.TempDir()
 			if c.daemon != "" {
 				f := newFakeDaemon(t)
-				data = f.data
-				f.mux.HandleFunc("POST /api/v1/config/retention-preview", func(w http.ResponseWriter, r *http.Request) {
+				data = f.Data
+				f.Mux.HandleFunc("POST /api/v1/config/retention-preview", func(w http.ResponseWriter, r *http.Request) {
 					var in struct{ Text string }
 					if json.NewDecoder(r.Body).Decode(&in) != nil || in.Text != c.copy {
 						t.Errorf("counts for %q", in.Text)
@@ -70,16 +71,16 @@ func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 			}
 			must(t, os.WriteFile(from, []byte(c.copy), 0o600))
 			got := runMain(t.Context(), data, answering(c.answer, c.attended), append([]string{"backup", "restore", from}, c.args...)...)
-			if asked := strings.Contains(got.out, "[y/N]"); asked != (c.asked != "") || !strings.Contains(got.out, c.asked) {
-				t.Errorf("said %q, wanted to be asked %q", got.out, c.asked)
+			if asked := strings.Contains(got.Out, "[y/N]"); asked != (c.asked != "") || !strings.Contains(got.Out, c.asked) {
+				t.Errorf("said %q, wanted to be asked %q", got.Out, c.asked)
 			}
 			now, _ := os.ReadFile(file)
 			copies, _ := config.BackupsOf(data).List()
-			if c.put && (got.code != 0 || string(now) != c.copy) {
-				t.Errorf("exit %d, the file is %q: %s", got.code, now, got.errOut)
+			if c.put && (got.Code != 0 || string(now) != c.copy) {
+				t.Errorf("exit %d, the file is %q: %s", got.Code, now, got.Err)
 			}
-			if !c.put && (got.code != 1 || string(now) != c.was || len(copies) > 0 || !strings.Contains(got.errOut, "nothing was changed")) {
-				t.Errorf("exit %d, the file is %q, with %d copies: %s", got.code, now, len(copies), got.errOut)
+			if !c.put && (got.Code != 1 || string(now) != c.was || len(copies) > 0 || !strings.Contains(got.Err, "nothing was changed")) {
+				t.Errorf("exit %d, the file is %q, with %d copies: %s", got.Code, now, len(copies), got.Err)
 			}
 		})
 	}
@@ -96,7 +97,7 @@ func TestRestoreKeepsEditMadeSinceItsBackup(t *testing.T) {
 	unlock, err := osutil.LockBeside(t.Context(), file)
 	must(t, err)
 	defer unlock()
-	ended := make(chan result)
+	ended := make(chan terminaltest.Result)
 	go func() { ended <- runMain(t.Context(), data, answering("", false), "backup", "restore", from) }()
 	copies := config.BackupsOf(data)
 	eventually.True(t, "backup", func() bool { all, _ := copies.List(); return len(all) == 1 })
@@ -104,11 +105,11 @@ func TestRestoreKeepsEditMadeSinceItsBackup(t *testing.T) {
 	unlock()
 	got := <-ended
 	now, _ := os.ReadFile(file)
-	if got.code != 1 || string(now) != edited || !strings.Contains(got.errOut, "another program changed the file") {
-		t.Errorf("exit %d, the file is %q: %s", got.code, now, got.errOut)
+	if got.Code != 1 || string(now) != edited || !strings.Contains(got.Err, "another program changed the file") {
+		t.Errorf("exit %d, the file is %q: %s", got.Code, now, got.Err)
 	}
-	if got := runMain(t.Context(), data, answering("", false), "backup", "restore", from); got.code != 0 {
-		t.Errorf("the second time: %s", got.errOut)
+	if got := runMain(t.Context(), data, answering("", false), "backup", "restore", from); got.Code != 0 {
+		t.Errorf("the second time: %s", got.Err)
 	}
 	if now, _ := os.ReadFile(file); string(now) != restored {
 		t.Errorf("the file is %q", now)
@@ -118,19 +119,19 @@ func TestRestoreKeepsEditMadeSinceItsBackup(t *testing.T) {
 func TestServerIsRemoved(t *testing.T) {
 	f := newFakeDaemon(t)
 	var removed string
-	f.mux.HandleFunc("DELETE /api/v1/servers/{id}", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("DELETE /api/v1/servers/{id}", func(w http.ResponseWriter, r *http.Request) {
 		removed = r.PathValue("id")
 		w.WriteHeader(http.StatusNoContent)
 	})
 	for _, command := range []string{"remove", "debug"} {
-		if got := f.run(false, command); got.code != 2 {
+		if got := f.Run(false, command); got.Code != 2 {
 			t.Errorf("%s: %+v", command, got)
 		}
 	}
-	if got := f.run(false, "remove", "files", "--yes"); got.code != 0 || got.out != "files: removed\n" || removed != "files" {
+	if got := f.Run(false, "remove", "files", "--yes"); got.Code != 0 || got.Out != "files: removed\n" || removed != "files" {
 		t.Errorf("%+v", got)
 	}
-	if got := f.run(false, "remove", "files", "--json"); !json.Valid([]byte(got.out)) {
+	if got := f.Run(false, "remove", "files", "--json"); !json.Valid([]byte(got.Out)) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -11,26 +11,26 @@ import (
 func TestWaitForServersHasExitCode(t *testing.T) {
 	f := newFakeDaemon(t)
 	var looks atomic.Int32
-	f.mux.HandleFunc("GET /api/v1/servers", func(w http.ResponseWriter, _ *http.Request) {
+	f.Mux.HandleFunc("GET /api/v1/servers", func(w http.ResponseWriter, _ *http.Request) {
 		state := "starting"
 		if looks.Add(1) > 2 {
 			state = "running"
 		}
 		io.WriteString(w, `{"items":[{"id":"my-files","label":"my files","state":"`+state+`","tools":2},{"id":"off","label":"off","state":"disabled"}]}`)
 	})
-	f.answer("GET /api/v1/tools", `{"items":[{"server":"my-files","tool":"read"},{"server":"my-files","tool":"rm"}]}`)
-	f.mux.HandleFunc("GET /api/v1/explain", func(w http.ResponseWriter, r *http.Request) {
+	f.Answer("GET /api/v1/tools", `{"items":[{"server":"my-files","tool":"read"},{"server":"my-files","tool":"rm"}]}`)
+	f.Mux.HandleFunc("GET /api/v1/explain", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, `{"passes":`+map[bool]string{true: "true", false: "false"}[r.URL.Query().Get("tool") == "read"]+`,"checks":[]}`)
 	})
-	if got := f.run(false, "explain", "--all"); got.code != 1 || !strings.Contains(got.out, "my files (my-files)  no") {
+	if got := f.Run(false, "explain", "--all"); got.Code != 1 || !strings.Contains(got.Out, "my files (my-files)  no") {
 		t.Errorf("%+v", got)
 	}
-	got := f.run(false, "explain", "--all", "--wait", "--json")
-	if want := `{"items":[{"server":"my-files","label":"my files","state":"running","ready":true,"reason":"","tools":2,"refused":["rm"]},{"server":"off","label":"off","state":"disabled","ready":false,"reason":"","tools":0,"refused":[]}],"next":"","ready":true}` + "\n"; got.code != 0 || got.out != want {
+	got := f.Run(false, "explain", "--all", "--wait", "--json")
+	if want := `{"items":[{"server":"my-files","label":"my files","state":"running","ready":true,"reason":"","tools":2,"refused":["rm"]},{"server":"off","label":"off","state":"disabled","ready":false,"reason":"","tools":0,"refused":[]}],"next":"","ready":true}` + "\n"; got.Code != 0 || got.Out != want {
 		t.Errorf("%+v", got)
 	}
 	for _, args := range [][]string{{"explain"}, {"explain", "x"}, {"explain", "--all", "x", "y"}, {"explain", "x", "y", "--wait"}} {
-		if got := f.run(false, args...); got.code != 2 {
+		if got := f.Run(false, args...); got.Code != 2 {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}

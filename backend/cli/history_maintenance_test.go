@@ -38,30 +38,30 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFakeDaemon(t)
 			var counted, pruned string
-			f.answer("GET /api/v1/history", `{"calls":9,"keepDays":30,"maxBytes":1000}`)
-			f.mux.HandleFunc("POST /api/v1/history/retention-preview", func(w http.ResponseWriter, r *http.Request) {
+			f.Answer("GET /api/v1/history", `{"calls":9,"keepDays":30,"maxBytes":1000}`)
+			f.Mux.HandleFunc("POST /api/v1/history/retention-preview", func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
 				counted = strings.TrimSpace(string(body))
 				fmt.Fprintf(w, `{"calls":%d,"total":9,"estimated":false,"from":"2026-01-02T03:04:05Z","to":"2026-01-03T03:04:05Z"}`, c.gone)
 			})
-			f.mux.HandleFunc("POST /api/v1/history/prune", func(w http.ResponseWriter, r *http.Request) {
+			f.Mux.HandleFunc("POST /api/v1/history/prune", func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
 				pruned = strings.TrimSpace(string(body))
 				fmt.Fprintf(w, `{"deleted":%d}`, c.gone)
 			})
-			got := runMain(t.Context(), f.data, answering(c.answer, c.attended), append([]string{"history", "prune"}, c.args...)...)
-			if got.code != c.code || counted != c.bounds || pruned != c.pruned {
-				t.Errorf("exit %d, counted %q, pruned %q; want %d, %q, %q\n%s%s", got.code, counted, pruned, c.code, c.bounds, c.pruned, got.out, got.errOut)
+			got := runMain(t.Context(), f.Data, answering(c.answer, c.attended), append([]string{"history", "prune"}, c.args...)...)
+			if got.Code != c.code || counted != c.bounds || pruned != c.pruned {
+				t.Errorf("exit %d, counted %q, pruned %q; want %d, %q, %q\n%s%s", got.Code, counted, pruned, c.code, c.bounds, c.pruned, got.Out, got.Err)
 			}
-			asked := strings.Contains(got.out, "3 of 9 calls, made between 2026-01-0")
+			asked := strings.Contains(got.Out, "3 of 9 calls, made between 2026-01-0")
 			if want := c.bounds != "" && c.gone > 0; asked != want {
-				t.Errorf("asked: %v, want %v\n%s", asked, want, got.out)
+				t.Errorf("asked: %v, want %v\n%s", asked, want, got.Out)
 			}
-			if c.code == 1 && !strings.Contains(got.errOut, "nothing was deleted") {
-				t.Errorf("not told: %s", got.errOut)
+			if c.code == 1 && !strings.Contains(got.Err, "nothing was deleted") {
+				t.Errorf("not told: %s", got.Err)
 			}
-			if c.code == 0 && !strings.Contains(got.out, map[bool]string{true: `{"deleted":3}`, false: fmt.Sprintf("%d calls deleted\n", c.gone)}[c.name == "--json"]) {
-				t.Errorf("not told: %s", got.out)
+			if c.code == 0 && !strings.Contains(got.Out, map[bool]string{true: `{"deleted":3}`, false: fmt.Sprintf("%d calls deleted\n", c.gone)}[c.name == "--json"]) {
+				t.Errorf("not told: %s", got.Out)
 			}
 		})
 	}
@@ -71,7 +71,7 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 func TestRecordFullIsStartedAndStopped(t *testing.T) {
 	f := newFakeDaemon(t)
 	for _, name := range []string{"my-files", "My%20Files"} {
-		f.answer("GET /api/v1/servers/"+name, `{"id":"my-files","label":"My Files"}`)
+		f.Answer("GET /api/v1/servers/"+name, `{"id":"my-files","label":"My Files"}`)
 	}
 	stored := store.RecordingSettings{Rules: []store.Rule{{Server: "a", Keep: store.KeepMeta}}, Full: []store.FullRecording{{Client: "Cursor", Until: time.Now().Add(time.Hour)}}}
 	answer := func(w http.ResponseWriter) {
@@ -79,8 +79,8 @@ func TestRecordFullIsStartedAndStopped(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"recording":%s}`, body)
 	}
-	f.mux.HandleFunc("GET /api/v1/history", func(w http.ResponseWriter, _ *http.Request) { answer(w) })
-	f.mux.HandleFunc("PUT /api/v1/history/recording", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("GET /api/v1/history", func(w http.ResponseWriter, _ *http.Request) { answer(w) })
+	f.Mux.HandleFunc("PUT /api/v1/history/recording", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		stored = store.RecordingSettings{}
 		if err := json.Unmarshal(body, &stored); err != nil {
@@ -99,24 +99,24 @@ func TestRecordFullIsStartedAndStopped(t *testing.T) {
 		{[]string{"--client", "Cursor", "--stop"}, "s1 my-files"},
 		{[]string{"--server", "my-files", "--stop"}, "s1"},
 	} {
-		got := f.run(false, append([]string{"history", "record-full"}, c.args...)...)
+		got := f.Run(false, append([]string{"history", "record-full"}, c.args...)...)
 		var names []string
 		for _, one := range stored.Full {
 			names = append(names, one.Session+one.Client+one.Server)
-			if !strings.Contains(got.out, one.Session+one.Client+one.Server) || one.Until.IsZero() {
-				t.Errorf("%v: %s is not shown, or has no end:\n%s", c.args, names[len(names)-1], got.out)
+			if !strings.Contains(got.Out, one.Session+one.Client+one.Server) || one.Until.IsZero() {
+				t.Errorf("%v: %s is not shown, or has no end:\n%s", c.args, names[len(names)-1], got.Out)
 			}
 		}
-		if got.code != 0 || strings.Join(names, " ") != c.want || len(stored.Rules) != 1 {
-			t.Errorf("%v: %+v, want %s: %s", c.args, stored, c.want, got.errOut)
+		if got.Code != 0 || strings.Join(names, " ") != c.want || len(stored.Rules) != 1 {
+			t.Errorf("%v: %+v, want %s: %s", c.args, stored, c.want, got.Err)
 		}
 	}
 	for _, args := range [][]string{{"--for", "25h", "--session", "s"}, {"--for", "0s", "--session", "s"}, {"--stop"}, {"--for", "1h"}} {
-		if got := f.run(false, append([]string{"history", "record-full"}, args...)...); got.code != 2 {
-			t.Errorf("%v: exit code %d, %s", args, got.code, got.errOut)
+		if got := f.Run(false, append([]string{"history", "record-full"}, args...)...); got.Code != 2 {
+			t.Errorf("%v: exit code %d, %s", args, got.Code, got.Err)
 		}
 	}
-	if got := f.run(false, "history", "record-full", "--server", "gone"); got.code != 1 || len(stored.Full) != 1 {
-		t.Errorf("an unknown server: exit code %d, %+v", got.code, stored.Full)
+	if got := f.Run(false, "history", "record-full", "--server", "gone"); got.Code != 1 || len(stored.Full) != 1 {
+		t.Errorf("an unknown server: exit code %d, %+v", got.Code, stored.Full)
 	}
 }

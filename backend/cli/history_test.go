@@ -58,12 +58,12 @@ func TestTimesAreParsedInCommonForms(t *testing.T) {
 func TestInvalidFiltersExit2(t *testing.T) {
 	f := newFakeDaemon(t)
 	for _, args := range [][]string{{"history", "--limit", "-1"}, {"history", "--limit", "0"}, {"history", "--limit", "501"}, {"history", "--outcome", "bogus"}} {
-		if got := f.run(false, args...); got.code != 2 || got.out != "" {
+		if got := f.Run(false, args...); got.Code != 2 || got.Out != "" {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
-	f.notFound("GET /api/v1/tools", `{"code":"not_found","detail":"there is no such server"}`)
-	if got := f.run(false, "tools", "nobody"); got.code != 1 || !strings.Contains(got.errOut, `there is no server named "nobody"`) {
+	f.NotFound("GET /api/v1/tools", `{"code":"not_found","detail":"there is no such server"}`)
+	if got := f.Run(false, "tools", "nobody"); got.Code != 1 || !strings.Contains(got.Err, `there is no server named "nobody"`) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -76,13 +76,13 @@ func TestHistoryFollowAppliesEveryFilter(t *testing.T) {
 		return fmt.Sprintf(`{"id":"%d","at":"2026-01-02T03:04:0%d.000001Z","server":"demo","client":"Cursor","token":"cursor","outcome":"%s","tookNs":%d}`, id, id, outcome, []int{5, 50, 500, 5000}[id])
 	}
 	var asked []string
-	f.mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, _ *http.Request) {
+	f.Mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "event: snapshot\ndata: {\"calls\":[]}\n\n: heartbeat\n\nevent: call\ndata: "+row(0, "")+"\n\n")
 		for id := range 4 {
 			_, _ = io.WriteString(w, "event: call\ndata: "+row(id, "ok")+"\n\n")
 		}
 	})
-	f.mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		asked = append(asked, strings.Join([]string{q.Get("q"), q.Get("from"), q.Get("to"), q.Get("before")}, " "))
 		if q.Get("before") == "" {
@@ -111,14 +111,14 @@ func TestHistoryFollowAppliesEveryFilter(t *testing.T) {
 		for _, id := range c.want {
 			want += row(id, "ok") + "\n"
 		}
-		if got := f.run(false, append([]string{"history", "--follow", "--json"}, c.args...)...); got.out != want || got.code != 1 {
+		if got := f.Run(false, append([]string{"history", "--follow", "--json"}, c.args...)...); got.Out != want || got.Code != 1 {
 			t.Errorf("%q: %+v, want\n%s", c.args, got, want)
 		}
 	}
 	if len(asked) != 4 || asked[0] != "invoice 2026-01-02T03:04:00.000001Z 2026-01-02T03:04:03.000002Z " || !strings.HasSuffix(asked[1], " 3") {
 		t.Errorf("the history was asked %q", asked)
 	}
-	if got := f.run(false, "history", "--follow", "--tag", "x"); got.code != 2 || !strings.Contains(got.errOut, "--tag") {
+	if got := f.Run(false, "history", "--follow", "--tag", "x"); got.Code != 2 || !strings.Contains(got.Err, "--tag") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -136,17 +136,17 @@ func TestHistoryShowsTheStateOfTasks(t *testing.T) {
 		"3": row("3", "cancelled", `{"call":"3","status":"working","ended":false}`),
 		"4": row("4", "ok", `{"call":"1","status":"","ended":false}`),
 	}
-	f.mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, _ *http.Request) {
+	f.Mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"items":[`+strings.Join([]string{rows["1"], rows["2"], rows["3"], rows["4"]}, ",")+`]}`)
 	})
-	f.mux.HandleFunc("GET /api/v1/calls/{id}", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, rows[r.PathValue("id")]) })
-	lines := strings.Split(strings.TrimSpace(f.run(false, "history").out), "\n")
+	f.Mux.HandleFunc("GET /api/v1/calls/{id}", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, rows[r.PathValue("id")]) })
+	lines := strings.Split(strings.TrimSpace(f.Run(false, "history").Out), "\n")
 	if len(lines) < 4 {
 		t.Fatal(lines)
 	}
 	for i, want := range []string{"input_required - 1", "ok 5ms 2", "cancelled 5ms 3", "ok 5ms 4"} {
 		id := want[len(want)-1:]
-		for _, got := range []string{lines[len(lines)-4+i], f.run(false, "history", id).out} {
+		for _, got := range []string{lines[len(lines)-4+i], f.Run(false, "history", id).Out} {
 			if !strings.HasSuffix(strings.Join(strings.Fields(got), " "), want) {
 				t.Errorf("%q, want %q", got, want)
 			}

@@ -26,7 +26,7 @@ func TestLogsAreReadWithoutDaemon(t *testing.T) {
 	must(t, server.Close())
 	run := func(args ...string) (int, string, string) {
 		got := runMain(t.Context(), data, func(*Options) {}, args...)
-		return got.code, got.out, got.errOut
+		return got.Code, got.Out, got.Err
 	}
 	code, out, errOut := run("logs")
 	if code != 0 || strings.Count(out, "\n") != 2 || !strings.Contains(out, "error Drawbridge stopped because of an error error=the port is taken") || !strings.Contains(errOut, "Drawbridge is not running") {

@@ -13,32 +13,32 @@ import (
 // unknown ones are rejected.
 func TestProfileNeedsExistingServers(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.answer("GET /api/v1/servers/my%20files", `{"id":"my-files","label":"my files"}`)
-	f.notFound("GET /api/v1/servers/{id}", `{"code":"not_found","detail":"there is no such server"}`)
+	f.Answer("GET /api/v1/servers/my%20files", `{"id":"my-files","label":"my files"}`)
+	f.NotFound("GET /api/v1/servers/{id}", `{"code":"not_found","detail":"there is no such server"}`)
 	said := make(chan string, 2)
 	hear := func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		said <- string(body)
 		io.WriteString(w, `{}`)
 	}
-	f.mux.HandleFunc("PUT /api/v1/profiles/{name}", hear)
-	f.mux.HandleFunc("PUT /api/v1/client-views/{token}", hear)
-	if got := f.run(false, "profiles", "set", "work", "nosuch"); got.code != 1 || !strings.Contains(got.errOut, `there is no server named "nosuch"`) {
+	f.Mux.HandleFunc("PUT /api/v1/profiles/{name}", hear)
+	f.Mux.HandleFunc("PUT /api/v1/client-views/{token}", hear)
+	if got := f.Run(false, "profiles", "set", "work", "nosuch"); got.Code != 1 || !strings.Contains(got.Err, `there is no server named "nosuch"`) {
 		t.Errorf("%+v", got)
 	}
-	if got := f.run(false, "profiles", "set", "work", "my files:read"); got.code != 0 {
+	if got := f.Run(false, "profiles", "set", "work", "my files:read"); got.Code != 0 {
 		t.Fatalf("%+v", got)
 	}
 	if one := <-said; one != `{"entry":{"servers":{"my-files":{"includeTools":["read"]}}}}` {
 		t.Error(one)
 	}
-	if got := f.run(false, "profiles", "use", "cursor", "office"); got.code != 0 {
+	if got := f.Run(false, "profiles", "use", "cursor", "office"); got.Code != 0 {
 		t.Fatalf("%+v", got)
 	}
 	if one := <-said; one != `{"profile":"office","toolMode":""}` {
 		t.Error(one)
 	}
-	if got := f.run(false, "profiles", "use", "cursor", "office", "--profile", "work"); got.code != 2 {
+	if got := f.Run(false, "profiles", "use", "cursor", "office", "--profile", "work"); got.Code != 2 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -48,39 +48,39 @@ func TestProfileNeedsExistingServers(t *testing.T) {
 func TestSuggestedProfileIsSaved(t *testing.T) {
 	f := newFakeDaemon(t)
 	profile, asked, saved := "", make(chan string, 5), make(chan string, 5)
-	f.mux.HandleFunc("GET /api/v1/profile-suggestions", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("GET /api/v1/profile-suggestions", func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.URL.Query().Get("folder")
 		fmt.Fprintf(w, `{"days":30,"items":[{"folder":"/home/ada/shop","profile":%q,"name":"shop","entry":{"servers":{"files":{"includeTools":["read"]}}},
 			"tools":[{"server":"files","tool":"read","calls":7}],"allTools":214,"tokens":90,"saved":41000,"last":"2026-11-20T10:00:00Z"}]}`, profile)
 	})
-	f.mux.HandleFunc("PUT /api/v1/profiles/{name}", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("PUT /api/v1/profiles/{name}", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		saved <- r.PathValue("name") + " " + string(body)
 		io.WriteString(w, `{}`)
 	})
-	if got := f.run(false, "profiles", "suggest"); got.code != 0 || !strings.Contains(got.out, "~41000 tokens") || !strings.Contains(got.out, "/home/ada/shop") {
+	if got := f.Run(false, "profiles", "suggest"); got.Code != 0 || !strings.Contains(got.Out, "~41000 tokens") || !strings.Contains(got.Out, "/home/ada/shop") {
 		t.Errorf("%+v", got)
 	}
 	if one := <-asked; one != "" {
 		t.Error(one)
 	}
-	if got := f.run(false, "profiles", "suggest", "--folder", "shop"); got.code != 0 || !strings.Contains(got.out, "1 of 214 tools were called in the last 30 days") || !strings.Contains(got.out, "read") {
+	if got := f.Run(false, "profiles", "suggest", "--folder", "shop"); got.Code != 0 || !strings.Contains(got.Out, "1 of 214 tools were called in the last 30 days") || !strings.Contains(got.Out, "read") {
 		t.Errorf("%+v", got)
 	}
 	if one := <-asked; !filepath.IsAbs(one) || filepath.Base(one) != "shop" {
 		t.Error(one)
 	}
-	if got := f.run(false, "profiles", "suggest", "--folder", "shop", "--save"); got.code != 0 || !strings.Contains(got.out, "profiles remove shop") {
+	if got := f.Run(false, "profiles", "suggest", "--folder", "shop", "--save"); got.Code != 0 || !strings.Contains(got.Out, "profiles remove shop") {
 		t.Errorf("%+v", got)
 	}
 	if one := <-saved; one != `shop {"entry":{"servers":{"files":{"includeTools":["read"]}}}}` {
 		t.Error(one)
 	}
 	profile = "other"
-	if got := f.run(false, "profiles", "suggest", "--folder", "shop", "--save"); got.code != 1 || !strings.Contains(got.errOut, `already has the profile "other"`) {
+	if got := f.Run(false, "profiles", "suggest", "--folder", "shop", "--save"); got.Code != 1 || !strings.Contains(got.Err, `already has the profile "other"`) {
 		t.Errorf("%+v", got)
 	}
-	if got := f.run(false, "profiles", "suggest", "--save"); got.code != 2 {
+	if got := f.Run(false, "profiles", "suggest", "--save"); got.Code != 2 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -19,7 +19,7 @@ import (
 func TestExportedCassetteIsServed(t *testing.T) {
 	f := newFakeDaemon(t)
 	var query url.Values
-	f.mux.HandleFunc("GET /api/v1/export", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("GET /api/v1/export", func(w http.ResponseWriter, r *http.Request) {
 		query = r.URL.Query()
 		io.WriteString(w, `{"cassette":1,"server":"files","tools":[{"title":"<R>","name":"read","inputSchema":{"type":"object"}}],"prompts":[{"name":"p","description":"[redacted]"}]}
 {"tool":"read","arguments":"{\"n\":1}","result":"{\"text\":\"oldest\"}"}
@@ -29,18 +29,18 @@ func TestExportedCassetteIsServed(t *testing.T) {
 `)
 	})
 	path := filepath.Join(t.TempDir(), "calls.jsonl")
-	got := f.run(true, "replay", "export", "files", path)
-	if got.code != 0 || got.out != "3 calls and 1 tool written to "+path+"\n1 call written without a result: redacted or truncated\n1 call skipped: no response, or arguments that were redacted or truncated\nSecrets were redacted in 1 definition of tools, prompts, resources and the server\n" {
-		t.Fatalf("%d %q %q", got.code, got.out, got.errOut)
+	got := f.Run(true, "replay", "export", "files", path)
+	if got.Code != 0 || got.Out != "3 calls and 1 tool written to "+path+"\n1 call written without a result: redacted or truncated\n1 call skipped: no response, or arguments that were redacted or truncated\nSecrets were redacted in 1 definition of tools, prompts, resources and the server\n" {
+		t.Fatalf("%d %q %q", got.Code, got.Out, got.Err)
 	}
 	if query.Get("server") != "files" || query.Get("format") != "cassette" || query.Get("session") != "" {
 		t.Errorf("asked for %v", query)
 	}
 	written, err := os.ReadFile(path)
-	if got := f.run(true, "replay", "export", "files", "-"); err != nil || got.code != 0 || got.out != string(written) || !strings.Contains(got.errOut, "3 calls and 1 tool written to standard output") {
+	if got := f.Run(true, "replay", "export", "files", "-"); err != nil || got.Code != 0 || got.Out != string(written) || !strings.Contains(got.Err, "3 calls and 1 tool written to standard output") {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got := f.run(true, "replay", "export", "files", path); got.code != 1 || !strings.Contains(got.errOut, "exists") {
+	if got := f.Run(true, "replay", "export", "files", path); got.Code != 1 || !strings.Contains(got.Err, "exists") {
 		t.Errorf("an existing file was replaced: %+v", got)
 	}
 	messages := `{"id":1,"method":"tools/list"}
@@ -58,17 +58,17 @@ func TestExportedCassetteIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"replay", path}, {"replay", "files", "--session", "s1"}} {
-		if got = f.typed(messages, args...); got.code != 0 || got.out != want {
-			t.Errorf("%v: %d %s%s", args, got.code, got.out, got.errOut)
+		if got = f.Typed(messages, args...); got.Code != 0 || got.Out != want {
+			t.Errorf("%v: %d %s%s", args, got.Code, got.Out, got.Err)
 		}
 	}
 	if query.Get("session") != "s1" {
 		t.Errorf("asked for %v", query)
 	}
 	// The last session is the newest one in which the server was called.
-	f.answer("GET /api/v1/sessions", `{"items":[{"session":"s9","servers":["git"]},{"session":"s8","servers":["git","files"]},{"session":"s7","servers":["files"]}]}`)
-	if got = f.typed(messages, "replay", "files", "--session", "last"); got.code != 0 || query.Get("session") != "s8" {
-		t.Errorf("asked for %v: %s", query, got.errOut)
+	f.Answer("GET /api/v1/sessions", `{"items":[{"session":"s9","servers":["git"]},{"session":"s8","servers":["git","files"]},{"session":"s7","servers":["files"]}]}`)
+	if got = f.Typed(messages, "replay", "files", "--session", "last"); got.Code != 0 || query.Get("session") != "s8" {
+		t.Errorf("asked for %v: %s", query, got.Err)
 	}
 	for _, c := range []struct{ args, want string }{
 		{"other --session last", "no session is recorded yet"},
@@ -80,7 +80,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 		{os.DevNull, "is not a regular file"},
 		{path + "x/y", "cannot open the cassette"},
 	} {
-		if got = f.typed("", append([]string{"replay"}, strings.Fields(c.args)...)...); got.code == 0 || !strings.Contains(got.errOut, c.want) {
+		if got = f.Typed("", append([]string{"replay"}, strings.Fields(c.args)...)...); got.Code == 0 || !strings.Contains(got.Err, c.want) {
 			t.Errorf("%s: %+v, want %s", c.args, got, c.want)
 		}
 	}
@@ -112,8 +112,8 @@ func TestReplayEndsWithASignal(t *testing.T) {
 
 func TestPassthroughCallsTheLiveServerAsAClient(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.answer("GET /api/v1/export", `{"cassette":1,"server":"files","tools":[]}`+"\n"+`{"calls":0}`)
-	f.mux.HandleFunc("POST /api/v1/live-call", func(w http.ResponseWriter, r *http.Request) {
+	f.Answer("GET /api/v1/export", `{"cassette":1,"server":"files","tools":[]}`+"\n"+`{"calls":0}`)
+	f.Mux.HandleFunc("POST /api/v1/live-call", func(w http.ResponseWriter, r *http.Request) {
 		var sent api.LiveRequest
 		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil || sent.Server != "files" {
 			t.Errorf("%v %+v", err, sent)
@@ -138,8 +138,8 @@ func TestPassthroughCallsTheLiveServerAsAClient(t *testing.T) {
 		`"prompts/get","params":{"name":"greet","arguments":{"n":5}}`:  `"result":{"messages":[]}`,
 		`"resources/read","params":{"uri":"a:b"}`:                      `"result":{"contents":[]}`,
 	} {
-		got := f.typed(`{"id":1,"method":`+request+`}`+"\n", "replay", "files", "--passthrough")
-		if got.code != 0 || !strings.Contains(got.out, want) {
+		got := f.Typed(`{"id":1,"method":`+request+`}`+"\n", "replay", "files", "--passthrough")
+		if got.Code != 0 || !strings.Contains(got.Out, want) {
 			t.Errorf("%s: %+v", request, got)
 		}
 	}

@@ -17,7 +17,7 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
 	running := filepath.Join(t.TempDir(), "mine.jsonc")
-	unused := filepath.Join(f.data, "config.jsonc")
+	unused := filepath.Join(f.Data, "config.jsonc")
 	client := filepath.Join(home, ".cursor", "mcp.json")
 	must(t, os.MkdirAll(filepath.Dir(client), 0o700))
 	for path, text := range map[string]string{
@@ -26,48 +26,48 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 	} {
 		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	rt, err := loopback.ReadRuntime(f.data)
+	rt, err := loopback.ReadRuntime(f.Data)
 	must(t, err)
 	rt.Config = running
-	must(t, loopback.WriteRuntime(f.data, rt))
+	must(t, loopback.WriteRuntime(f.Data, rt))
 	for _, path := range []string{"doctor", "diagnostics"} { // responses of an older daemon
-		f.notFound("GET /api/v1/"+path, `{"code":"not_found","detail":"no such API endpoint"}`)
+		f.NotFound("GET /api/v1/"+path, `{"code":"not_found","detail":"no such API endpoint"}`)
 	}
-	if got := f.run(false, "validate"); got.code != 0 || !strings.Contains(got.out, running+" is valid: 1 server.") {
+	if got := f.Run(false, "validate"); got.Code != 0 || !strings.Contains(got.Out, running+" is valid: 1 server.") {
 		t.Errorf("validate: %+v", got)
 	}
-	if got := f.run(false, "doctor"); strings.Contains(got.out, unused) || strings.Contains(got.errOut, unused) {
+	if got := f.Run(false, "doctor"); strings.Contains(got.Out, unused) || strings.Contains(got.Err, unused) {
 		t.Errorf("doctor: %+v", got)
 	}
-	if got := f.run(false, "diagnostics", "--json"); got.code != 0 || !strings.Contains(got.out, "ours") || strings.Contains(got.out, unused) {
+	if got := f.Run(false, "diagnostics", "--json"); got.Code != 0 || !strings.Contains(got.Out, "ours") || strings.Contains(got.Out, unused) {
 		t.Errorf("diagnostics: %+v", got)
 	}
-	got := f.run(false, "backup")
-	path := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(got.out), "Backed up as "), ".")
+	got := f.Run(false, "backup")
+	path := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(got.Out), "Backed up as "), ".")
 	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "ours") {
 		t.Errorf("backup: %+v, it holds %q (%v)", got, text, err)
 	}
-	got = f.run(false, "clients", "import", "cursor", "--yes")
-	if got.code != 1 || !strings.Contains(got.errOut, "skipped weird (Cursor (IDE and cursor-agent))") || !strings.Contains(got.errOut, "Correct these entries") || !strings.Contains(got.out, `weird is skipped: its "command" is not text`) || !strings.Contains(got.out, "Copied 1 server to "+running+". Skipped 1 server. Undo") {
+	got = f.Run(false, "clients", "import", "cursor", "--yes")
+	if got.Code != 1 || !strings.Contains(got.Err, "skipped weird (Cursor (IDE and cursor-agent))") || !strings.Contains(got.Err, "Correct these entries") || !strings.Contains(got.Out, `weird is skipped: its "command" is not text`) || !strings.Contains(got.Out, "Copied 1 server to "+running+". Skipped 1 server. Undo") {
 		t.Errorf("import: %+v", got)
 	}
-	if got := f.run(false, "clients", "import", "cursor", "--yes"); !strings.Contains(got.out, "Copied 0 servers to "+running+". 1 server already there. Skipped 1 server.") {
+	if got := f.Run(false, "clients", "import", "cursor", "--yes"); !strings.Contains(got.Out, "Copied 0 servers to "+running+". 1 server already there. Skipped 1 server.") {
 		t.Errorf("import again: %+v", got)
 	}
 	const one = `"skipped":[{"name":"weird","reason":"its \"command\" is not text"}]`
-	if got := f.run(false, "clients", "import", "--yes", "--json", "cursor"); got.code != 1 || !strings.Contains(got.out, one) {
+	if got := f.Run(false, "clients", "import", "--yes", "--json", "cursor"); got.Code != 1 || !strings.Contains(got.Out, one) {
 		t.Errorf("import: %+v, want %s", got, one)
 	}
 	must(t, os.WriteFile(client, []byte(`{"mcpServers":{"weird":{"command":5}}}`), 0o600))
 	const all = `"skipped":[{"client":"Cursor (IDE and cursor-agent)","reason":"cursor has no servers that can be copied or moved: weird: `
-	if got := f.run(false, "clients", "import", "--yes", "--json", "--all"); got.code != 1 || !strings.Contains(got.out, all) {
+	if got := f.Run(false, "clients", "import", "--yes", "--json", "--all"); got.Code != 1 || !strings.Contains(got.Out, all) {
 		t.Errorf("import: %+v, want %s", got, all)
 	}
 	gemini := filepath.Join(filepath.Dir(filepath.Dir(client)), ".gemini", "settings.json")
 	must(t, os.MkdirAll(filepath.Dir(gemini), 0o700))
 	must(t, os.WriteFile(gemini, []byte(`{"mcpServers":{"good":{"command":"good"},"ws":{"type":"ws","url":"ws://x"}}}`), 0o600))
-	if got := f.run(false, "clients", "import", "--yes", "--all"); got.code != 1 || !strings.Contains(got.out, "Done: 1 server from 1 client") ||
-		!strings.Contains(got.errOut, "skipped Cursor (IDE and cursor-agent), ws (Gemini CLI)") || strings.Contains(got.out, "restart") {
+	if got := f.Run(false, "clients", "import", "--yes", "--all"); got.Code != 1 || !strings.Contains(got.Out, "Done: 1 server from 1 client") ||
+		!strings.Contains(got.Err, "skipped Cursor (IDE and cursor-agent), ws (Gemini CLI)") || strings.Contains(got.Out, "restart") {
 		t.Errorf("import beside a skipped server: %+v", got)
 	}
 	if text, _ := os.ReadFile(running); !strings.Contains(string(text), "theirs") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
@@ -86,7 +87,7 @@ func (p *program) fetchVersions(ctx context.Context) map[string]string {
 	if err != nil {
 		return nil
 	}
-	list, err := terminal.Get[web.List[api.ServerVersion]](ctx, d, "versions", nil)
+	list, err := terminal.Get[web.List[marketplace.ServerVersion]](ctx, d, "versions", nil)
 	if err != nil {
 		return nil
 	}

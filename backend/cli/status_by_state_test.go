@@ -34,7 +34,7 @@ func states(t *testing.T) (list []struct {
 func TestStatusShowsStateAndReason(t *testing.T) {
 	f := newFakeDaemon(t)
 	current := ""
-	f.mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, current) })
+	f.Mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, current) })
 	src, err := os.ReadFile("../../docs/servers.md")
 	must(t, err)
 	glossary := string(src)
@@ -43,9 +43,9 @@ func TestStatusShowsStateAndReason(t *testing.T) {
 		doc, err := json.Marshal(map[string]any{"url": "http://127.0.0.1:7575", "requireToken": true, "servers": []core.ServerStatus{one.Status}})
 		must(t, err)
 		current = string(doc)
-		got := f.run(false, "status", "--json")
+		got := f.Run(false, "status", "--json")
 		var shown struct{ Servers []core.ServerStatus }
-		if err := json.Unmarshal([]byte(got.out), &shown); err != nil || len(shown.Servers) != 1 ||
+		if err := json.Unmarshal([]byte(got.Out), &shown); err != nil || len(shown.Servers) != 1 ||
 			shown.Servers[0].State != one.Status.State || shown.Servers[0].Reason != one.Status.Reason {
 			t.Errorf("%s, as JSON: %v %+v", one.Title, err, got)
 		}

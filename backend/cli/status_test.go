@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,23 +19,23 @@ import (
 // TestStatusShowsRemedyOfEachServer: a command that the hint does not contain is shown after it.
 func TestStatusShowsRemedyOfEachServer(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.answer("GET /api/v1/status", `{"servers":[
+	f.Answer("GET /api/v1/status", `{"servers":[
 		{"id":"silent","label":"silent","state":"crashed","reason":"exited with status 1","remedy":{"kind":"see-log","command":"drawbridge logs silent"}},
 		{"id":"fetch","label":"fetch","state":"crashed","reason":"executable not found","hint":"Install uv: get uv (https://uv).","remedy":{"kind":"install-program","name":"uv","command":"get uv"}},
 		{"id":"py","label":"py","state":"crashed","reason":"no module","hint":"Install the package.","remedy":{"kind":"install-package","command":"pip install x"}}]}`)
-	got := f.run(true, "status")
+	got := f.Run(true, "status")
 	for _, line := range []string{"\nsilent: Run: drawbridge logs silent\n", "\nfetch: Install uv: get uv (https://uv).\n", "\npy: Install the package. Run: pip install x\n"} {
-		if !strings.Contains(got.out, line) {
-			t.Errorf("%q is missing in:\n%s", line, got.out)
+		if !strings.Contains(got.Out, line) {
+			t.Errorf("%q is missing in:\n%s", line, got.Out)
 		}
 	}
 }
 
 func TestNoticesAreAcknowledged(t *testing.T) {
 	f := newFakeDaemon(t)
-	f.answer("GET /api/v1/status", `{"notices":[{"subject":"command:a b","message":"Server \"a b\" has a new command."},{"subject":"vault","message":"No keyring."}]}`)
+	f.Answer("GET /api/v1/status", `{"notices":[{"subject":"command:a b","message":"Server \"a b\" has a new command."},{"subject":"vault","message":"No keyring."}]}`)
 	var gone []string
-	f.mux.HandleFunc("DELETE /api/v1/notices/{subject}", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("DELETE /api/v1/notices/{subject}", func(w http.ResponseWriter, r *http.Request) {
 		if r.PathValue("subject") == "vault" {
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(404)
@@ -44,7 +45,7 @@ func TestNoticesAreAcknowledged(t *testing.T) {
 		gone = append(gone, r.PathValue("subject"))
 		w.WriteHeader(http.StatusNoContent)
 	})
-	if got := f.run(true, "status", "--ack"); got.code != 0 || strings.Join(gone, ",") != "command:a b" || !strings.Contains(got.out, "Acknowledged 1 notice; 1 not acknowledged") {
+	if got := f.Run(true, "status", "--ack"); got.Code != 0 || strings.Join(gone, ",") != "command:a b" || !strings.Contains(got.Out, "Acknowledged 1 notice; 1 not acknowledged") {
 		t.Errorf("%+v, %v", got, gone)
 	}
 }
@@ -108,8 +109,8 @@ func TestActionsSayEachStateOnce(t *testing.T) {
 
 func TestStatusSaysThatDaemonIsStarting(t *testing.T) {
 	f := newFakeDaemon(t)
-	must(t, loopback.RemoveRuntime(f.data))
-	if got := f.run(true, "status"); got.code == 0 || !strings.Contains(got.errOut, "Drawbridge is starting or stopping") {
+	must(t, loopback.RemoveRuntime(f.Data))
+	if got := f.Run(true, "status"); got.Code == 0 || !strings.Contains(got.Err, "Drawbridge is starting or stopping") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -117,9 +118,55 @@ func TestStatusSaysThatDaemonIsStarting(t *testing.T) {
 func TestConnectIsAliasOfStart(t *testing.T) {
 	f := newFakeDaemon(t)
 	for alias, action := range map[string]string{"connect": "start", "disconnect": "stop", "reconnect": "restart"} {
-		f.answer("POST /api/v1/servers/files/"+action, `{"id":"files","state":"running"}`)
-		if got := f.run(false, alias, "files"); got.code != 0 || got.out != "files: Running\n" {
+		f.Answer("POST /api/v1/servers/files/"+action, `{"id":"files","state":"running"}`)
+		if got := f.Run(false, alias, "files"); got.Code != 0 || got.Out != "files: Running\n" {
 			t.Errorf("%s: %+v", alias, got)
 		}
+	}
+}
+
+const someImage = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func TestStatusShowsKnownVersions(t *testing.T) {
+	const servers = `{"servers":[{"id":"time","label":"time","state":"running"},{"id":"box","label":"box","state":"running"},{"id":"plain","label":"plain","state":"running"}]}`
+	for name, c := range map[string]struct {
+		versions string
+		status   int
+		want     []string // last cell of each server's row
+	}{
+		"known":     {`{"items":[{"server":"time","version":"2025.9.25"},{"server":"box","version":"` + someImage + `"},{"server":"plain","version":""}]}`, 200, []string{"Version", "2025.9.25", "sha256:0123456789abcdef…", ""}},
+		"none":      {`{"items":[]}`, 200, nil},
+		"not known": {`{"items":[{"server":"time","version":""}]}`, 200, nil},
+		"no answer": {`{"status":500,"detail":"broken"}`, 500, nil},
+		"no JSON":   {`what`, 200, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeDaemon(t)
+			f.Answer("GET /api/v1/status", servers)
+			f.Mux.HandleFunc("GET /api/v1/versions", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(c.status)
+				fmt.Fprint(w, c.versions)
+			})
+			got := f.Run(false, "status")
+			if got.Code != 0 || !strings.Contains(got.Out, "plain") {
+				t.Fatalf("%+v", got)
+			}
+			if c.want == nil {
+				if strings.Contains(got.Out, "Version") {
+					t.Errorf("a column for nothing:\n%s", got.Out)
+				}
+				return
+			}
+			for _, cell := range c.want {
+				if !strings.Contains(got.Out, cell) {
+					t.Errorf("%q is missing:\n%s", cell, got.Out)
+				}
+			}
+			at := slices.IndexFunc(strings.Split(got.Out, "\n"), func(l string) bool { return strings.HasPrefix(l, "time") })
+			if at < 0 || !strings.HasSuffix(strings.TrimSpace(strings.Split(got.Out, "\n")[at]), "2025.9.25") {
+				t.Errorf("the version is not in its server's row:\n%s", got.Out)
+			}
+		})
 	}
 }

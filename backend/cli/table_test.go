@@ -29,7 +29,7 @@ func TestNoControlCharacterReachesTerminal(t *testing.T) {
 	one := `{` + fields[1:] + `}`
 	document := `{"items":[` + one + `],"servers":[` + one + `],"notices":[` + one + `],"calls":[` + one + `]` + fields + `}`
 	f := newFakeDaemon(t)
-	f.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	f.Mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/export"):
 			w.Header().Set("Content-Type", "text/csv")
@@ -65,7 +65,7 @@ func TestNoControlCharacterReachesTerminal(t *testing.T) {
 				got := f.runIn(ctx, true, slices.Concat(path, format, arguments)...)
 				cancel()
 				n++
-				for name, shown := range map[string]string{"stdout": got.out, "stderr": got.errOut} {
+				for name, shown := range map[string]string{"stdout": got.Out, "stderr": got.Err} {
 					if i := strings.IndexFunc(shown, func(r rune) bool { return r != '\n' && r != '\t' && serverlog.Clean(string(r)) != string(r) }); i >= 0 {
 						t.Errorf("%v %v %v writes %q to %s", path, format, arguments, shown[max(0, i-40):min(len(shown), i+20)], name)
 					}
@@ -77,8 +77,8 @@ func TestNoControlCharacterReachesTerminal(t *testing.T) {
 	if n < 300 {
 		t.Errorf("only %d command lines", n)
 	}
-	piped := f.run(false, "history", "--csv")
-	if !strings.Contains(piped.out, hostile) {
-		t.Errorf("a pipe gets %q, want the bytes of the daemon", piped.out)
+	piped := f.Run(false, "history", "--csv")
+	if !strings.Contains(piped.Out, hostile) {
+		t.Errorf("a pipe gets %q, want the bytes of the daemon", piped.Out)
 	}
 }

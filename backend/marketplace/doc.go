@@ -1,5 +1,5 @@
-// Package marketplace describes servers that can be installed: records in the format of the
-// official MCP registry (server.json), and bundles (.mcpb).
+// Package marketplace installs servers and updates their packages. Servers that can be installed are
+// records in the format of the official MCP registry (server.json), and bundles (.mcpb).
 //
 // The registry is not reviewed, so its text is untrusted: it may select which package runs, and
 // nothing else. The program that runs a package and the options of that program come from allow

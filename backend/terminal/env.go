@@ -6,6 +6,7 @@ package terminal
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,6 +46,39 @@ type Env struct {
 
 // Commands adds the commands of a feature to root.
 type Commands func(e *Env, root *cobra.Command)
+
+// NewRoot returns the command drawbridge without commands.
+func NewRoot(e *Env) *cobra.Command {
+	root := &cobra.Command{
+		Use:               "drawbridge",
+		Version:           e.Version,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetIn(e.Stdin)
+	root.SetOut(e.Stdout)
+	root.SetErr(e.Stderr)
+	root.SetVersionTemplate("drawbridge {{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return UsageError(err) })
+	root.PersistentFlags().StringVar(&e.Data, "data", "", "the folder `DIR` for all data: configuration, history, logs")
+	root.PersistentFlags().BoolVar(&e.JSON, "json", false, "print JSON, including errors")
+	return root
+}
+
+// Execute runs one command line, prints an error, and returns the exit code.
+func Execute(ctx context.Context, e *Env, root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !e.JSON { // a flag that does not parse ends parsing
+		e.JSON = slices.Contains(args, "--json")
+	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil { // by a signal, such as that of Ctrl+C
+		err = core.Errorf(core.CodeCancelled, "interrupted")
+	}
+	e.PrintError(err)
+	return ExitCode(err)
+}
 
 // Under returns the command of root with the given name.
 func Under(root *cobra.Command, name string) *cobra.Command {

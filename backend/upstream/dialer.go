@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -70,6 +71,8 @@ type Dialer struct {
 	// processes of the server. Both may be nil.
 	DefinitionHash func(raw []byte) [16]byte
 	Package        func(c *config.Server, pids []int) string
+
+	trials atomic.Int32 // running: see BeginTrial
 
 	trial     bool // for a trial, which has no later start: if the process exits, Connect starts another one for the other era
 	running   runningProcesses

@@ -212,8 +212,18 @@ type Trial struct {
 const (
 	maxTrial         = 2 * time.Minute
 	maxTrialLogLines = 50
+	maxTrials        = 4 // at the same time
 	trialIDPrefix    = "test-"
 )
+
+// BeginTrial reserves one of the trials that may run at the same time, until end.
+func (d *Dialer) BeginTrial() (end func(), err error) {
+	if d.trials.Add(1) > maxTrials {
+		d.trials.Add(-1)
+		return nil, &core.Error{Code: core.CodeRateLimited, Message: "four servers are already being tested", Hint: "Wait until one of the tests has finished.", Retriable: true}
+	}
+	return func() { d.trials.Add(-1) }, nil
+}
 
 // Try starts or reaches the server of c as Connect does, reads its lists, and stops it before it
 // returns. It saves neither a catalog nor a log, and leaves no process and no container. as is

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -189,3 +190,16 @@ type ServerInput struct {
 
 // ErrNoSuchServer is the error for the id of a server that is not configured.
 var ErrNoSuchServer = core.Errorf(core.CodeNotFound, "there is no such server")
+
+// Caller is who makes a request: the page or a command. It is part of the inputs of operations.
+type Caller struct {
+	By string `header:"X-Drawbridge-Client" hidden:"true"` // set by loopback.RequireAdmin
+}
+
+// Client returns the client of the calls that the request makes.
+func (c *Caller) Client(version string) core.Client {
+	if c.By == loopback.ByBrowser {
+		return core.Client{Name: core.PageClient, Version: version}
+	}
+	return core.Client{Name: core.CommandClient, Version: version}
+}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,11 +39,12 @@ func (s *Site) Ask(method, path, body string, headers ...string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// Want checks the status of a response, and that it contains text.
-func (s *Site) Want(t *testing.T, method, path, body string, status int, text string) {
+// Want checks the status of a response, and that it contains texts.
+func (s *Site) Want(t *testing.T, method, path, body string, status int, texts ...string) {
 	t.Helper()
-	if got, answer := s.Ask(method, path, body); got != status || !strings.Contains(answer, text) {
-		t.Errorf("%s %s %s: got %d %s, want %d %q", method, path, body, got, answer, status, text)
+	got, answer := s.Ask(method, path, body)
+	if got != status || slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(answer, text) }) {
+		t.Errorf("%s %s %.200s: got %d %s, want %d %q", method, path, body, got, answer, status, texts)
 	}
 }
 

@@ -1,4 +1,4 @@
-package api
+package marketplace
 
 import (
 	"context"
@@ -11,6 +11,16 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
+
+// fakeDialer starts servers by a function.
+type fakeDialer struct {
+	upstream.Dialer
+	try func(ctx context.Context, c *config.Server, as string, use func(upstream.Connection)) upstream.Trial
+}
+
+func (d *fakeDialer) Try(ctx context.Context, c *config.Server, as string, use func(upstream.Connection)) upstream.Trial {
+	return d.try(ctx, c, as, use)
+}
 
 // crashingConn is a server that ends with every call of "crash".
 type crashingConn struct {
@@ -28,14 +38,13 @@ func (c *crashingConn) Send(_ context.Context, call *core.Call, _ core.ServerMes
 // A crash fails the call that caused it, and not those after it; the number of restarts is limited.
 func TestCrashedVersionIsRestarted(t *testing.T) {
 	running, starts := 0, 0
-	a := &API{}
-	a.Try = func(_ context.Context, _ *config.Server, _ string, use func(upstream.Connection)) upstream.Trial {
+	dialer := &fakeDialer{try: func(_ context.Context, _ *config.Server, _ string, use func(upstream.Connection)) upstream.Trial {
 		running, starts = running+1, starts+1
 		use(&crashingConn{})
 		running--
 		return upstream.Trial{}
-	}
-	i := &comparedInstance{a: a, server: &config.Server{}, id: "s", text: "s@2"}
+	}}
+	i := &comparedInstance{dialer: dialer, server: &config.Server{}, id: "s", text: "s@2"}
 	if err := i.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

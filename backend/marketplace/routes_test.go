@@ -1,8 +1,9 @@
-package api
+package marketplace
 
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,22 +13,41 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
+
+// fakeHouse is the rest of the program, without servers.
+type fakeHouse struct{}
+
+func (fakeHouse) Current() *config.Config                                        { return config.Default() }
+func (fakeHouse) Add(context.Context, string, json.RawMessage) error             { return nil }
+func (fakeHouse) SetArgument(context.Context, string, int, string, string) error { return nil }
+func (fakeHouse) Status(string) (core.ServerStatus, bool)                        { return core.ServerStatus{}, false }
+func (fakeHouse) SuppressCommandNotice(string)                                   {}
+
+type site struct {
+	*webtest.Site
+	feature *Feature
+}
+
+func newSite(t *testing.T) *site {
+	f := &Feature{Config: fakeHouse{}, Servers: fakeHouse{}, List: NewList(filepath.Join(t.TempDir(), "directory.json")), Secrets: secret.For(t.TempDir(), func(string) string { return "off" }), Uploads: Uploads{Folder: filepath.Join(t.TempDir(), "bundles")}}
+	return &site{webtest.New(f), f}
+}
 
 // An installation writes exactly what its plan has shown; its secrets go to the secret store and
 // are never returned.
 func TestInstallWritesOnlyWhatWasPreviewed(t *testing.T) {
 	s := newSite(t)
-	s.api.Directory = marketplace.NewList(filepath.Join(t.TempDir(), "directory.json"))
-	s.api.Secrets = secret.For(t.TempDir(), func(string) string { return "off" })
 	const canary = "canary-55bb02"
 	body := func(entry string) string {
 		raw, _ := json.Marshal(map[string]any{"name": "io.github.brave/brave-search-mcp-server", "values": map[string]string{"env.BRAVE_API_KEY": canary}, "entry": entry})
 		return string(raw)
 	}
-	status, text, _ := s.ask(t, "POST", "/api/v1/directory/plan", body(""))
+	status, text := s.Ask("POST", "/api/v1/directory/plan", body(""))
 	var plan Installation
 	if err := json.Unmarshal([]byte(text), &plan); err != nil || status != http.StatusOK {
 		t.Fatal(status, text)
@@ -36,19 +56,19 @@ func TestInstallWritesOnlyWhatWasPreviewed(t *testing.T) {
 		t.Fatalf("%s", text)
 	}
 	for _, shown := range []string{"", strings.Replace(plan.Entry, "npx", "sh", 1)} {
-		s.want(t, "POST", "/api/v1/directory/install", body(shown), http.StatusConflict)
+		s.Want(t, "POST", "/api/v1/directory/install", body(shown), http.StatusConflict)
 	}
-	if _, err := s.api.Secrets.Get(t.Context(), plan.Secrets[0]); err == nil {
+	if _, err := s.feature.Secrets.Get(t.Context(), plan.Secrets[0]); err == nil {
 		t.Error("a secret of an installation that was refused is kept")
 	}
-	if status, text, _ := s.ask(t, "POST", "/api/v1/directory/install", body(plan.Entry)); status != http.StatusOK || strings.Contains(text, canary) {
+	if status, text := s.Ask("POST", "/api/v1/directory/install", body(plan.Entry)); status != http.StatusOK || strings.Contains(text, canary) {
 		t.Fatalf("%d %s", status, text)
 	}
-	if got, err := s.api.Secrets.Get(t.Context(), plan.Secrets[0]); err != nil || got != canary {
+	if got, err := s.feature.Secrets.Get(t.Context(), plan.Secrets[0]); err != nil || got != canary {
 		t.Errorf("kept %q: %v", got, err)
 	}
 	for _, wrong := range []string{`{"name":"nobody/knows"}`, `{"bundle":"/etc"}`, `{"bundle":"/nowhere.mcpb"}`, `{"upload":"none"}`} {
-		if status, text, _ := s.ask(t, "POST", "/api/v1/directory/plan", wrong); status/100 != 4 {
+		if status, text := s.Ask("POST", "/api/v1/directory/plan", wrong); status/100 != 4 {
 			t.Errorf("%s: %d %s", wrong, status, text)
 		}
 	}
@@ -58,8 +78,6 @@ func TestInstallWritesOnlyWhatWasPreviewed(t *testing.T) {
 // when the user installs it.
 func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 	s := newSite(t)
-	s.api.BundleFolder = filepath.Join(t.TempDir(), "bundles")
-	s.api.uploads.Folder = s.api.BundleFolder
 	var packed bytes.Buffer
 	z := zip.NewWriter(&packed)
 	for name, body := range map[string]string{
@@ -67,13 +85,17 @@ func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 		"x.js":          "run()",
 	} {
 		w, err := z.Create(name)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		io.WriteString(w, body)
 	}
-	must(t, z.Close())
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
 	send := func(src []byte) string {
 		t.Helper()
-		status, text, _ := s.ask(t, "POST", "/api/v1/directory/uploads", fmt.Sprintf(`{"size":%d}`, len(src)))
+		status, text := s.Ask("POST", "/api/v1/directory/uploads", fmt.Sprintf(`{"size":%d}`, len(src)))
 		var up Upload
 		if err := json.Unmarshal([]byte(text), &up); err != nil || status != http.StatusOK {
 			t.Fatal(status, text)
@@ -81,13 +103,13 @@ func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 		half := len(src) / 2
 		for offset, part := range [][]byte{src[:half], src[half:]} {
 			raw, _ := json.Marshal(map[string]any{"offset": offset * half, "part": part})
-			s.want(t, "PUT", "/api/v1/directory/uploads/"+up.ID, string(raw), http.StatusOK)
+			s.Want(t, "PUT", "/api/v1/directory/uploads/"+up.ID, string(raw), http.StatusOK)
 		}
 		return up.ID
 	}
 	id := send(packed.Bytes())
 	plan := func(body string) (Installation, int, string) {
-		status, text, _ := s.ask(t, "POST", "/api/v1/directory/plan", body)
+		status, text := s.Ask("POST", "/api/v1/directory/plan", body)
 		var out Installation
 		_ = json.Unmarshal([]byte(text), &out)
 		return out, status, text
@@ -104,19 +126,19 @@ func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 		t.Error("it was unpacked before anybody agreed")
 	}
 	body, _ := json.Marshal(map[string]any{"upload": id, "values": map[string]string{"dir": "/tmp/notes"}, "entry": ready.Entry})
-	s.want(t, "POST", "/api/v1/directory/install", string(body), http.StatusOK, `"id":"hello"`)
+	s.Want(t, "POST", "/api/v1/directory/install", string(body), http.StatusOK, `"id":"hello"`)
 	if src, err := os.ReadFile(filepath.Join(ready.Bundle.Folder, "x.js")); err != nil || string(src) != "run()" {
 		t.Errorf("%q %v", src, err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(s.api.BundleFolder, ".*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(s.feature.Uploads.Folder, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 	hostile := send([]byte("MZ this is not an archive"))
 	if _, status, text := plan(`{"upload":"` + hostile + `"}`); status != http.StatusBadRequest || !strings.Contains(text, "not a zip") {
 		t.Errorf("%d %s", status, text)
 	}
-	if status, _, _ := s.ask(t, "DELETE", "/api/v1/directory/uploads/"+hostile, ""); status/100 != 2 {
+	if status, _ := s.Ask("DELETE", "/api/v1/directory/uploads/"+hostile, ""); status/100 != 2 {
 		t.Errorf("not forgotten: %d", status)
 	}
-	s.want(t, "POST", "/api/v1/directory/uploads", `{"size":300000000}`, http.StatusBadRequest)
+	s.Want(t, "POST", "/api/v1/directory/uploads", `{"size":300000000}`, http.StatusBadRequest)
 }

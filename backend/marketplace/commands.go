@@ -1,0 +1,414 @@
+package marketplace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
+
+	"github.com/spf13/cobra"
+)
+
+// versionSources describes the sources of versions.
+var versionSources = map[string]string{
+	"configuration": "configuration", "process": "running process", "cache": "newest in the cache", "server": "reported by the server",
+	"container": "running container", "image": "resolved locally",
+}
+
+// Commands adds the commands about installing servers and about their versions.
+func Commands(e *terminal.Env, root *cobra.Command) {
+	root.AddCommand(directory(e), install(e), versions(e))
+}
+
+func versions(e *terminal.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "versions", Short: "Show the package versions that servers run; pin, update and roll back", Args: terminal.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t := terminal.Table{Title: "%d packages", Head: []string{"Server", "Launcher", "Package", "Version", "Source", "Pinned", "Previous"}}
+			return terminal.ShowList(cmd.Context(), e, "versions", nil, t, func(v ServerVersion) []string {
+				pinned, before := "no", ""
+				if v.Pinned {
+					pinned = "yes"
+				}
+				if len(v.Earlier) > 0 {
+					before = v.Earlier[0].Configured
+				}
+				return []string{v.Server, v.Launcher, v.Package, terminal.Truncate(v.Version, 24), versionSources[v.Source], pinned, before}
+			})
+		},
+	}
+	cmd.AddCommand(
+		versionActionCommand(e, "check", "Query the registry for the newest version"),
+		versionActionCommand(e, "pin", "Write the running version to the configuration"),
+		versionActionCommand(e, "rollback", "Restore the previous version in the configuration"),
+		versionUpdate(e),
+	)
+	return cmd
+}
+
+func versionActionCommand(e *terminal.Env, word, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: word + " SERVER", Short: short, Args: terminal.ArgCount(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return terminal.Show(cmd.Context(), e, http.MethodPost, versionPath(args[0]), nil, ChangeVersionInputBody{Action: word}, func(v VersionPlan) error {
+				if word == "check" {
+					_, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(fmt.Sprintf("%s: latest version of %s: %s; running: %s (%s)", v.Server, v.Package, v.Latest, v.Version, versionSources[v.Source])))
+					return err
+				}
+				printVersionChange(e, &v)
+				return nil
+			})
+		},
+	}
+}
+
+func versionPath(server string) string { return "servers/" + url.PathEscape(server) + "/version" }
+
+func printVersionChange(e *terminal.Env, v *VersionPlan) {
+	fmt.Fprintln(e.Stdout, "- "+terminal.EscapeLine(v.From))
+	fmt.Fprintln(e.Stdout, "+ "+terminal.EscapeLine(v.To))
+}
+
+// versionUpdateOptions describe an update to another version of a server.
+type versionUpdateOptions struct {
+	server, version string
+	yes, compare    bool
+	also            []string
+}
+
+func versionUpdate(e *terminal.Env) *cobra.Command {
+	var o versionUpdateOptions
+	cmd := &cobra.Command{
+		Use: "update SERVER [VERSION]", Short: "Compare another version of a server with the current one, and switch to it after confirmation or with --yes", Args: terminal.ArgCount(1, 2),
+		Long: "Start another version alongside the running server, and show how its tools differ from the trusted ones. Without VERSION, the newest version in the registry is used.\n\n" +
+			"Then compare the instructions, capabilities, prompts and resources of both versions, send the same calls to both, and show how the results differ. The calls come from the saved checks and from the newest recorded calls to read-only tools, prompts and resources; calls with the same arguments are sent only once. " +
+			"Values that differ between two runs of the current version, such as times, are not compared. Calls whose outcome varies between runs of the current version are not compared either. " +
+			"Tools that are not marked read-only are not called, unless they are named with --also. The calls are not recorded.\n\n" +
+			"In a terminal, the command asks whether to update. Otherwise, nothing is changed without --yes. With --yes, no calls are sent and the version is saved, unless --compare is also set. " +
+			"With --yes --compare, calls are sent, and the version is saved only if nothing but tool definitions differs, no call failed, " +
+			"and the results of at least half of the calls that were sent could be compared; otherwise the exit code is 1.",
+		Example: "  drawbridge versions update files\n  drawbridge versions update files 2.1.0 --also run_query\n  drawbridge versions update files --yes --compare",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.server = args[0]
+			if len(args) == 2 {
+				o.version = args[1]
+			}
+			if o.yes && !cmd.Flags().Changed("compare") {
+				o.compare = false
+			}
+			return updateVersion(e, cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.yes, "yes", false, "write the version to the configuration, and accept its tools as shown")
+	f.BoolVar(&o.compare, "compare", true, "send recorded calls and checks to both versions, and compare the results")
+	f.StringArrayVar(&o.also, "also", nil, "also send calls to this `TOOL`, which may have side effects; may be repeated")
+	return cmd
+}
+
+func updateVersion(e *terminal.Env, ctx context.Context, o versionUpdateOptions) error {
+	d, err := e.Daemon()
+	if err != nil {
+		return err
+	}
+	var v VersionPlan
+	change := func(order ChangeVersionInputBody) (data []byte, err error) {
+		if data, err = d.RequestRaw(ctx, http.MethodPost, versionPath(o.server), nil, order); err == nil {
+			err = terminal.Decode(data, &v)
+		}
+		return data, err
+	}
+	data, err := change(ChangeVersionInputBody{Action: "plan", Version: o.version})
+	if err != nil {
+		return err
+	}
+	if v.Key == "" {
+		if e.JSON {
+			return e.PrintJSON(json.RawMessage(data))
+		}
+		_, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(v.Server+": "+v.Configured+" is already in use"))
+		return err
+	}
+	if !e.JSON {
+		printVersionChange(e, &v)
+		if len(v.Changes) == 0 {
+			fmt.Fprintln(e.Stdout, "Its tools are the same.")
+		} else if err := trust.PrintChanges(e, v.Changes); err != nil {
+			return err
+		}
+	}
+	if o.compare {
+		stop := showComparison(e, ctx, d, o.server)
+		data, err = change(ChangeVersionInputBody{Action: "compare", Key: v.Key, Also: o.also})
+		if stop(); err != nil {
+			return err
+		}
+		if !e.JSON {
+			if err := printComparison(e, v.Comparison); err != nil {
+				return err
+			}
+		}
+		if why := reasonNotToUpdate(v.Comparison); o.yes && why != "" {
+			if e.JSON {
+				err = e.PrintJSON(json.RawMessage(data))
+			}
+			return errors.Join(err, fmt.Errorf("not updated: %s; without --compare, the version is saved regardless", why))
+		}
+	}
+	if !o.yes && !e.JSON && e.Attended() {
+		if err := e.ConfirmOrFail("Update?", "nothing was changed"); err != nil {
+			return err
+		}
+		o.yes = true
+	}
+	if !o.yes {
+		if e.JSON {
+			return e.PrintJSON(json.RawMessage(data))
+		}
+		_, err := fmt.Fprintln(e.Stdout, "Nothing was changed. Save the version with --yes.")
+		return err
+	}
+	if data, err = change(ChangeVersionInputBody{Action: "apply", Key: v.Key}); err != nil {
+		return err
+	}
+	switch {
+	case e.JSON:
+		return e.PrintJSON(json.RawMessage(data))
+	case !v.Applied:
+		return errors.New("cannot apply the update: the daemon did not confirm it")
+	}
+	_, err = fmt.Fprintln(e.Stdout, "Saved. To undo: drawbridge versions rollback "+terminal.EscapeLine(v.Server))
+	return err
+}
+
+// reasonNotToUpdate returns why a comparison does not show that the results are the same, or "".
+func reasonNotToUpdate(r *history.ComparisonReport) string {
+	switch {
+	case r != nil && r.Different+r.Failed > 0:
+		return "some results differ, or some calls failed"
+	case r == nil || !r.Enough:
+		return "too few results could be compared (none, or fewer than half of the calls that were sent)"
+	}
+	return ""
+}
+
+// showComparison shows in a terminal how far the comparison of a server is, until stop is called.
+func showComparison(e *terminal.Env, ctx context.Context, d *terminal.Daemon, server string) (stop func()) {
+	if e.JSON || !e.Attended() {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for shown := ""; ; {
+			select {
+			case <-ctx.Done():
+				if shown != "" {
+					fmt.Fprintln(e.Stderr)
+				}
+				return
+			case <-tick.C:
+			}
+			v, err := terminal.Get[ServerVersion](ctx, d, versionPath(server), nil)
+			if r := v.Comparing; err == nil && r != nil && r.Total > 0 {
+				if text := fmt.Sprintf("Comparing: %d of %s", r.Finished, core.Plural(r.Total, "call")); text != shown {
+					fmt.Fprint(e.Stderr, "\r"+text)
+					shown = text
+				}
+			}
+		}
+	})
+	return func() {
+		cancel()
+		done.Wait()
+	}
+}
+
+// printComparison prints a table of the compared calls, the differences, and a summary.
+func printComparison(e *terminal.Env, r *history.ComparisonReport) error {
+	if r == nil || len(r.Calls) == 0 {
+		_, err := fmt.Fprintln(e.Stdout, "There is nothing to compare.")
+		return err
+	}
+	t := terminal.Table{Title: core.Plural(len(r.Calls), "comparison"), Head: []string{"Result", "Request", "Arguments", "Current", "New", "Check"}, Right: []bool{3: true, 4: true}}
+	took := func(ns int64) string {
+		if ns == 0 {
+			return ""
+		}
+		return time.Duration(ns).Round(time.Millisecond).String()
+	}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		t.Add(shownResult(c.Result), terminal.Truncate(comparedName(c), 60), terminal.Truncate(c.Arguments, 40), took(c.OldNs), took(c.NewNs), c.Check)
+	}
+	if err := e.PrintTable(&t); err != nil {
+		return err
+	}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		if c.Result == history.Alike && c.Reason == "" && len(c.Unstable) == 0 {
+			continue
+		}
+		fmt.Fprintln(e.Stdout, terminal.EscapeLine(strings.TrimSpace(comparedName(c)+" "+terminal.Truncate(c.Arguments, 200))+": "+shownResult(c.Result)))
+		if reason := c.Reason; reason != "" {
+			if strings.HasPrefix(reason, "may have side effects") {
+				reason += "; call it with --also " + c.Tool
+			}
+			fmt.Fprintln(e.Stdout, "    "+terminal.EscapeLine(reason))
+		}
+		for _, change := range c.Changes {
+			fmt.Fprintln(e.Stdout, "    "+terminal.EscapeLine(change.Path)+" "+change.Kind)
+			if change.Before != "" {
+				fmt.Fprintln(e.Stdout, "      - "+terminal.EscapeLine(change.Before))
+			}
+			if change.After != "" {
+				fmt.Fprintln(e.Stdout, "      + "+terminal.EscapeLine(change.After))
+			}
+		}
+		if c.More > 0 {
+			fmt.Fprintf(e.Stdout, "    and %d more\n", c.More)
+		}
+		if len(c.Unstable) > 0 {
+			fmt.Fprintln(e.Stdout, "    not compared (differs between runs of the current version): "+terminal.EscapeLine(strings.Join(c.Unstable, ", ")))
+		}
+	}
+	_, err := fmt.Fprintf(e.Stdout, "%d same, %d different, %d failed, %d slower, %d skipped\n", r.Alike, r.Different, r.Failed, r.Slower, r.Skipped)
+	if err == nil && !r.Enough {
+		_, err = fmt.Fprintln(e.Stdout, "Too few results could be compared to tell whether both versions behave the same.")
+	}
+	return err
+}
+
+// shownResult returns the word for the result of a comparison.
+func shownResult(result string) string {
+	if result == history.Alike {
+		return "same"
+	}
+	return result
+}
+
+// comparedName names what was compared.
+func comparedName(c *history.ComparedCall) string {
+	switch {
+	case c.Prompt != "":
+		return "prompt " + c.Prompt
+	case c.Resource != "":
+		return "resource " + c.Resource
+	case c.Definitions != "":
+		return map[string]string{"server": "instructions and capabilities", "prompts": "list of prompts", "resources": "list of resources", "resourceTemplates": "list of resource templates"}[c.Definitions]
+	}
+	return c.Tool
+}
+
+// install installs a server of the marketplace, or a bundle.
+func install(e *terminal.Env) *cobra.Command {
+	var name string
+	var option int
+	var values []string
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "install NAME | FILE.mcpb", Short: "Install a server from the directory, or a bundle", Args: terminal.ArgCount(1, 1),
+		Long:    "Install a server from the directory or from a bundle. The new entry is shown first. Installing adds it to the configuration; the server then starts like any other.",
+		Example: "  drawbridge install io.github.modelcontextprotocol/server-filesystem --set arg.0=/home/me/notes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body := map[string]any{"label": name}
+			if strings.HasSuffix(args[0], ".mcpb") || strings.HasSuffix(args[0], ".dxt") {
+				path, err := filepath.Abs(args[0])
+				if err != nil {
+					return err
+				}
+				body["bundle"] = path
+			} else {
+				body["name"], body["option"] = args[0], option
+			}
+			given := map[string]string{}
+			for _, v := range values {
+				key, value, ok := strings.Cut(v, "=")
+				if !ok {
+					return terminal.UsageError(fmt.Errorf("--set requires KEY=VALUE, not %q", v))
+				}
+				given[key] = value
+			}
+			body["values"] = given
+			d, err := e.Daemon()
+			if err != nil {
+				return err
+			}
+			raw, err := d.RequestRaw(cmd.Context(), http.MethodPost, "directory/plan", nil, body)
+			if err != nil {
+				return err
+			}
+			var plan Installation
+			if err := terminal.Decode(raw, &plan); err != nil {
+				return err
+			}
+			if plan.Entry == "" {
+				return fmt.Errorf("%s requires %s: set it with --set KEY=VALUE", terminal.EscapeLine(args[0]), terminal.EscapeLine(strings.Join(plan.Missing, ", ")))
+			}
+			if !yes {
+				if e.JSON {
+					return e.PrintRaw(raw)
+				}
+				fmt.Fprintf(e.Stdout, "%s would be added to the configuration:\n%s\n", terminal.EscapeLine(plan.Label), plan.Entry)
+				if len(plan.Secrets) > 0 {
+					fmt.Fprintf(e.Stdout, "Secrets that would be stored: %s\n", terminal.EscapeLine(strings.Join(plan.Secrets, ", ")))
+				}
+				if err := e.Confirm(yes, "Install it?"); err != nil {
+					return err
+				}
+			}
+			body["entry"] = plan.Entry
+			return e.RequestChange(cmd.Context(), http.MethodPost, "directory/install", body, terminal.EscapeLine(plan.Label)+" is installed.")
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&name, "name", "", "the `NAME` of the new server")
+	f.IntVar(&option, "option", 0, "the index (`NUMBER`) of the package or URL to use, starting at 0")
+	f.StringArrayVar(&values, "set", nil, "configure the package with `KEY=VALUE`; may be repeated")
+	f.BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	return cmd
+}
+
+// directory lists installable servers.
+func directory(e *terminal.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "directory [WORDS...]", Short: "List servers that can be installed", Args: terminal.ArgCount(0, 20),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query := url.Values{"search": {strings.Join(args, " ")}}
+			return terminal.Show(cmd.Context(), e, http.MethodGet, "directory", query, nil, func(list Directory) error { return printDirectory(e, list) })
+		},
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "refresh", Short: "Update the list from the registry", Args: terminal.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return e.RequestChange(cmd.Context(), http.MethodPost, "directory/refresh", nil, "The list was updated.")
+		},
+	})
+	return cmd
+}
+
+func printDirectory(e *terminal.Env, list Directory) error {
+	for _, one := range list.Items {
+		text := one.Name + "  " + one.Description
+		if one.Refused != "" {
+			text = one.Name + "  cannot be installed: " + one.Refused
+		}
+		if _, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
