@@ -46,7 +46,7 @@ var edges = map[string]string{
 	"backend/bridge":      "backend/core backend/wire backend/registry backend/approvals backend/revision",
 	"config":              "backend/osutil backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
 	"backend/history":     "backend/osutil backend/core backend/redact backend/store backend/wire backend/cassette backend/schema",
-	"backend/clientconf":  "backend/osutil backend/core backend/redact config",
+	"backend/clientconf":  "backend/osutil backend/core backend/redact config backend/secret backend/web backend/terminal backend/registry backend/bridge backend/loopback",
 	"backend/marketplace": "backend/osutil backend/core config backend/dockerexec backend/history backend/policy backend/trust backend/process backend/registry backend/secret backend/upstream backend/terminal backend/store backend/web", // which argument of docker is the image
 	"backend/metrics":     "backend/core",
 	"backend/sandbox":     "backend/sandbox/reexec backend/core backend/store config backend/web backend/terminal",
@@ -65,7 +65,7 @@ var edges = map[string]string{
 	// "*" is every package of backend and config, and the page; it never means the window.
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray app/features",
-	"app/features":   "backend/terminal backend/oauth backend/profiles backend/sandbox backend/secret backend/trust backend/marketplace", // which features there are
+	"app/features":   "backend/terminal backend/oauth backend/profiles backend/sandbox backend/secret backend/trust backend/marketplace backend/clientconf", // which features there are
 
 	"app/tray":   "backend/core backend/approvals backend/desktop build/icons", // approvals: why a call no longer waits; desktop: what fits into one line of text
 	"app/window": "build/icons backend/loopback backend/osutil",                // where the daemon answers, and its token
@@ -101,7 +101,7 @@ var owners = map[string]string{
 	"github.com/goccy/go-yaml":               "config backend/clientconf",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/web backend/api",
-	"github.com/spf13/cobra":                 "backend/terminal backend/oauth backend/profiles backend/sandbox backend/secret backend/trust backend/cli build/package/manpages build/docs backend/marketplace",
+	"github.com/spf13/cobra":                 "backend/terminal backend/oauth backend/profiles backend/sandbox backend/secret backend/trust backend/cli build/package/manpages build/docs backend/marketplace backend/clientconf",
 	"aead.dev/minisign":                      "backend/desktop",
 	"golang.org/x/mod":                       "backend/desktop", // the order of semantic versions
 	"github.com/google/licensecheck":         "build/docs",

@@ -90,6 +90,7 @@ type daemon struct {
 	settings *desktopSettings
 	replaced *desktop.ReplacementWatcher
 	profiles *profiles.Feature
+	clients  *clientconf.Feature
 	pages    *api.API
 }
 
@@ -252,11 +253,12 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	d.replaced = newReplacementWatcher(d.calls, d.files, d.bus, d.log, func() { quit(errRestart) })
 	recorder := d.history.Recorder()
 	d.profiles = &profiles.Feature{Config: d.files, Views: d.views, Store: d.history, Tokens: d.tokens, ListSize: d.front.ListSize}
+	d.clients = &clientconf.Feature{Version: version, URL: d.url, Connector: connector, Tokens: d.tokens, Config: d.files.Current, Servers: d.servers, Views: d.views, Bridge: d.front}
 	d.pages = api.New(api.Options{
 		Version: version, URL: d.url, StartedAt: d.startedAt, ConfigPath: o.Sources.Main(),
 		Servers: d.servers, Views: d.views, Calls: d.calls, History: d.history, HistoryStore: d.history, Recorder: recorder, Logs: d.logs,
 		ConfigEditor: d.files, Sessions: sessions, Admin: d.admin, Tokens: d.tokens, Bridge: d.front, Bus: d.bus, UI: frontend.FS(), Log: d.log,
-		Desktop: d.settings, Usage: d.dialer.Usage, Connector: connector, Secrets: d.vault, Logins: d.logins,
+		Desktop: d.settings, Usage: d.dialer.Usage, Clients: d.clients, Secrets: d.vault, Logins: d.logins,
 		Doctor: doctorOptions(d.files.Current), DiagnosticSources: bundleOptions(o.Folders, o.Sources), Approvals: d.inbox, CommandApprovals: d.servers,
 		Live: d.dialer.LiveCall, Debug: d.servers.Debug, Try: d.dialer.Try, BeginTrial: d.dialer.BeginTrial, Rules: d.rules, Trust: d.baseline, Features: d.features(), Observer: d.connections,
 		Copies: config.BackupsOf(o.Folders.Data),
@@ -288,6 +290,7 @@ func (d *daemon) features() []web.Feature {
 			List: marketplace.NewList(filepath.Join(data, "directory.json")), Uploads: marketplace.Uploads{Folder: filepath.Join(data, "bundles")},
 		},
 		&oauth.Feature{Logins: d.logins, Config: d.files.Current, Servers: d.servers},
+		d.clients,
 		d.profiles,
 		&sandbox.Feature{Config: d.files, Servers: d.servers, Rules: d.dialer.SandboxRules, Refusals: d.dialer.SandboxRefusals, Sampler: d.connections},
 		&secret.Feature{Store: d.vault, Config: d.files.Current, Servers: d.servers, Log: d.log},

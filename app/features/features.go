@@ -2,6 +2,7 @@
 package features
 
 import (
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
 	"github.com/drawbridge-mcp/drawbridge/backend/profiles"
@@ -13,5 +14,5 @@ import (
 
 // Commands returns what adds the commands of each feature.
 func Commands() []terminal.Commands {
-	return []terminal.Commands{marketplace.Commands, oauth.Commands, profiles.Commands, sandbox.Commands, secret.Commands, trust.Commands}
+	return []terminal.Commands{clientconf.Commands, marketplace.Commands, oauth.Commands, profiles.Commands, sandbox.Commands, secret.Commands, trust.Commands}
 }

@@ -40,7 +40,6 @@ type Servers interface {
 	Start(ctx context.Context, id string) error
 	Stop(ctx context.Context, id string) error
 	Restart(ctx context.Context, id string) error
-	HasBothEras(id string) bool // whether a server has a connection in each era
 }
 
 // Views returns what clients see; *registry.Registry implements it.
@@ -94,8 +93,6 @@ type Logs interface {
 // Bridge reports on the connected clients; *bridge.Bridge implements it.
 type Bridge interface {
 	Sessions() []bridge.Session
-	ClientInfos() []bridge.ClientInfo
-	ClientActivities() []bridge.ClientActivity // which clients connected, and which tools they were sent
 }
 
 // Trust compares definitions of tools with the trusted ones; *trust.Baseline implements it.
@@ -146,8 +143,8 @@ type Options struct {
 	Admin        *loopback.AdminToken
 	Bus          *core.Bus
 
-	Desktop   Desktop               // start at login, pause, quit
-	Connector *clientconf.Connector // the configuration files of clients
+	Desktop Desktop             // start at login, pause, quit
+	Clients *clientconf.Feature // the clients on this machine
 	// Doctor finds problems of servers and clients.
 	Doctor  func(ctx context.Context) (doctor.Options, error)
 	Secrets *secret.Store // the values of ${secret:NAME}

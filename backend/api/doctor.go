@@ -29,7 +29,7 @@ func (a *API) doctorOptions(ctx context.Context) (doctor.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o.Daemon, o.Servers, o.Withheld, o.Clients = a.URL, a.Servers.Statuses(), a.Trust.Withheld(), a.Connector.List()
+	o.Daemon, o.Servers, o.Withheld, o.Clients = a.URL, a.Servers.Statuses(), a.Trust.Withheld(), a.Clients.Connector.List()
 	o.Ping = func(ctx context.Context, client string) error {
 		t, ok, err := a.Tokens.Get(client)
 		if err != nil || !ok {
@@ -41,8 +41,8 @@ func (a *API) doctorOptions(ctx context.Context) (doctor.Options, error) {
 		if s.State != clientconf.Connected {
 			continue
 		}
-		var one Connection
-		if a.addActivity(&one, s); one.Tools > 0 {
+		var one clientconf.Connection
+		if a.Clients.AddActivity(&one, s); one.Tools > 0 {
 			o.ToolLists = append(o.ToolLists, doctor.ToolListState{Client: s.Key, Name: s.Client.Name, Shown: one.Tools, Offered: one.Offered, Reload: s.Client.Reload})
 		}
 	}
@@ -60,18 +60,18 @@ func (a *API) doctorOptions(ctx context.Context) (doctor.Options, error) {
 	}
 	o.Restart = a.Servers.Restart
 	o.Restore = func(ctx context.Context, key string) error {
-		_, err := a.Connector.Restore(ctx, key, a.tokenFor)
+		_, err := a.Clients.Connector.Restore(ctx, key, a.Clients.TokenFor)
 		return err
 	}
 	o.Rotate = func(ctx context.Context, client string) error {
 		if _, err := a.Tokens.Rotate(client); err != nil {
 			return err
 		}
-		_, err := a.Connector.UpdateEntries(ctx, client, "", a.tokenFor)
+		_, err := a.Clients.Connector.UpdateEntries(ctx, client, "", a.Clients.TokenFor)
 		return err
 	}
 	o.UpdateURL = func(ctx context.Context, client string) error {
-		_, err := a.Connector.UpdateEntries(ctx, client, a.URL, a.tokenFor)
+		_, err := a.Clients.Connector.UpdateEntries(ctx, client, a.URL, a.Clients.TokenFor)
 		return err
 	}
 	return o, nil
@@ -109,7 +109,7 @@ func (a *API) diagnostics(ctx context.Context, _ *web.None) (*web.Answer[web.Lis
 	return web.Reply(web.List[doctor.File]{Items: files})
 }
 
-func (a *API) diagnosticsZip(ctx context.Context, _ *web.None) (*bundleAnswer, error) {
+func (a *API) diagnosticsZip(ctx context.Context, _ *web.None) (*web.Download, error) {
 	files, err := a.bundleFiles(ctx)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (a *API) diagnosticsZip(ctx context.Context, _ *web.None) (*bundleAnswer, e
 	if err := doctor.WriteZip(&b, files, now); err != nil {
 		return nil, err
 	}
-	return &bundleAnswer{"application/zip", `attachment; filename="` + doctor.BundleName(now) + `"`, b.Bytes()}, nil
+	return web.Zip(doctor.BundleName(now), b.Bytes()), nil
 }
 
 func (a *API) bundleFiles(ctx context.Context) ([]doctor.File, error) {

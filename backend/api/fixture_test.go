@@ -233,12 +233,13 @@ type site struct {
 	bus   *core.Bus
 	views *registry.Registry
 	inbox *approvals.Inbox
+	home  string // of the clients
 }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
 	dir := t.TempDir()
-	s := &site{bus: &core.Bus{}, fakes: &fakes{text: "{}"}, views: registry.New(registry.Options{})}
+	s := &site{home: dir, bus: &core.Bus{}, fakes: &fakes{text: "{}"}, views: registry.New(registry.Options{})}
 	var err error
 	if s.store, err = store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "history.db")}); err != nil {
 		t.Fatal(err)
@@ -264,14 +265,15 @@ func newSite(t *testing.T) *site {
 	})
 	must(t, err)
 	baseline, observer := trust.New(trust.Options{Store: s.store}), sandbox.New(sandbox.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler)})
+	clients := &clientconf.Feature{URL: s.url, Connector: connector, Tokens: tokens, Config: s.fakes.Current, Servers: s.fakes, Views: s.views, Bridge: s.fakes}
 	s.api = New(Options{
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
 		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, HistoryStore: s.store, Recorder: s.recorder, Logs: logs,
 		ConfigEditor: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
 		Approvals: s.inbox, CommandApprovals: s.fakes, FrameLog: &history.FrameLog{},
 		Rules: policy.New(policy.Options{Views: s.views}), Trust: baseline,
-		Features:  []web.Feature{&marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}},
-		Connector: connector, Secrets: vault,
+		Features: []web.Feature{clients, &marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}},
+		Clients:  clients, Secrets: vault,
 		Desktop: &fakeDesktop{}, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
 		Observer:    observer,
 		CheckRunner: &history.CheckRunner{Store: s.store, ServerHash: func(string) (string, bool) { return "", false }, Log: slog.New(slog.DiscardHandler)},

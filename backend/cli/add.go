@@ -74,7 +74,7 @@ func (p *program) add() *cobra.Command {
 
 // runAdd adds the recognized servers: through the daemon, or in the file if none is running.
 func (p *program) runAdd(ctx context.Context, a addition, f addFlags) error {
-	c, err := p.connector()
+	c, err := clientconf.Open(&p.Env)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -82,27 +81,13 @@ func (p *program) command() *cobra.Command {
 		p.serve(), p.stdio(), p.demo(), p.replay(),
 		p.status(), p.tools(), p.call(), p.addMaintenanceCommands(p.history()), p.checks(), p.logs(),
 		p.actionCommand("start"), p.actionCommand("stop"), p.actionCommand("restart"), p.actionCommand("enable"), p.actionCommand("disable"), p.pauseCommand(true), p.pauseCommand(false), p.add(), p.test(), p.remove(), p.rename(), p.debug(), p.explainCall(), p.policy(), p.approvals(),
-		p.validate(), p.clients(), p.token(), p.doctor(), p.diagnostics(), p.uninstall(), p.backup(),
+		p.validate(), p.doctor(), p.diagnostics(), p.uninstall(), p.backup(),
 		p.open(), p.quit(), p.version(),
 	)
 	for _, add := range p.Features {
 		add(&p.Env, root)
 	}
 	return root
-}
-
-// sources returns the configuration files of the running daemon, or those that a daemon started now
-// would use.
-func (p *program) sources(folders config.Folders) config.Sources {
-	s := config.SourcesFor("", folders, p.Getenv)
-	rt, running, err := loopback.FindDaemon(folders.Data)
-	if err != nil || !running || rt.Config == "" {
-		return s
-	}
-	if s.File = rt.Config; s.File == s.DefaultFile {
-		s.File = "" // so that conf.d is included
-	}
-	return s
 }
 
 // versionDocument is the output of version --json.

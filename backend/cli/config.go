@@ -122,7 +122,7 @@ func (p *program) backupPlaces() (main string, copies config.Backups, err error)
 	if err != nil {
 		return "", config.Backups{}, err
 	}
-	return p.sources(folders).Main(), config.BackupsOf(folders.Data), nil
+	return p.Sources(folders).Main(), config.BackupsOf(folders.Data), nil
 }
 
 // findCopy returns the selected backup: a file, the name of a backup, or the latest.
@@ -164,7 +164,7 @@ func (p *program) validate() *cobra.Command {
 			}
 			sources := config.SourcesFor(file, folders, p.Getenv)
 			if sources.File == "" {
-				sources = p.sources(folders)
+				sources = p.Sources(folders)
 			}
 			if len(args) == 1 {
 				sources = config.Sources{File: args[0]}

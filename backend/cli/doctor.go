@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -111,7 +112,7 @@ func (p *program) doctorOptions(ctx context.Context) (o doctor.Options, err erro
 	if err != nil {
 		return o, err
 	}
-	current, err := p.sources(folders).Load()
+	current, err := p.Sources(folders).Load()
 	if current == nil {
 		current = config.Default()
 	}
@@ -120,7 +121,7 @@ func (p *program) doctorOptions(ctx context.Context) (o doctor.Options, err erro
 	} else if err != nil {
 		return o, err
 	}
-	c, err := p.connector()
+	c, err := clientconf.Open(&p.Env)
 	if err != nil {
 		return o, err
 	}
@@ -134,7 +135,7 @@ func (p *program) doctorOptions(ctx context.Context) (o doctor.Options, err erro
 		Config: current, Getenv: p.Getenv, Clients: c.List(), Listening: doctor.Listening, Docker: doctor.CheckDocker,
 		LookPath: func(program string) (string, error) { return process.Resolve(program, path) }, LoginShellError: noLogin,
 		Restore: func(ctx context.Context, key string) error {
-			_, err := c.Restore(ctx, key, p.tokenOf)
+			_, err := c.Restore(ctx, key, clientconf.TokenOf(&p.Env))
 			return err
 		},
 	}
@@ -219,7 +220,7 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	paths, _ := p.sources(folders).Paths() // an unreadable folder omits its files
+	paths, _ := p.Sources(folders).Paths() // an unreadable folder omits its files
 	admin, _ := loopback.ReadAdminToken(folders.Data)
 	o := doctor.BundleOptions{
 		Version: p.Version, Now: time.Now(), Folders: folders, Config: paths, Home: p.Getenv("HOME"), Getenv: process.Lookup(ctx, p.Getenv),

@@ -153,3 +153,21 @@ func TestHistoryShowsTheStateOfTasks(t *testing.T) {
 		}
 	}
 }
+
+func TestClientNameIsCaseInsensitive(t *testing.T) {
+	f := newFakeDaemon(t)
+	f.Answer("GET /api/v1/clients", `{"items":[{"token":"codex","name":"codex-mcp-client"},{"token":"","name":"Cursor"}]}`)
+	var asked string
+	f.Mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Query().Get("client")
+		io.WriteString(w, `{"items":[]}`)
+	})
+	for text, want := range map[string]string{"Codex": "codex", "cursor": "Cursor", "codex": "codex", "gone": "gone"} {
+		if got := f.Run(true, "history", "--client", text); got.Code != 0 || asked != want || got.Out != "No calls match.\n" {
+			t.Errorf("%s: %+v, asked for %q", text, got, asked)
+		}
+	}
+	if got := f.Run(true, "history", "stats"); got.Code != 2 || !strings.Contains(got.Err, "is not a call id") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -178,7 +178,7 @@ func (p *program) configuredID(text string) string {
 	if err != nil {
 		return text
 	}
-	current, err := p.sources(folders).Load()
+	current, err := p.Sources(folders).Load()
 	if err != nil {
 		return text
 	}

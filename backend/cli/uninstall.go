@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -26,7 +27,7 @@ func (p *program) uninstall() *cobra.Command {
 			if err := p.Confirm(yes, "Disconnect all clients?"); err != nil {
 				return err
 			}
-			if err := p.disconnectAll(cmd.Context(), force); err != nil {
+			if err := clientconf.DisconnectAll(cmd.Context(), &p.Env, force); err != nil {
 				return err
 			}
 			if err := p.forgetLogins(cmd.Context()); err != nil {

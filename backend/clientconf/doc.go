@@ -12,5 +12,6 @@
 // The files are named after these steps. client.go is the entry point; client_* describe and
 // locate clients; format_* edit JSON, TOML and YAML; plan_* prepare a change; write_* apply and
 // record it; undo_* revert it; maintain_* watch and repair connections; import_* convert servers
-// of clients; secrets_* extract secrets; setup_* help to connect by hand.
+// of clients; secrets_* extract secrets; setup_* help to connect by hand. routes* and commands* are
+// the operations and commands; activity.go tells them what the clients do.
 package clientconf

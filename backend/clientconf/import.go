@@ -478,7 +478,7 @@ const maxImports = 50
 
 // Apply stores the secrets and writes our configuration; a running daemon reloads it. The
 // record is saved first, so that the import can be undone even after a crash.
-func (t *ImportPlan) Apply(ctx context.Context) (id string, err error) {
+func (t *PlannedImport) Apply(ctx context.Context) (id string, err error) {
 	o := t.config
 	if len(o.Servers) == 0 {
 		return "", nil
@@ -534,7 +534,7 @@ func (c *Connector) UndoImport(ctx context.Context, id string) (UndoOutcome, err
 
 // PlanImport plans to import servers of a client into our configuration without changing the
 // client. names selects servers; none means all.
-func (c *Connector) PlanImport(choice Choice, names []string) (*ImportPlan, error) {
+func (c *Connector) PlanImport(choice Choice, names []string) (*PlannedImport, error) {
 	client, err := ByID(choice.Client)
 	if err != nil {
 		return nil, err
@@ -548,11 +548,11 @@ func (c *Connector) PlanImport(choice Choice, names []string) (*ImportPlan, erro
 		return nil, err
 	}
 	skipped = append(skipped, invalid...)
-	return &ImportPlan{Servers: all, Skipped: skipped, Path: o.Path, Diff: Diff(o.Path, o.before, o.after), config: o, c: c, Client: client}, nil
+	return &PlannedImport{Servers: all, Skipped: skipped, Path: o.Path, Diff: Diff(o.Path, o.before, o.after), config: o, c: c, Client: client}, nil
 }
 
-// ImportPlan is a planned import.
-type ImportPlan struct {
+// PlannedImport is a planned import.
+type PlannedImport struct {
 	Servers []ImportedServer
 	Skipped []SkippedServer // entries that cannot be imported
 	Path    string          // path of our configuration

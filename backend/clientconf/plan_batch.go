@@ -15,9 +15,9 @@ import (
 // Batch is a batch of plans for all clients of this machine. Each plan starts from the
 // state that the preceding one leaves, so that the preview equals the result.
 type Batch struct {
-	Plans   []*Plan         // clients to move or connect
-	Imports []*ImportPlan   // clients whose servers are copied
-	Skipped []SkippedClient // clients that are left out, with the reason
+	Plans   []*Plan          // clients to move or connect
+	Imports []*PlannedImport // clients whose servers are copied
+	Skipped []SkippedClient  // clients that are left out, with the reason
 
 	c *Connector
 }
@@ -207,7 +207,7 @@ func (c *Connector) applyInBatch(ctx context.Context, p *Plan, replan bool) erro
 	return c.Apply(ctx, now)
 }
 
-func (c *Connector) importInBatch(ctx context.Context, i *ImportPlan, replan bool) error {
+func (c *Connector) importInBatch(ctx context.Context, i *PlannedImport, replan bool) error {
 	if replan {
 		now, err := c.PlanImport(Choice{Client: i.Client.ID}, nil)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -120,6 +121,20 @@ func isTerminal(stream any) bool {
 
 // Folders returns the folders of the daemon that the command is about.
 func (e *Env) Folders() (config.Folders, error) { return config.FoldersFor(e.Data, e.Getenv) }
+
+// Sources returns the configuration files of the running daemon, or those that a daemon started now
+// would use.
+func (e *Env) Sources(folders config.Folders) config.Sources {
+	s := config.SourcesFor("", folders, e.Getenv)
+	rt, running, err := loopback.FindDaemon(folders.Data)
+	if err != nil || !running || rt.Config == "" {
+		return s
+	}
+	if s.File = rt.Config; s.File == s.DefaultFile {
+		s.File = "" // so that conf.d is included
+	}
+	return s
+}
 
 // PrintJSON prints v as JSON on one line.
 func (e *Env) PrintJSON(v any) error { return e.encode(e.Stdout, v) }

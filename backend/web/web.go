@@ -203,3 +203,15 @@ func (c *Caller) Client(version string) core.Client {
 	}
 	return core.Client{Name: core.CommandClient, Version: version}
 }
+
+// Download is the output of an operation: a file.
+type Download struct {
+	ContentType string `header:"Content-Type"`
+	Disposition string `header:"Content-Disposition"`
+	Body        []byte
+}
+
+// Zip returns a zip file as the output of a handler.
+func Zip(name string, content []byte) *Download {
+	return &Download{"application/zip", `attachment; filename="` + name + `"`, content}
+}

@@ -29,6 +29,12 @@ func New(f web.Feature) *Site {
 
 // Ask sends a request with a JSON body. headers are names, each with a value.
 func (s *Site) Ask(method, path, body string, headers ...string) (int, string) {
+	w := s.Record(method, path, body, headers...)
+	return w.Code, w.Body.String()
+}
+
+// Record is Ask with the whole response.
+func (s *Site) Record(method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -36,7 +42,17 @@ func (s *Site) Ask(method, path, body string, headers ...string) (int, string) {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	s.mux.ServeHTTP(w, r)
-	return w.Code, w.Body.String()
+	return w
+}
+
+// Do sends a POST request and checks the status of its response.
+func (s *Site) Do(t *testing.T, path, body string, want int) string {
+	t.Helper()
+	status, got := s.Ask(http.MethodPost, path, body)
+	if status != want {
+		t.Fatalf("POST %s: %d %s, want %d", path, status, got, want)
+	}
+	return got
 }
 
 // Want checks the status of a response, and that it contains texts.

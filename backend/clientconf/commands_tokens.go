@@ -1,4 +1,4 @@
-package cli
+package clientconf
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (p *program) token() *cobra.Command {
+func token(e *terminal.Env) *cobra.Command {
 	var rotate, revoke bool
 	cmd := &cobra.Command{
 		Use: "token NAME", Short: "Print the bearer token of a client; create one if there is none", Args: terminal.ArgCount(1, 1),
@@ -23,7 +23,7 @@ func (p *program) token() *cobra.Command {
 			if !loopback.ValidTokenName(args[0]) {
 				return terminal.UsageError(fmt.Errorf("%q is not a valid client name: use letters, digits, '.', '_' and '-'", args[0]))
 			}
-			folders, err := p.Folders()
+			folders, err := e.Folders()
 			if err != nil {
 				return err
 			}
@@ -35,13 +35,13 @@ func (p *program) token() *cobra.Command {
 				if err := tokens.Revoke(args[0]); err != nil {
 					return err
 				}
-				if err := p.disconnectAddresses(cmd.Context(), args[0]); err != nil {
+				if err := disconnectAddresses(cmd.Context(), e, args[0]); err != nil {
 					return err
 				}
-				if p.JSON {
-					return p.PrintJSON(map[string]any{"name": args[0], "revoked": true})
+				if e.JSON {
+					return e.PrintJSON(map[string]any{"name": args[0], "revoked": true})
 				}
-				_, err := fmt.Fprintf(p.Stdout, "The token of %s was revoked.\n", args[0])
+				_, err := fmt.Fprintf(e.Stdout, "The token of %s was revoked.\n", args[0])
 				return err
 			}
 			create := tokens.Create
@@ -53,14 +53,14 @@ func (p *program) token() *cobra.Command {
 				return err
 			}
 			if rotate {
-				if err := p.updateHTTPEntries(cmd.Context(), args[0]); err != nil {
+				if err := updateHTTPEntries(cmd.Context(), e, args[0]); err != nil {
 					return err
 				}
 			}
-			if p.JSON {
-				return p.PrintJSON(t)
+			if e.JSON {
+				return e.PrintJSON(t)
 			}
-			_, err = fmt.Fprintln(p.Stdout, t.Token)
+			_, err = fmt.Fprintln(e.Stdout, t.Token)
 			return err
 		},
 	}
@@ -71,24 +71,24 @@ func (p *program) token() *cobra.Command {
 
 // updateHTTPEntries updates the HTTP entries of the client to its new token and prints the changes
 // to Stderr: Stdout is reserved for the token.
-func (p *program) updateHTTPEntries(ctx context.Context, client string) error {
-	c, err := p.connector()
+func updateHTTPEntries(ctx context.Context, e *terminal.Env, client string) error {
+	c, err := Open(e)
 	if err != nil {
 		return err
 	}
-	done, err := c.UpdateEntries(ctx, client, "", p.tokenOf)
+	done, err := c.UpdateEntries(ctx, client, "", TokenOf(e))
 	for _, r := range done {
 		if r.Error != "" {
 			return fmt.Errorf("the new token is not in %s yet: %s", r.Path, r.Error)
 		}
-		fmt.Fprint(p.Stderr, terminal.EscapeText(r.Diff))
+		fmt.Fprint(e.Stderr, terminal.EscapeText(r.Diff))
 	}
 	return err
 }
 
 // disconnectAddresses removes the entries with a revoked token.
-func (p *program) disconnectAddresses(ctx context.Context, client string) (failed error) {
-	c, err := p.connector()
+func disconnectAddresses(ctx context.Context, e *terminal.Env, client string) (failed error) {
+	c, err := Open(e)
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func (p *program) disconnectAddresses(ctx context.Context, client string) (faile
 			failed = errors.Join(failed, fmt.Errorf("the revoked token is still in %s: %s", r.Path, r.Error))
 			continue
 		}
-		fmt.Fprint(p.Stderr, terminal.EscapeText(r.Diff))
-		fmt.Fprintln(p.Stderr, "The entry in "+terminal.EscapeLine(r.Path)+" was removed because it contained the token.")
+		fmt.Fprint(e.Stderr, terminal.EscapeText(r.Diff))
+		fmt.Fprintln(e.Stderr, "The entry in "+terminal.EscapeLine(r.Path)+" was removed because it contained the token.")
 	}
 	return failed
 }

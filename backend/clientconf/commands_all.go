@@ -1,4 +1,4 @@
-package cli
+package clientconf
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
-	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
@@ -17,7 +15,7 @@ import (
 )
 
 // addAllFlag accepts --all in place of a client.
-func (p *program) addAllFlag(cmd *cobra.Command, about string, run func(ctx context.Context) error) {
+func addAllFlag(e *terminal.Env, cmd *cobra.Command, about string, run func(ctx context.Context) error) {
 	var all bool
 	one, most := cmd.RunE, cmd.Args
 	cmd.Use = strings.Replace(cmd.Use, " CLIENT", " CLIENT|--all", 1)
@@ -40,35 +38,35 @@ func (p *program) addAllFlag(cmd *cobra.Command, about string, run func(ctx cont
 }
 
 // applyToAll shows one plan for all clients, asks once, and applies it.
-func (p *program) applyToAll(ctx context.Context, t *clientconf.Batch, yes bool, question string) error {
-	if !p.JSON {
-		p.printPlans(t)
+func applyToAll(ctx context.Context, e *terminal.Env, t *Batch, yes bool, question string) error {
+	if !e.JSON {
+		printPlans(e, t)
 	}
-	skipped := append([]clientconf.SkippedClient{}, t.Skipped...) // never null
+	skipped := append([]SkippedClient{}, t.Skipped...) // never null
 	if t.ClientCount() == 0 {
-		return errors.Join(p.PrintSentence(map[string]any{"items": []any{}, "skipped": skipped, "next": ""}, "There is nothing to do."), skippedError(t))
+		return errors.Join(e.PrintSentence(map[string]any{"items": []any{}, "skipped": skipped, "next": ""}, "There is nothing to do."), skippedError(t))
 	}
-	if err := p.Confirm(yes, question); err != nil {
+	if err := e.Confirm(yes, question); err != nil {
 		return err
 	}
-	if err := p.confirmLinks(yes, t.Plans...); err != nil {
+	if err := confirmLinks(e, yes, t.Plans...); err != nil {
 		return err
 	}
 	token := func(client string) error { // the client may start the shim immediately
-		_, err := p.tokenOf(client)
+		_, err := TokenOf(e)(client)
 		return err
 	}
 	var done results
-	failed := errors.Join(t.Apply(ctx, token, func(d clientconf.ClientResult) { done = append(done, d) }), skippedError(t))
-	if p.JSON {
-		return errors.Join(p.PrintJSON(map[string]any{"items": done.documents(t), "skipped": skipped, "next": ""}), failed)
+	failed := errors.Join(t.Apply(ctx, token, func(d ClientResult) { done = append(done, d) }), skippedError(t))
+	if e.JSON {
+		return errors.Join(e.PrintJSON(map[string]any{"items": done.documents(t), "skipped": skipped, "next": ""}), failed)
 	}
-	fmt.Fprintln(p.Stdout, done.sentences(t))
+	fmt.Fprintln(e.Stdout, done.sentences(t))
 	return failed
 }
 
 // skippedError returns an error if the batch leaves out a client or a server.
-func skippedError(t *clientconf.Batch) error {
+func skippedError(t *Batch) error {
 	var names []string
 	for _, s := range t.Skipped {
 		names = append(names, s.Client)
@@ -90,7 +88,7 @@ func skippedError(t *clientconf.Batch) error {
 }
 
 // results holds the result for each client.
-type results []clientconf.ClientResult
+type results []ClientResult
 
 // clientOutcome is the part that the documents of all clients have.
 type clientOutcome struct {
@@ -100,34 +98,34 @@ type clientOutcome struct {
 
 // clientPlanResult is the document of a connected or moved client.
 type clientPlanResult struct {
-	api.ConnectionPlan
+	ConnectionPlan
 	clientOutcome
 }
 
 // clientImportResult is the document of a client whose servers were copied.
 type clientImportResult struct {
-	Items   []clientconf.ImportedServer `json:"items"`
-	Skipped []clientconf.SkippedServer  `json:"skipped"`
-	Path    string                      `json:"path"`
+	Items   []ImportedServer `json:"items"`
+	Skipped []SkippedServer  `json:"skipped"`
+	Path    string           `json:"path"`
 	clientOutcome
 }
 
-func (all results) documents(t *clientconf.Batch) []any {
+func (all results) documents(t *Batch) []any {
 	docs := []any{}
 	for n, d := range all {
 		outcome := clientOutcome{d.Client.ID, d.Reason()}
 		if n < len(t.Plans) {
-			docs = append(docs, clientPlanResult{api.NewConnectionPlan(t.Plans[n]), outcome})
+			docs = append(docs, clientPlanResult{NewConnectionPlan(t.Plans[n]), outcome})
 			continue
 		}
 		i := t.Imports[n-len(t.Plans)]
-		docs = append(docs, clientImportResult{i.Servers, append([]clientconf.SkippedServer{}, i.Skipped...), i.Path, outcome})
+		docs = append(docs, clientImportResult{i.Servers, append([]SkippedServer{}, i.Skipped...), i.Path, outcome})
 	}
 	return docs
 }
 
 // sentences describes the result and how each client picks it up.
-func (all results) sentences(t *clientconf.Batch) string {
+func (all results) sentences(t *Batch) string {
 	servers, clients, lines := 0, 0, []string{}
 	for n, d := range all {
 		if d.Err != nil {
@@ -146,24 +144,24 @@ func (all results) sentences(t *clientconf.Batch) string {
 	return strings.Join(append([]string{first}, lines...), "\n")
 }
 
-func (p *program) printPlans(t *clientconf.Batch) {
+func printPlans(e *terminal.Env, t *Batch) {
 	for _, plan := range t.Plans {
-		fmt.Fprintf(p.Stdout, "%s\n%s\n%s\n", terminal.EscapeLine(plan.Client.Name), terminal.EscapeLine(plan.Path), terminal.EscapeText(plan.Diff))
+		fmt.Fprintf(e.Stdout, "%s\n%s\n%s\n", terminal.EscapeLine(plan.Client.Name), terminal.EscapeLine(plan.Path), terminal.EscapeText(plan.Diff))
 		for _, w := range plan.Warnings {
-			fmt.Fprintln(p.Stdout, "Note:", terminal.EscapeLine(w))
+			fmt.Fprintln(e.Stdout, "Note:", terminal.EscapeLine(w))
 		}
 	}
 	for _, i := range t.Imports {
-		p.printImports(i)
-		fmt.Fprintf(p.Stdout, "%s\n", terminal.EscapeText(i.Diff))
+		printImports(e, i)
+		fmt.Fprintf(e.Stdout, "%s\n", terminal.EscapeText(i.Diff))
 	}
 	for _, s := range t.Skipped {
-		fmt.Fprintln(p.Stdout, terminal.EscapeLine("Skipped "+s.Client+": "+s.Reason))
+		fmt.Fprintln(e.Stdout, terminal.EscapeLine("Skipped "+s.Client+": "+s.Reason))
 	}
 }
 
 // describeCount describes the number of items of a step.
-func describeCount(t *clientconf.Batch) string {
+func describeCount(t *Batch) string {
 	return describeCounts(t.ServerCount(), t.ClientCount())
 }
 
@@ -175,8 +173,8 @@ func describeCounts(servers, clients int) string {
 }
 
 // undoAll undoes everything that connect, move and import did, after one confirmation.
-func (p *program) undoAll(ctx context.Context, yes, force bool) error {
-	c, err := p.connector()
+func undoAll(ctx context.Context, e *terminal.Env, yes, force bool) error {
+	c, err := Open(e)
 	if err != nil {
 		return err
 	}
@@ -189,59 +187,59 @@ func (p *program) undoAll(ctx context.Context, yes, force bool) error {
 		return err
 	}
 	if len(keys)+len(imports) == 0 {
-		return p.PrintSentence(map[string]any{"items": []any{}, "next": ""}, "There is nothing to undo.")
+		return e.PrintSentence(map[string]any{"items": []any{}, "next": ""}, "There is nothing to undo.")
 	}
-	if err := p.Confirm(yes, fmt.Sprintf("Undo %s (%s) and %s?", core.Plural(len(keys), "connection"), strings.Join(keys, ", "), core.Plural(len(imports), "import"))); err != nil {
+	if err := e.Confirm(yes, fmt.Sprintf("Undo %s (%s) and %s?", core.Plural(len(keys), "connection"), strings.Join(keys, ", "), core.Plural(len(imports), "import"))); err != nil {
 		return err
 	}
-	return p.undoEach(ctx, c, true, force)
+	return undoEach(ctx, e, c, true, force)
 }
 
 // undoEach undoes every connection and, if requested, every import; a failure does not stop the
 // others.
-func (p *program) undoEach(ctx context.Context, c *clientconf.Connector, imports, force bool) error {
-	list := []clientconf.UndoResult{}
-	failed := c.UndoAll(ctx, imports, force, func(u clientconf.UndoResult) {
+func undoEach(ctx context.Context, e *terminal.Env, c *Connector, imports, force bool) error {
+	list := []UndoResult{}
+	failed := c.UndoAll(ctx, imports, force, func(u UndoResult) {
 		list = append(list, u)
-		if p.JSON || u.Error != "" {
+		if e.JSON || u.Error != "" {
 			return
 		}
 		name, words := u.Key, undoneWords[u.Undone]
 		if u.Import != "" {
 			name, words = "import "+u.Import, undoneImportWords[u.Undone]
 		}
-		fmt.Fprintf(p.Stdout, "%s: %s\n", name, words)
+		fmt.Fprintf(e.Stdout, "%s: %s\n", name, words)
 	})
-	if p.JSON {
-		return errors.Join(p.PrintJSON(map[string]any{"items": slices.Clip(list), "next": ""}), failed)
+	if e.JSON {
+		return errors.Join(e.PrintJSON(map[string]any{"items": slices.Clip(list), "next": ""}), failed)
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(p.Stdout, "No client is connected.")
+		fmt.Fprintln(e.Stdout, "No client is connected.")
 	}
 	return failed
 }
 
-func (p *program) clientsImport() *cobra.Command {
+func clientsImport(e *terminal.Env) *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "import CLIENT [SERVER...]", "Copy a client's servers to the configuration of Drawbridge", 1000, func(r clientCommandRun) error {
+	cmd := clientCommand(e, &f, "import CLIENT [SERVER...]", "Copy a client's servers to the configuration of Drawbridge", 1000, func(r clientCommandRun) error {
 		t, err := r.c.PlanImport(r.choice, r.rest)
 		if err != nil {
 			return err
 		}
-		if !p.JSON {
-			p.printImports(t)
-			fmt.Fprintf(p.Stdout, "\n%s\n", terminal.EscapeText(t.Diff))
+		if !e.JSON {
+			printImports(e, t)
+			fmt.Fprintf(e.Stdout, "\n%s\n", terminal.EscapeText(t.Diff))
 		}
 		id := ""
 		if t.Diff != "" {
-			if err := p.Confirm(f.yes, "Write this?"); err != nil {
+			if err := e.Confirm(f.yes, "Write this?"); err != nil {
 				return err
 			}
 			if id, err = t.Apply(r.ctx); err != nil {
 				return err
 			}
 		}
-		copied := len(slices.DeleteFunc(slices.Clone(t.Servers), func(i clientconf.ImportedServer) bool { return i.Exists }))
+		copied := len(slices.DeleteFunc(slices.Clone(t.Servers), func(i ImportedServer) bool { return i.Exists }))
 		sentence := fmt.Sprintf("Copied %s to %s.", core.Plural(copied, "server"), terminal.EscapeLine(t.Path))
 		if n := len(t.Servers) - copied; n > 0 {
 			sentence += fmt.Sprintf(" %s already there.", core.Plural(n, "server"))
@@ -252,47 +250,47 @@ func (p *program) clientsImport() *cobra.Command {
 		if id != "" {
 			sentence += " Undo with: drawbridge clients undo --import " + id
 		}
-		document := map[string]any{"items": t.Servers, "skipped": append([]clientconf.SkippedServer{}, t.Skipped...), "next": "", "path": t.Path, "id": id}
-		return errors.Join(p.PrintSentence(document, sentence), skippedError(&clientconf.Batch{Imports: []*clientconf.ImportPlan{t}}))
+		document := map[string]any{"items": t.Servers, "skipped": append([]SkippedServer{}, t.Skipped...), "next": "", "path": t.Path, "id": id}
+		return errors.Join(e.PrintSentence(document, sentence), skippedError(&Batch{Imports: []*PlannedImport{t}}))
 	})
 	cmd.Long = "Copy a client's servers to the configuration of Drawbridge. The client keeps its entries; to replace them, use move.\n" +
 		"Variable references are copied as they are, without being expanded. Literal tokens are stored as secrets."
 	f.yesFlag(cmd)
-	p.addAllFlag(cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
-		c, err := p.connector()
+	addAllFlag(e, cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
+		c, err := Open(e)
 		if err != nil {
 			return err
 		}
 		t := c.PlanImportAll()
-		return p.applyToAll(ctx, t, f.yes, "Copy "+describeCount(t)+"?")
+		return applyToAll(ctx, e, t, f.yes, "Copy "+describeCount(t)+"?")
 	})
 	return cmd
 }
 
-func (p *program) printImports(t *clientconf.ImportPlan) {
+func printImports(e *terminal.Env, t *PlannedImport) {
 	for _, i := range t.Servers {
 		how := "becomes " + i.Label
 		if i.Exists {
 			how = "already exists as " + i.Label
 		}
-		fmt.Fprintf(p.Stdout, "%s %s: %s\n", terminal.EscapeLine(i.Name), how, terminal.EscapeLine(string(i.Entry)))
+		fmt.Fprintf(e.Stdout, "%s %s: %s\n", terminal.EscapeLine(i.Name), how, terminal.EscapeLine(string(i.Entry)))
 		if len(i.SharedWith) > 0 {
-			fmt.Fprintf(p.Stdout, "  also in: %s\n", strings.Join(i.SharedWith, ", "))
+			fmt.Fprintf(e.Stdout, "  also in: %s\n", strings.Join(i.SharedWith, ", "))
 		}
 		for _, note := range i.Notes {
-			fmt.Fprintf(p.Stdout, "  note: %s\n", terminal.EscapeLine(note))
+			fmt.Fprintf(e.Stdout, "  note: %s\n", terminal.EscapeLine(note))
 		}
 	}
 	for _, s := range t.Skipped {
-		fmt.Fprintf(p.Stdout, "%s is skipped: %s\n", terminal.EscapeLine(s.Name), terminal.EscapeLine(s.Reason))
+		fmt.Fprintf(e.Stdout, "%s is skipped: %s\n", terminal.EscapeLine(s.Name), terminal.EscapeLine(s.Reason))
 	}
 }
 
-func (p *program) clientsImports() *cobra.Command {
+func clientsImports(e *terminal.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "imports", Short: "List the imports that can be undone", Args: terminal.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			c, err := p.connector()
+			c, err := Open(e)
 			if err != nil {
 				return err
 			}
@@ -300,58 +298,58 @@ func (p *program) clientsImports() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list := []clientconf.CompletedImport{}
+			list := []CompletedImport{}
 			for _, i := range all {
 				list = append(list, i.CompletedImport)
 			}
 			t := terminal.Table{Title: "Imports", Head: []string{"ID", "Client", "Servers"}}
-			return terminal.PrintList(&p.Env, list, t, func(i clientconf.CompletedImport) []string {
+			return terminal.PrintList(e, list, t, func(i CompletedImport) []string {
 				return []string{i.ID, i.Client, strings.Join(i.Servers, ", ")}
 			})
 		},
 	}
 }
 
-func (p *program) clientsMove() *cobra.Command {
+func clientsMove(e *terminal.Env) *cobra.Command {
 	var f connectFlags
 	var singleEntry bool
-	cmd := p.clientCommand(&f, "move CLIENT [SERVER...]", "Move a client's servers to Drawbridge and connect the client", 1000, func(r clientCommandRun) error {
+	cmd := clientCommand(e, &f, "move CLIENT [SERVER...]", "Move a client's servers to Drawbridge and connect the client", 1000, func(r clientCommandRun) error {
 		plan, err := r.c.PlanMove(r.choice, r.rest, singleEntry)
 		if err != nil {
 			return err
 		}
-		return p.applyPlan(r, plan, f.yes)
+		return applyPlan(e, r, plan, f.yes)
 	})
 	cmd.Long = "Move a client's servers to Drawbridge and replace each entry with one that has the same name, so that\npermission rules keep working. With SERVER, only these servers are moved.\n\"drawbridge clients undo CLIENT [SERVER...]\" reverts all moves, or only those of the named servers."
 	f.yesFlag(cmd)
 	cmd.Flags().BoolVar(&singleEntry, "single-entry", false, "one entry for all servers; tool names change")
-	p.addAllFlag(cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
+	addAllFlag(e, cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
 		if singleEntry || f.project != "" {
 			return terminal.UsageError(errors.New("--all can only be combined with --yes"))
 		}
-		c, err := p.connector()
+		c, err := Open(e)
 		if err != nil {
 			return err
 		}
 		t := c.PlanMoveAll()
-		return p.applyToAll(ctx, t, f.yes, "Move "+describeCount(t)+" to Drawbridge?")
+		return applyToAll(ctx, e, t, f.yes, "Move "+describeCount(t)+" to Drawbridge?")
 	})
 	return cmd
 }
 
-func (p *program) clientsBundle() *cobra.Command {
+func clientsBundle(e *terminal.Env) *cobra.Command {
 	var f connectFlags
 	var out string
-	cmd := p.clientCommand(&f, "bundle CLIENT", "Write an extension that connects a client without changing its configuration file", 1, func(r clientCommandRun) error {
-		content, err := r.c.Bundle(r.choice.Client, p.Version)
+	cmd := clientCommand(e, &f, "bundle CLIENT", "Write an extension that connects a client without changing its configuration file", 1, func(r clientCommandRun) error {
+		content, err := r.c.Bundle(r.choice.Client, e.Version)
 		if err != nil {
 			return err
 		}
 		if err := os.WriteFile(out, content, 0o644); err != nil { //nolint:gosec // it holds no secret
 			return err
 		}
-		return p.PrintSentence(map[string]any{"id": r.choice.Client, "path": out}, terminal.EscapeLine(out)+" was written. Open it with the client to install it.")
+		return e.PrintSentence(map[string]any{"id": r.choice.Client, "path": out}, terminal.EscapeLine(out)+" was written. Open it with the client to install it.")
 	})
-	cmd.Flags().StringVarP(&out, "output", "o", clientconf.BundleName, "the `FILE` to write")
+	cmd.Flags().StringVarP(&out, "output", "o", BundleName, "the `FILE` to write")
 	return cmd
 }

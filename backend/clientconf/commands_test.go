@@ -1,22 +1,21 @@
-package cli
+package clientconf
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 func TestMissingClientsAreCounted(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("PATH", t.TempDir())
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	got := f.Run(true, "clients")
 	if got.Code != 0 || strings.Contains(got.Out, "not installed") || !strings.Contains(got.Out, "drawbridge clients --all") {
 		t.Errorf("%+v", got)
@@ -31,7 +30,7 @@ func TestClientDocumentsAreThoseOfTheAPI(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("PATH", t.TempDir())
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	file := filepath.Join(home, ".cursor", "mcp.json")
 	f.Answer("GET /api/v1/connections", `{"items":[{"key":"cursor","path":`+strconv.Quote(file)+`,"tools":7,"live":true},{"key":"cursor","path":"elsewhere","tools":9}]}`)
 	var list web.List[map[string]any]
@@ -49,7 +48,7 @@ func TestClientDocumentsAreThoseOfTheAPI(t *testing.T) {
 			t.Errorf("without its activity: %v", c)
 		}
 	}
-	var plan api.ConnectionPlan
+	var plan ConnectionPlan
 	got = f.Run(false, "clients", "diff", "cursor", "--json")
 	if err := json.Unmarshal([]byte(got.Out), &plan); err != nil || plan.ID != "cursor" || plan.Key != "cursor" || plan.Path != file || plan.Action != "create" || plan.Warnings == nil {
 		t.Errorf("%+v, %v", got, err)
@@ -61,7 +60,7 @@ func TestNoRestartIsAskedForAnUnchangedFile(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", "")
 	t.Setenv("PATH", t.TempDir())
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	for n, asked := range []bool{true, false} {
 		got := f.Run(false, "clients", "connect", "windsurf", "--yes")
 		if got.Code != 0 || strings.Contains(got.Out, "To apply the change") != asked {
@@ -70,26 +69,8 @@ func TestNoRestartIsAskedForAnUnchangedFile(t *testing.T) {
 	}
 }
 
-func TestClientNameIsCaseInsensitive(t *testing.T) {
-	f := newFakeDaemon(t)
-	f.Answer("GET /api/v1/clients", `{"items":[{"token":"codex","name":"codex-mcp-client"},{"token":"","name":"Cursor"}]}`)
-	var asked string
-	f.Mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, r *http.Request) {
-		asked = r.URL.Query().Get("client")
-		io.WriteString(w, `{"items":[]}`)
-	})
-	for text, want := range map[string]string{"Codex": "codex", "cursor": "Cursor", "codex": "codex", "gone": "gone"} {
-		if got := f.Run(true, "history", "--client", text); got.Code != 0 || asked != want || got.Out != "No calls match.\n" {
-			t.Errorf("%s: %+v, asked for %q", text, got, asked)
-		}
-	}
-	if got := f.Run(true, "history", "stats"); got.Code != 2 || !strings.Contains(got.Err, "is not a call id") {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestFeaturesArePrintedAsTable(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	f.Mux.HandleFunc("GET /api/v1/features", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("client") != "cursor" {
 			t.Errorf("asked for %s", r.URL)

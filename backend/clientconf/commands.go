@@ -1,4 +1,4 @@
-package cli
+package clientconf
 
 import (
 	"cmp"
@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
-	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
@@ -22,67 +20,72 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (p *program) clients() *cobra.Command {
+// Commands adds the commands about the clients on this machine and their tokens.
+func Commands(e *terminal.Env, root *cobra.Command) {
+	root.AddCommand(clients(e), token(e))
+}
+
+func clients(e *terminal.Env) *cobra.Command {
 	cmd := &cobra.Command{Use: "clients", Short: "Connect and disconnect the AI clients on this machine", Args: terminal.NoArgs}
 	var all bool
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.listClients(cmd.Context(), all || p.JSON) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return listClients(cmd.Context(), e, all || e.JSON) }
 	cmd.Flags().BoolVar(&all, "all", false, "include clients that are not installed")
-	cmd.AddCommand(p.clientsList(), p.clientsConnect(), p.clientsDisconnect(), p.clientsUndo(), p.clientsDiff(), p.clientsImport(), p.clientsMove(),
-		p.clientsRestore(), p.clientsForget(), p.clientsImports(), p.clientsBundle(), p.clientsFeatures())
+	cmd.AddCommand(clientsList(e), clientsConnect(e), clientsDisconnect(e), clientsUndo(e), clientsDiff(e), clientsImport(e), clientsMove(e),
+		clientsRestore(e), clientsForget(e), clientsImports(e), clientsBundle(e), clientsFeatures(e))
 	return cmd
 }
 
-// connector works on the files of the user.
-func (p *program) connector() (*clientconf.Connector, error) {
-	folders, err := p.Folders()
+// Open returns the connector for the files of the user.
+func Open(e *terminal.Env) (*Connector, error) {
+	folders, err := e.Folders()
 	if err != nil {
 		return nil, err
 	}
-	return clientconf.NewDefault(folders.Data, folders.CustomData, p.sources(folders).Main(), secret.For(folders.Data, p.Getenv), p.Getenv)
+	return NewDefault(folders.Data, folders.CustomData, e.Sources(folders).Main(), secret.For(folders.Data, e.Getenv), e.Getenv)
 }
 
-func (p *program) clientsList() *cobra.Command {
+func clientsList(e *terminal.Env) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the installed clients", Args: terminal.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.listClients(cmd.Context(), all) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return listClients(cmd.Context(), e, all) },
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "include clients that are not installed")
 	return cmd
 }
 
-func (p *program) listClients(ctx context.Context, all bool) error {
-	c, err := p.connector()
+func listClients(ctx context.Context, e *terminal.Env, all bool) error {
+	c, err := Open(e)
 	if err != nil {
 		return err
 	}
-	list := []api.Connection{}
+	list := []Connection{}
 	left := 0
 	for _, s := range c.List() {
 		if all || s.Detected || s.Connected {
-			list = append(list, api.NewConnection(s))
+			list = append(list, NewConnection(s))
 		} else {
 			left++
 		}
 	}
-	if p.JSON {
-		p.addActivity(ctx, list)
+	if e.JSON {
+		addActivity(ctx, e, list)
 	}
 	t := terminal.Table{
 		Title: "Clients", Head: []string{"ID", "Client", "State", "File"},
 		Empty: "None of the " + core.Plural(left, "client") + " that Drawbridge supports is installed. List them with: drawbridge clients --all",
 	}
-	err = terminal.PrintList(&p.Env, list, t, func(c api.Connection) []string { return []string{c.Key, c.Name, describeConnection(c), c.Path} })
-	if err != nil || p.JSON || left == 0 || len(list) == 0 {
+	err = terminal.PrintList(e, list, t, func(c Connection) []string { return []string{c.Key, c.Name, describeConnection(c), c.Path} })
+	if err != nil || e.JSON || left == 0 || len(list) == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Stdout, "Not installed: %s supported by Drawbridge. List them with: drawbridge clients --all\n", core.Plural(left, "more client"))
+	_, err = fmt.Fprintf(e.Stdout, "Not installed: %s supported by Drawbridge. List them with: drawbridge clients --all\n", core.Plural(left, "more client"))
 	return err
 }
 
-func describeConnection(c api.Connection) string {
+func describeConnection(c Connection) string {
 	switch {
-	case c.State == string(clientconf.Connected):
+	case c.State == string(Connected):
 		return "connected"
 	case c.Problem != "":
 		return terminal.Truncate(c.Problem, 50)
@@ -93,20 +96,20 @@ func describeConnection(c api.Connection) string {
 }
 
 // addActivity adds what only a running daemon knows: the sessions and the tools of each client.
-func (p *program) addActivity(ctx context.Context, list []api.Connection) {
-	if !p.DaemonRuns() {
+func addActivity(ctx context.Context, e *terminal.Env, list []Connection) {
+	if !e.DaemonRuns() {
 		return
 	}
-	d, err := p.Daemon()
+	d, err := e.Daemon()
 	if err != nil {
 		return
 	}
-	known, err := terminal.Get[web.List[api.Connection]](ctx, d, "connections", nil)
+	known, err := terminal.Get[web.List[Connection]](ctx, d, "connections", nil)
 	if err != nil {
 		return
 	}
 	for _, one := range known.Items {
-		at := slices.IndexFunc(list, func(c api.Connection) bool { return c.Key == one.Key && c.Path == one.Path })
+		at := slices.IndexFunc(list, func(c Connection) bool { return c.Key == one.Key && c.Path == one.Path })
 		if at >= 0 {
 			list[at] = one
 		}
@@ -114,10 +117,10 @@ func (p *program) addActivity(ctx context.Context, list []api.Connection) {
 }
 
 // confirmLinks asks again for each file outside the home folder, to which a link in it leads.
-func (p *program) confirmLinks(yes bool, plans ...*clientconf.Plan) error {
+func confirmLinks(e *terminal.Env, yes bool, plans ...*Plan) error {
 	for _, plan := range plans {
 		if target := plan.Outside(); target != "" {
-			if err := p.Confirm(yes, terminal.EscapeLine("Write "+target+", outside your home folder?")); err != nil {
+			if err := e.Confirm(yes, terminal.EscapeLine("Write "+target+", outside your home folder?")); err != nil {
 				return err
 			}
 		}
@@ -142,33 +145,33 @@ func (f *connectFlags) forceFlag(cmd *cobra.Command) {
 // addFormFlags are the flags for the form of the entry.
 func (f *connectFlags) addFormFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.http, "http", false, "write a URL instead of a command; Drawbridge must then be running before the client starts")
-	cmd.Flags().BoolVar(&f.byVariable, "token-by-variable", false, "with --http: refer to "+clientconf.TokenVar+" instead of writing the token")
+	cmd.Flags().BoolVar(&f.byVariable, "token-by-variable", false, "with --http: refer to "+TokenVar+" instead of writing the token")
 	cmd.Flags().StringVar(&f.server, "server", "", "connect only this `SERVER`, under its own name")
 }
 
 // clientCommandRun is the execution of a command for one client.
 type clientCommandRun struct {
 	ctx    context.Context
-	c      *clientconf.Connector
-	choice clientconf.Choice
+	c      *Connector
+	choice Choice
 	key    string   // of the connection
 	rest   []string // the arguments after the client
 }
 
 // clientCommand returns a command whose first argument is a client.
-func (p *program) clientCommand(f *connectFlags, use, short string, most int, run func(clientCommandRun) error) *cobra.Command {
+func clientCommand(e *terminal.Env, f *connectFlags, use, short string, most int, run func(clientCommandRun) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: terminal.ArgCount(1, most),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := p.connector()
+			c, err := Open(e)
 			if err != nil {
 				return err
 			}
-			choice, err := p.connectOptions(args[0], *f)
+			choice, err := connectOptions(e, args[0], *f)
 			if err != nil {
 				return err
 			}
-			return run(clientCommandRun{cmd.Context(), c, choice, clientconf.Key(choice.Client, choice.Project), args[1:]})
+			return run(clientCommandRun{cmd.Context(), c, choice, Key(choice.Client, choice.Project), args[1:]})
 		},
 	}
 	cmd.Flags().StringVar(&f.project, "project", "", "use the project file in this `FOLDER`")
@@ -176,20 +179,20 @@ func (p *program) clientCommand(f *connectFlags, use, short string, most int, ru
 }
 
 // connectOptions converts the flags for the connector. HTTP requires the address of the daemon.
-func (p *program) connectOptions(client string, f connectFlags) (choice clientconf.Choice, err error) {
-	choice = clientconf.Choice{Client: client, HTTP: f.http, ByVariable: f.byVariable}
+func connectOptions(e *terminal.Env, client string, f connectFlags) (choice Choice, err error) {
+	choice = Choice{Client: client, HTTP: f.http, ByVariable: f.byVariable}
 	if f.project != "" {
 		if choice.Project, err = filepath.Abs(f.project); err != nil {
 			return choice, err
 		}
 	}
 	if f.server != "" {
-		choice.Servers = []clientconf.ServerEntry{{Name: f.server, Server: f.server}}
+		choice.Servers = []ServerEntry{{Name: f.server, Server: f.server}}
 	}
 	if !f.http {
 		return choice, nil
 	}
-	folders, err := p.Folders()
+	folders, err := e.Folders()
 	if err != nil {
 		return choice, err
 	}
@@ -199,89 +202,91 @@ func (p *program) connectOptions(client string, f connectFlags) (choice clientco
 			Hint: "Start it with: drawbridge. Without --http, the shim starts it when needed.", Cause: err}
 	}
 	choice.URL = rt.URL
-	choice.Token, err = p.tokenOf(client)
+	choice.Token, err = TokenOf(e)(client)
 	return choice, err
 }
 
-// tokenOf returns the token of a client and creates it if there is none.
-func (p *program) tokenOf(client string) (string, error) {
-	folders, err := p.Folders()
-	if err != nil {
-		return "", err
+// TokenOf returns the token of a client and creates it if there is none.
+func TokenOf(e *terminal.Env) func(client string) (string, error) {
+	return func(client string) (string, error) {
+		folders, err := e.Folders()
+		if err != nil {
+			return "", err
+		}
+		tokens, err := loopback.NewTokens(folders.Data, nil)
+		if err != nil {
+			return "", err
+		}
+		t, err := tokens.Create(client)
+		return t.Token, err
 	}
-	tokens, err := loopback.NewTokens(folders.Data, nil)
-	if err != nil {
-		return "", err
-	}
-	t, err := tokens.Create(client)
-	return t.Token, err
 }
 
-func (p *program) clientsConnect() *cobra.Command {
+func clientsConnect(e *terminal.Env) *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "connect CLIENT", "Add the Drawbridge entry to a client's configuration file", 1, func(r clientCommandRun) error {
+	cmd := clientCommand(e, &f, "connect CLIENT", "Add the Drawbridge entry to a client's configuration file", 1, func(r clientCommandRun) error {
 		if f.snippet {
-			return p.printManualSetup(r)
+			return printManualSetup(e, r)
 		}
 		plan, err := r.c.Plan(r.choice)
 		if err != nil {
 			return err
 		}
-		return p.applyPlan(r, plan, f.yes)
+		return applyPlan(e, r, plan, f.yes)
 	})
 	f.yesFlag(cmd)
 	f.addFormFlags(cmd)
 	cmd.Flags().BoolVar(&f.snippet, "snippet", false, "print a snippet to paste, and write nothing")
-	p.addAllFlag(cmd, "all installed clients that are not connected, with one confirmation", func(ctx context.Context) error {
+	addAllFlag(e, cmd, "all installed clients that are not connected, with one confirmation", func(ctx context.Context) error {
 		if f.http || f.server != "" || f.project != "" || f.snippet {
 			return terminal.UsageError(errors.New("--all can only be combined with --yes"))
 		}
-		c, err := p.connector()
+		c, err := Open(e)
 		if err != nil {
 			return err
 		}
 		t := c.PlanConnectAll()
-		return p.applyToAll(ctx, t, f.yes, "Connect "+describeCount(t)+"?")
+		return applyToAll(ctx, e, t, f.yes, "Connect "+describeCount(t)+"?")
 	})
 	return cmd
 }
 
 // printManualSetup prints what the user needs for a manual setup.
-func (p *program) printManualSetup(r clientCommandRun) error {
+func printManualSetup(e *terminal.Env, r clientCommandRun) error {
 	h, err := r.c.ManualSetup(r.choice)
 	if err != nil {
 		return err
 	}
-	if p.JSON {
-		return p.PrintJSON(map[string]any{"id": r.choice.Client, "snippet": h.Text, "link": h.Link, "bundle": h.Bundle, "path": h.Path, "steps": h.Steps})
+	if e.JSON {
+		return e.PrintJSON(map[string]any{"id": r.choice.Client, "snippet": h.Text, "link": h.Link, "bundle": h.Bundle, "path": h.Path, "steps": h.Steps})
 	}
-	fmt.Fprintln(p.Stdout, h.Text)
+	fmt.Fprintln(e.Stdout, h.Text)
 	if h.Link != "" {
-		fmt.Fprintln(p.Stderr, h.Link)
+		fmt.Fprintln(e.Stderr, h.Link)
 	}
 	for _, step := range h.Steps {
-		fmt.Fprintln(p.Stderr, terminal.EscapeLine(step))
+		fmt.Fprintln(e.Stderr, terminal.EscapeLine(step))
 	}
 	return nil
 }
 
 // applyPlan shows a plan, asks for confirmation, and applies it.
-func (p *program) applyPlan(r clientCommandRun, plan *clientconf.Plan, yes bool) error {
-	if plan.Action != clientconf.Equal {
-		if !p.JSON {
-			fmt.Fprintf(p.Stdout, "%s\n%s\n", terminal.EscapeLine(plan.Path), terminal.EscapeText(plan.Diff))
+func applyPlan(e *terminal.Env, r clientCommandRun, plan *Plan, yes bool) error {
+	if plan.Action != Equal {
+		if !e.JSON {
+			fmt.Fprintf(e.Stdout, "%s\n%s\n", terminal.EscapeLine(plan.Path), terminal.EscapeText(plan.Diff))
 			for _, w := range plan.Warnings {
-				fmt.Fprintln(p.Stdout, "Note:", terminal.EscapeLine(w))
+				fmt.Fprintln(e.Stdout, "Note:", terminal.EscapeLine(w))
 			}
 		}
-		if err := p.Confirm(yes, "Write this?"); err != nil {
+		if err := e.Confirm(yes, "Write this?"); err != nil {
 			return err
 		}
-		if err := p.confirmLinks(yes, plan); err != nil {
+		if err := confirmLinks(e, yes, plan); err != nil {
 			return err
 		}
 		// The token is created first, because the client may start the shim immediately.
-		if _, err := p.tokenOf(plan.Client.ID); err != nil {
+		if _, err := TokenOf(e)(plan.Client.ID); err != nil {
 			return err
 		}
 	}
@@ -289,45 +294,45 @@ func (p *program) applyPlan(r clientCommandRun, plan *clientconf.Plan, yes bool)
 		return err
 	}
 	sentence := plan.Client.Name + " is connected."
-	if hint := plan.Client.ApplyHint(); hint != "" && plan.Action != clientconf.Equal {
+	if hint := plan.Client.ApplyHint(); hint != "" && plan.Action != Equal {
 		sentence += " " + hint
 	}
-	return errors.Join(p.PrintSentence(api.NewConnectionPlan(plan), sentence), skippedError(&clientconf.Batch{Plans: []*clientconf.Plan{plan}}))
+	return errors.Join(e.PrintSentence(NewConnectionPlan(plan), sentence), skippedError(&Batch{Plans: []*Plan{plan}}))
 }
 
-func (p *program) clientsDiff() *cobra.Command {
+func clientsDiff(e *terminal.Env) *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "diff CLIENT", "Show what connecting a client would change", 1, func(r clientCommandRun) error {
+	cmd := clientCommand(e, &f, "diff CLIENT", "Show what connecting a client would change", 1, func(r clientCommandRun) error {
 		plan, err := r.c.Plan(r.choice)
 		if err != nil {
 			return err
 		}
-		if plan.Action == clientconf.Equal {
-			return p.PrintSentence(api.NewConnectionPlan(plan), "Nothing would change.")
+		if plan.Action == Equal {
+			return e.PrintSentence(NewConnectionPlan(plan), "Nothing would change.")
 		}
-		return p.PrintSentence(api.NewConnectionPlan(plan), strings.TrimSuffix(terminal.EscapeText(plan.Diff), "\n"))
+		return e.PrintSentence(NewConnectionPlan(plan), strings.TrimSuffix(terminal.EscapeText(plan.Diff), "\n"))
 	})
 	f.addFormFlags(cmd)
 	return cmd
 }
 
-var undoneWords = map[clientconf.UndoOutcome]string{
-	clientconf.Restored:  "The file was restored byte for byte.",
-	clientconf.Removed:   "The Drawbridge entry was removed; other changes since then were kept.",
-	clientconf.WasAbsent: "There was no Drawbridge entry to remove.",
+var undoneWords = map[UndoOutcome]string{
+	Restored:  "The file was restored byte for byte.",
+	Removed:   "The Drawbridge entry was removed; other changes since then were kept.",
+	WasAbsent: "There was no Drawbridge entry to remove.",
 }
 
-var undoneImportWords = map[clientconf.UndoOutcome]string{
-	clientconf.Restored:  "The configuration of Drawbridge was restored byte for byte.",
-	clientconf.Removed:   "The imported servers were removed; other changes since then were kept.",
-	clientconf.WasAbsent: "The imported servers had already been removed.",
+var undoneImportWords = map[UndoOutcome]string{
+	Restored:  "The configuration of Drawbridge was restored byte for byte.",
+	Removed:   "The imported servers were removed; other changes since then were kept.",
+	WasAbsent: "The imported servers had already been removed.",
 }
 
-func (p *program) clientsDisconnect() *cobra.Command {
+func clientsDisconnect(e *terminal.Env) *cobra.Command {
 	var f connectFlags
 	var all, restore bool
-	one := p.clientCommand(&f, "disconnect [CLIENT]", "Remove the Drawbridge entry from a client's configuration file", 1, func(r clientCommandRun) error {
-		return p.undo(r, f.force)
+	one := clientCommand(e, &f, "disconnect [CLIENT]", "Remove the Drawbridge entry from a client's configuration file", 1, func(r clientCommandRun) error {
+		return undoClient(e, r, f.force)
 	})
 	named := one.RunE
 	one.Args = terminal.ArgCount(0, 1)
@@ -336,7 +341,7 @@ func (p *program) clientsDisconnect() *cobra.Command {
 			return terminal.UsageError(errors.New("specify a client, or use --all"))
 		}
 		if all {
-			return p.disconnectAll(cmd.Context(), f.force)
+			return DisconnectAll(cmd.Context(), e, f.force)
 		}
 		return named(cmd, args)
 	}
@@ -347,19 +352,19 @@ func (p *program) clientsDisconnect() *cobra.Command {
 	return one
 }
 
-func (p *program) clientsUndo() *cobra.Command {
+func clientsUndo(e *terminal.Env) *cobra.Command {
 	var f connectFlags
 	var imported string
 	var all bool
-	cmd := p.clientCommand(&f, "undo CLIENT [SERVER...]", "Undo a connection, move or import", 1000, func(r clientCommandRun) error {
+	cmd := clientCommand(e, &f, "undo CLIENT [SERVER...]", "Undo a connection, move or import", 1000, func(r clientCommandRun) error {
 		if len(r.rest) == 0 {
-			return p.undo(r, f.force)
+			return undoClient(e, r, f.force)
 		}
 		how, err := r.c.UndoServers(r.ctx, r.key, r.rest, f.force)
 		if err != nil {
 			return err
 		}
-		return p.PrintSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "servers": r.rest}, "Restored: the client starts its own servers again.")
+		return e.PrintSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "servers": r.rest}, "Restored: the client starts its own servers again.")
 	})
 	cmd.Long = "Undo a connection, move or import. With SERVER, only the moves of these servers are undone.\nIf a client is not connected, its newest import is undone."
 	client := cmd.RunE
@@ -375,16 +380,16 @@ func (p *program) clientsUndo() *cobra.Command {
 			return terminal.UsageError(errors.New("specify a client, or an import with --import, or use --all"))
 		}
 		if all {
-			return p.undoAll(cmd.Context(), f.yes, f.force)
+			return undoAll(cmd.Context(), e, f.yes, f.force)
 		}
 		if imported == "" {
 			return client(cmd, args)
 		}
-		c, err := p.connector()
+		c, err := Open(e)
 		if err != nil {
 			return err
 		}
-		return p.undoImport(cmd.Context(), c, imported)
+		return undoImport(cmd.Context(), e, c, imported)
 	}
 	f.yesFlag(cmd)
 	f.forceFlag(cmd)
@@ -393,66 +398,66 @@ func (p *program) clientsUndo() *cobra.Command {
 	return cmd
 }
 
-func (p *program) undo(r clientCommandRun, force bool) error {
+func undoClient(e *terminal.Env, r clientCommandRun, force bool) error {
 	if _, connected := r.c.Status(r.key); !connected {
 		all, err := r.c.Imports()
 		if err != nil {
 			return err
 		}
-		if at := slices.IndexFunc(all, func(t clientconf.ImportRecord) bool { return t.Client == r.choice.Client }); at >= 0 {
-			return p.undoImport(r.ctx, r.c, all[at].ID)
+		if at := slices.IndexFunc(all, func(t ImportRecord) bool { return t.Client == r.choice.Client }); at >= 0 {
+			return undoImport(r.ctx, e, r.c, all[at].ID)
 		}
 	}
 	how, err := r.c.Undo(r.ctx, r.key, force)
 	if err != nil {
 		return err
 	}
-	return p.PrintSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how}, undoneWords[how])
+	return e.PrintSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how}, undoneWords[how])
 }
 
-func (p *program) undoImport(ctx context.Context, c *clientconf.Connector, id string) error {
+func undoImport(ctx context.Context, e *terminal.Env, c *Connector, id string) error {
 	how, err := c.UndoImport(ctx, id)
 	if err != nil {
 		return err
 	}
-	return p.PrintSentence(map[string]any{"import": id, "undone": how}, undoneImportWords[how])
+	return e.PrintSentence(map[string]any{"import": id, "undone": how}, undoneImportWords[how])
 }
 
-// disconnectAll removes every connection; a failure does not stop the others.
-func (p *program) disconnectAll(ctx context.Context, force bool) error {
-	c, err := p.connector()
+// DisconnectAll removes every connection; a failure does not stop the others.
+func DisconnectAll(ctx context.Context, e *terminal.Env, force bool) error {
+	c, err := Open(e)
 	if err != nil {
 		return err
 	}
-	return p.undoEach(ctx, c, false, force)
+	return undoEach(ctx, e, c, false, force)
 }
 
-func (p *program) clientsRestore() *cobra.Command {
+func clientsRestore(e *terminal.Env) *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "restore CLIENT", "Restore the Drawbridge entry if a client removed it", 1, func(r clientCommandRun) error {
-		whole, err := r.c.Restore(r.ctx, r.key, p.tokenOf)
+	cmd := clientCommand(e, &f, "restore CLIENT", "Restore the Drawbridge entry if a client removed it", 1, func(r clientCommandRun) error {
+		whole, err := r.c.Restore(r.ctx, r.key, TokenOf(e))
 		if err != nil {
 			return err
 		}
-		return p.PrintSentence(map[string]any{"key": r.key, "whole": whole}, "The entry was restored.")
+		return e.PrintSentence(map[string]any{"key": r.key, "whole": whole}, "The entry was restored.")
 	})
 	f.yesFlag(cmd)
 	return cmd
 }
 
-func (p *program) clientsForget() *cobra.Command {
+func clientsForget(e *terminal.Env) *cobra.Command {
 	var f connectFlags
-	cmd := p.clientCommand(&f, "forget CLIENT", "Stop tracking an entry that was removed intentionally", 1, func(r clientCommandRun) error {
+	cmd := clientCommand(e, &f, "forget CLIENT", "Stop tracking an entry that was removed intentionally", 1, func(r clientCommandRun) error {
 		if err := r.c.Forget(r.key); err != nil {
 			return err
 		}
-		return p.PrintSentence(map[string]any{"key": r.key, "forgotten": true}, "Drawbridge no longer reports the missing entry.")
+		return e.PrintSentence(map[string]any{"key": r.key, "forgotten": true}, "Drawbridge no longer reports the missing entry.")
 	})
 	f.yesFlag(cmd)
 	return cmd
 }
 
-func (p *program) clientsFeatures() *cobra.Command {
+func clientsFeatures(e *terminal.Env) *cobra.Command {
 	query := url.Values{}
 	var client, server string
 	cmd := &cobra.Command{
@@ -464,7 +469,7 @@ func (p *program) clientsFeatures() *cobra.Command {
 			if server != "" {
 				query.Set("server", server)
 			}
-			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, "features", query, nil, p.printFeatures)
+			return terminal.Show(cmd.Context(), e, http.MethodGet, "features", query, nil, func(list web.List[ClientFeatures]) error { return printFeatures(e, list) })
 		},
 	}
 	cmd.Flags().StringVar(&client, "client", "", "only this `CLIENT`, by the name of its token or application")
@@ -472,7 +477,7 @@ func (p *program) clientsFeatures() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printFeatures(list web.List[api.ClientFeatures]) error {
+func printFeatures(e *terminal.Env, list web.List[ClientFeatures]) error {
 	t := terminal.Table{Title: "Features", Head: []string{"Client", "Era", "Server", "Not supported by client", "Not offered by server", "With your approval"}}
 	for _, c := range list.Items {
 		for _, s := range c.Servers {
@@ -489,5 +494,5 @@ func (p *program) printFeatures(list web.List[api.ClientFeatures]) error {
 			t.Add(cmp.Or(c.Name, c.Token), string(c.Era), s.Server, cell("not client"), cell("not server"), cell("with approval"))
 		}
 	}
-	return p.PrintTable(&t)
+	return e.PrintTable(&t)
 }

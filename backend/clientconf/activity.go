@@ -1,0 +1,149 @@
+package clientconf
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// ClientFeatures says what passes end to end between one client and the servers.
+type ClientFeatures struct {
+	Token    string           `json:"token" doc:"Name of the client's token; may be empty"`
+	Name     string           `json:"name" doc:"Name that the application reports"`
+	Version  string           `json:"version"`
+	Era      core.Era         `json:"era" enum:"legacy,modern"`
+	Protocol string           `json:"protocolVersion"`
+	LastSeen time.Time        `json:"lastSeen"`
+	Servers  []ServerFeatures `json:"servers" nullable:"false"`
+}
+
+// ServerFeatures is what passes between a client and one server.
+type ServerFeatures struct {
+	Server   string           `json:"server"`
+	Era      core.Era         `json:"era" enum:",legacy,modern" doc:"Protocol era of the connection that this client's calls use; empty if unknown"`
+	Known    bool             `json:"known" doc:"False until the features of the server are known: features is empty"`
+	Features []bridge.Feature `json:"features" nullable:"false"`
+}
+
+type featuresInput struct {
+	Client string `query:"client" maxLength:"256" doc:"Only this client, by the name of its token or application"`
+	Server string `query:"server" maxLength:"256" server:"name" doc:"Only this server, by id or name"`
+}
+
+func (f *Feature) listFeatures(_ context.Context, in *featuresInput) (*web.Answer[web.List[ClientFeatures]], error) {
+	servers := web.NonNil(f.Servers.Statuses())
+	if in.Server != "" {
+		one, ok := f.Servers.Status(in.Server)
+		if !ok {
+			return nil, web.ErrNoSuchServer
+		}
+		servers = []core.ServerStatus{one}
+	}
+	list := web.List[ClientFeatures]{Items: []ClientFeatures{}}
+	for _, p := range f.Bridge.ClientInfos() {
+		if in.Client != "" && in.Client != p.Token && in.Client != p.Name {
+			continue
+		}
+		c := ClientFeatures{
+			Token: p.Token, Name: p.Name, Version: p.Version, Era: p.Era, Protocol: p.Protocol, LastSeen: p.LastSeen.UTC(),
+			Servers: make([]ServerFeatures, 0, len(servers)),
+		}
+		for _, s := range servers {
+			c.Servers = append(c.Servers, f.featuresOf(p.Peer, s))
+		}
+		list.Items = append(list.Items, c)
+	}
+	return web.Reply(list)
+}
+
+func (f *Feature) featuresOf(client bridge.Peer, s core.ServerStatus) ServerFeatures {
+	out := ServerFeatures{Server: s.ID, Era: s.Era, Features: []bridge.Feature{}}
+	if client.Era == core.Modern && f.Servers.HasBothEras(s.ID) {
+		out.Era = core.Modern
+	}
+	v, ok := f.Views.Server(s.ID)
+	if !ok || len(v.Offers()) == 0 || v.Offers()[0].Catalog == nil {
+		return out
+	}
+	server := bridge.Peer{Era: out.Era, Capabilities: v.Offers()[0].Catalog.Capabilities}
+	if c, ok := f.Config().Server(s.ID); ok {
+		server.OwnConnection = cmp.Or(c.Session, config.SessionShared) != config.SessionShared && c.Session != config.SessionPerRoot
+	}
+	out.Known = true
+	out.Features = bridge.FeatureMatrix(client, server, true)
+	return out
+}
+
+// AddActivity completes a connection by what was observed: whether the client connected, how many
+// tools it was sent, and what the user has to do until then.
+func (f *Feature) AddActivity(c *Connection, s Status) {
+	if !s.Connected {
+		return
+	}
+	tools := f.visibleToClient(s)
+	c.Offered = len(tools)
+	c.Warnings = append(c.Warnings, LimitWarnings(s.Client, tools)...)
+	came := func(at time.Time) {
+		if at = at.UTC(); at.Before(s.At) {
+			return // that was the previous connection
+		}
+		c.Live = true
+		if c.Since == nil || at.Before(*c.Since) {
+			c.Since = &at
+		}
+		if c.LastSeen == nil || c.LastSeen.Before(at) {
+			c.LastSeen = &at
+		}
+	}
+	for _, session := range f.Bridge.Sessions() {
+		if session.Client.Token == s.Client.ID {
+			c.Sessions++
+			came(session.LastUsed)
+		}
+	}
+	for _, p := range f.Bridge.ClientInfos() {
+		if p.Token == s.Client.ID {
+			came(p.LastSeen)
+		}
+	}
+	for _, p := range f.Bridge.ClientActivities() {
+		if p.Token == s.Client.ID && !p.Last.Before(s.At) {
+			came(p.First)
+			came(p.Last)
+			c.Tools += p.Tools
+		}
+	}
+	if !c.Live && s.State == Connected {
+		c.Next = nextStep(s.Client)
+	}
+}
+
+// nextStep is the action that makes a client read its new configuration.
+func nextStep(c Client) string {
+	return cmp.Or(c.ApplyHint(), "Restart "+c.Name+".")
+}
+
+// visibleToClient lists the tools that a client sees now, through all of its entries.
+func (f *Feature) visibleToClient(s Status) (tools []OfferedTool) {
+	wanted := map[string]string{} // server to entry
+	for _, one := range s.Choice.Servers {
+		if one.Server != "" {
+			wanted[one.Server] = one.Name
+		}
+	}
+	for _, item := range f.Views.All().Items(core.Tools) {
+		entry, ok := wanted[item.Server]
+		switch {
+		case len(wanted) == 0:
+			tools = append(tools, OfferedTool{Entry: EntryName, Name: item.Public})
+		case ok:
+			tools = append(tools, OfferedTool{Entry: entry, Name: item.Name})
+		}
+	}
+	return tools
+}

@@ -1,0 +1,121 @@
+package clientconf
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
+)
+
+// TakeoverPlan describes the changes of moving the servers of all clients.
+type TakeoverPlan struct {
+	Servers int              `json:"servers" doc:"Number of servers to move"`
+	Clients []TakeoverClient `json:"clients" nullable:"false" doc:"In the order in which they are changed"`
+	Skipped []TakeoverSkip   `json:"skipped" nullable:"false"`
+	Plan    string           `json:"plan" doc:"Identifies this plan in the request that applies it"`
+}
+
+// TakeoverClient describes the changes for one client.
+type TakeoverClient struct {
+	Key      string   `json:"key"`
+	Name     string   `json:"name"`
+	Path     string   `json:"path"`
+	Servers  int      `json:"servers"`
+	Diff     string   `json:"diff" doc:"Changes to the configuration and to the client's file; secrets are masked"`
+	Warnings []string `json:"warnings" nullable:"false"`
+	Outside  string   `json:"outside" doc:"The file that would be changed, if the client's file is a link out of the home folder. It must be confirmed"`
+}
+
+// TakeoverSkip is a skipped client.
+type TakeoverSkip struct {
+	Client string `json:"client"`
+	Reason string `json:"reason"`
+}
+
+// TakeoverRequest executes a plan that was shown.
+type TakeoverRequest struct {
+	Plan string `json:"plan" minLength:"1" maxLength:"64" doc:"Id of the plan that was shown; any other one is rejected"`
+
+	Outside []string `json:"outside,omitempty" doc:"Files outside the home folder that may be changed, as the plan names them"`
+}
+
+// TakeoverResult is the result for one client.
+type TakeoverResult struct {
+	Key     string `json:"key"`
+	Name    string `json:"name"`
+	Servers int    `json:"servers" doc:"Number of its servers that were moved"`
+	Error   string `json:"error" doc:"Why it was not changed; empty on success"`
+	Reload  string `json:"reload" doc:"How the client picks up the change, a sentence"`
+}
+
+// TakeoverUndone is the result of restoring one client.
+type TakeoverUndone struct {
+	Key    string `json:"key"`
+	Result string `json:"result" doc:"restored, removed or wasAbsent; empty after an error"`
+	Error  string `json:"error"`
+}
+
+type takeoverInput struct{ Body TakeoverRequest }
+
+type takeoverUndoInput struct {
+	Body struct {
+		Keys []string `json:"keys" minItems:"1" maxItems:"200" doc:"Keys of the clients whose servers were moved"`
+	}
+}
+
+func (f *Feature) planTakeover(context.Context, *web.None) (*web.Answer[TakeoverPlan], error) {
+	return web.Reply(takeoverPlan(f.Connector.PlanMoveAll()))
+}
+
+func takeoverPlan(t *Batch) TakeoverPlan {
+	out := TakeoverPlan{Servers: t.ServerCount(), Clients: []TakeoverClient{}, Skipped: []TakeoverSkip{}}
+	digest := sha256.New()
+	for _, p := range t.Plans {
+		out.Clients = append(out.Clients, TakeoverClient{
+			Key: p.Key(), Name: p.Client.Name, Path: p.Path, Servers: p.MovedCount(), Diff: p.Diff,
+			Warnings: append([]string{}, p.Warnings...), Outside: p.Outside(),
+		})
+		digest.Write([]byte(p.Key() + "\x00" + p.Diff + "\x00"))
+	}
+	for _, s := range t.Skipped {
+		out.Skipped = append(out.Skipped, TakeoverSkip(s))
+	}
+	out.Plan = hex.EncodeToString(digest.Sum(nil))
+	return out
+}
+
+func (f *Feature) takeOver(ctx context.Context, in *takeoverInput) (*web.Answer[web.List[TakeoverResult]], error) {
+	t := f.Connector.PlanMoveAll()
+	if takeoverPlan(t).Plan != in.Body.Plan {
+		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "a file has changed since the preview", Hint: "Nothing was written. Review it again."}
+	}
+	if err := checkOutside(in.Body.Outside, t.Plans...); err != nil {
+		return nil, err
+	}
+	token := func(client string) error { // the client may start the shim immediately
+		_, err := f.Tokens.Create(client)
+		return err
+	}
+	out := web.List[TakeoverResult]{Items: []TakeoverResult{}}
+	_ = t.Apply(ctx, token, func(d ClientResult) { // each result has its own error
+		one := TakeoverResult{Key: d.Client.ID, Name: d.Client.Name, Servers: d.Servers, Error: d.Reason()}
+		if one.Error == "" {
+			one.Reload = d.Client.ApplyHint()
+		}
+		out.Items = append(out.Items, one)
+	})
+	return web.Reply(out)
+}
+
+func (f *Feature) undoTakeover(ctx context.Context, in *takeoverUndoInput) (*web.Answer[web.List[TakeoverUndone]], error) {
+	out := web.List[TakeoverUndone]{Items: []TakeoverUndone{}}
+	failed := f.Connector.UndoKeys(ctx, in.Body.Keys, func(u UndoResult) {
+		out.Items = append(out.Items, TakeoverUndone{Key: u.Key, Result: string(u.Undone), Error: u.Error})
+	})
+	if failed != nil && len(out.Items) == 0 { // otherwise each result has its own error
+		return nil, failed
+	}
+	return web.Reply(out)
+}

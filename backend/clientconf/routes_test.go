@@ -1,0 +1,327 @@
+package clientconf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
+	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+// site has the operations of clients, with configuration files in a home directory of its own.
+type site struct {
+	*webtest.Site
+	feature    *Feature
+	home, ours string
+	vault      *secret.Store
+
+	statuses  []core.ServerStatus
+	bothEras  string
+	peers     []bridge.ClientInfo
+	presences []bridge.ClientActivity
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{home: t.TempDir(), ours: filepath.Join(t.TempDir(), "config.jsonc"), vault: secret.For(t.TempDir(), func(string) string { return "off" })}
+	c, err := New(Options{
+		System: System{GOOS: "linux", Home: s.home, Getenv: func(string) string { return "" }},
+		Dir:    filepath.Join(t.TempDir(), "clients"), Program: "/opt/drawbridge", Config: s.ours, Vault: s.vault,
+	})
+	must(t, err)
+	tokens, err := loopback.NewTokens(t.TempDir(), nil)
+	must(t, err)
+	s.feature = &Feature{URL: "http://127.0.0.1:7575", Connector: c, Tokens: tokens, Config: config.Default, Servers: s, Views: registry.New(registry.Options{}), Bridge: s}
+	s.Site = webtest.New(s.feature)
+	return s
+}
+
+func (s *site) Statuses() []core.ServerStatus             { return s.statuses }
+func (s *site) HasBothEras(id string) bool                { return id == s.bothEras }
+func (s *site) Sessions() []bridge.Session                { return nil }
+func (s *site) ClientInfos() []bridge.ClientInfo          { return s.peers }
+func (s *site) ClientActivities() []bridge.ClientActivity { return s.presences }
+func (s *site) Status(id string) (st core.ServerStatus, ok bool) {
+	i := slices.IndexFunc(s.statuses, func(st core.ServerStatus) bool { return st.ID == id })
+	if i < 0 {
+		return st, false
+	}
+	return s.statuses[i], true
+}
+
+func save(t *testing.T, path, text string) {
+	t.Helper()
+	must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
+}
+
+func load(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	must(t, err)
+	return string(b)
+}
+
+func (s *site) connection(t *testing.T, key string) Connection {
+	t.Helper()
+	var list web.List[Connection]
+	s.Get(t, "/api/v1/connections", &list)
+	for _, c := range list.Items {
+		if c.Key == key {
+			return c
+		}
+	}
+	t.Fatalf("no connection %s", key)
+	return Connection{}
+}
+
+// A link out of the home folder is followed only if the user has confirmed the file that it leads to.
+func TestLinkOutOfHomeIsFollowedOnlyWhenConfirmed(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a privilege there")
+	}
+	s := newSite(t)
+	const before = `{"mcpServers": {"a": {"command": "a"}}}`
+	outside, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	outside = filepath.Join(outside, "mcp.json")
+	save(t, outside, before)
+	must(t, errors.Join(os.Mkdir(filepath.Join(s.home, ".cursor"), 0o700), os.Symlink(outside, filepath.Join(s.home, ".cursor/mcp.json"))))
+	var one ConnectionPlan
+	must(t, json.Unmarshal([]byte(s.Do(t, "/api/v1/connections/cursor/plan", `{"move":true}`, 200)), &one))
+	var all TakeoverPlan
+	s.Get(t, "/api/v1/takeover", &all)
+	if one.Outside != outside || len(all.Clients) != 1 || all.Clients[0].Outside != outside {
+		t.Fatalf("the plans name %q and %+v", one.Outside, all.Clients)
+	}
+	confirmed, _ := json.Marshal([]string{outside})
+	for path, body := range map[string]string{"connections/cursor/connect": `{"move":true`, "takeover": `{"plan":"` + all.Plan + `"`} {
+		for _, other := range []string{``, `,"outside":["/another"]`} {
+			if got := s.Do(t, "/api/v1/"+path, body+other+`}`, 409); !strings.Contains(got, outside) {
+				t.Error(got)
+			}
+		}
+	}
+	if got := load(t, outside); got != before {
+		t.Fatalf("changed without confirmation: %s", got)
+	}
+	s.Do(t, "/api/v1/takeover", `{"plan":"`+all.Plan+`","outside":`+string(confirmed)+`}`, 200)
+	if got := load(t, outside); got == before {
+		t.Error("the confirmed file is unchanged")
+	}
+	s.Do(t, "/api/v1/connections/cursor/undo", ``, 200)
+	s.Do(t, "/api/v1/connections/cursor/connect", `{"outside":`+string(confirmed)+`}`, 200)
+}
+
+func TestClientIsConnectedAtFirstHandshakeWithToolCount(t *testing.T) {
+	s := newSite(t)
+	save(t, filepath.Join(s.home, ".cursor/mcp.json"), `{"mcpServers": {}}`)
+	s.presences = []bridge.ClientActivity{{Token: "cursor", Endpoint: "/mcp", First: time.Now().Add(-time.Hour), Last: time.Now().Add(-time.Hour), Tools: 3}}
+	s.peers = []bridge.ClientInfo{{Client: core.Client{Token: "cursor"}, LastSeen: time.Now().Add(-time.Hour)}}
+	s.Do(t, "/api/v1/connections/cursor/connect", `{}`, 200)
+	if c := s.connection(t, "cursor"); c.Live || c.Tools != 0 || c.Next == "" || !c.Link {
+		t.Fatalf("what was before the connection counts: %+v", c)
+	}
+	s.peers = []bridge.ClientInfo{{Client: core.Client{Token: "zed"}, LastSeen: time.Now().Add(time.Second)}}
+	if c := s.connection(t, "cursor"); c.Live {
+		t.Fatalf("another client makes it green: %+v", c)
+	}
+	at := time.Now().Add(time.Second)
+	s.peers = append(s.peers, bridge.ClientInfo{Client: core.Client{Token: "cursor"}, LastSeen: at})
+	if c := s.connection(t, "cursor"); !c.Live || c.Next != "" || c.Since == nil || !c.Since.Equal(at.UTC()) || c.Tools != 0 {
+		t.Fatalf("after the handshake: %+v", c)
+	}
+	s.presences = []bridge.ClientActivity{{Token: "cursor", Endpoint: "/mcp", First: at, Last: at.Add(time.Second), Tools: 12}}
+	if c := s.connection(t, "cursor"); c.Tools != 12 || !c.LastSeen.Equal(at.Add(time.Second).UTC()) {
+		t.Fatalf("after the list: %+v", c)
+	}
+}
+
+func TestImportMovesSecretsAndIsUndone(t *testing.T) {
+	s := newSite(t)
+	save(t, filepath.Join(s.home, ".cursor/mcp.json"), `{"mcpServers": {"gh": {"command": "x", "env": {"API_TOKEN": "canary-api-1"}}}}`)
+	planned := s.Do(t, "/api/v1/connections/cursor/import/plan", `{}`, 200)
+	var p ImportPlan
+	if err := json.Unmarshal([]byte(planned), &p); err != nil || len(p.Secrets) != 1 || p.ID != "" {
+		t.Fatalf("%s %v", planned, err)
+	}
+	if _, err := os.Stat(s.ours); err == nil {
+		t.Fatal("a plan writes")
+	}
+	s.Do(t, "/api/v1/connections/cursor/import", `{"diff":"another"}`, http.StatusConflict)
+	body, _ := json.Marshal(map[string]string{"diff": p.Diff})
+	done := s.Do(t, "/api/v1/connections/cursor/import", string(body), 200)
+	if err := json.Unmarshal([]byte(done), &p); err != nil || p.ID == "" {
+		t.Fatal(done, err)
+	}
+	if strings.Contains(planned+done+load(t, s.ours), "canary") {
+		t.Fatalf("a secret is shown:\n%s\n%s\n%s", planned, done, load(t, s.ours))
+	}
+	var list web.List[CompletedImport]
+	if s.Get(t, "/api/v1/imports", &list); len(list.Items) != 1 || list.Items[0].ID != p.ID || list.Items[0].Client != "cursor" {
+		t.Fatalf("%+v", list)
+	}
+	s.Do(t, "/api/v1/imports/"+p.ID+"/undo", "", 200)
+	if _, err := os.Stat(s.ours); err == nil {
+		t.Fatal("it is still there")
+	}
+	if all, err := s.vault.List(t.Context()); err != nil || len(all) != 0 {
+		t.Fatalf("secrets are left: %v %v", all, err)
+	}
+}
+
+func TestMovesAreUndoneOneByOne(t *testing.T) {
+	s := newSite(t)
+	path := filepath.Join(s.home, ".cursor/mcp.json")
+	const text = `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`
+	save(t, path, text)
+	s.Do(t, "/api/v1/connections/cursor/connect", `{"move":true,"servers":["a"]}`, 200)
+	s.Do(t, "/api/v1/connections/cursor/connect", `{"move":true,"servers":["b"]}`, 200)
+	if c := s.connection(t, "cursor"); len(c.Moved) != 2 {
+		t.Fatalf("%+v", c.Moved)
+	}
+	s.Do(t, "/api/v1/connections/cursor/undo", `{"servers":["a"]}`, 200)
+	if c := s.connection(t, "cursor"); len(c.Moved) != 1 || c.Moved[0].Name != "b" || !strings.Contains(load(t, path), `"a": {"command": "a"}`) {
+		t.Fatalf("%+v\n%s", c.Moved, load(t, path))
+	}
+	s.Do(t, "/api/v1/connections/cursor/undo", "", 200)
+	if load(t, path) != text {
+		t.Fatal(load(t, path))
+	}
+}
+
+func TestSnippetAndBundleContainNoToken(t *testing.T) {
+	s := newSite(t)
+	var h ManualSetup
+	s.Get(t, "/api/v1/connections/cursor/snippet", &h)
+	if !strings.HasPrefix(h.Link, "cursor://") || !strings.Contains(h.Text, "/opt/drawbridge") {
+		t.Fatalf("%+v", h)
+	}
+	s.Get(t, "/api/v1/connections/cursor/snippet?http=true", &h)
+	if strings.Contains(h.Text, "dbr_") || h.Link != "" {
+		t.Fatalf("%+v", h)
+	}
+	w := s.Record("GET", "/api/v1/connections/claude-desktop/bundle", "")
+	status, body, header := w.Code, w.Body.String(), w.Header()
+	if status != 200 || !strings.HasPrefix(body, "PK") || header.Get("Content-Type") != "application/zip" || !strings.Contains(header.Get("Content-Disposition"), "drawbridge.mcpb") || strings.Contains(body, "dbr_") {
+		t.Fatalf("%d %v", status, header)
+	}
+	s.Want(t, "GET", "/api/v1/connections/zed/bundle", "", 404)
+}
+
+func TestRotatedTokenReplacesOldAndRevokedIsRemoved(t *testing.T) {
+	s := newSite(t)
+	path := filepath.Join(s.home, ".cursor/mcp.json")
+	const text = "{\"mcpServers\": {}}\n"
+	save(t, path, text)
+	s.Do(t, "/api/v1/connections/cursor/connect", `{"http":true}`, 200)
+	old, _ := s.feature.TokenFor("cursor")
+	if !strings.Contains(load(t, path), old) {
+		t.Fatal(load(t, path))
+	}
+	held := load(t, path)
+	for action, want := range map[string]string{"rotate": `"key":"cursor"`, "revoke": "-"} {
+		got := s.Do(t, "/api/v1/tokens/cursor/"+action, `{"dryRun":true}`, 200)
+		if same, _ := s.feature.TokenFor("cursor"); same != old || load(t, path) != held || !strings.Contains(got, want) || !strings.Contains(got, "drawbridge") || strings.Contains(got, old) {
+			t.Fatalf("asking what %s changes changes it, or does not say so: %s\n%s", action, got, load(t, path))
+		}
+	}
+	got := s.Do(t, "/api/v1/tokens/cursor/rotate", "", 200)
+	now, _ := s.feature.TokenFor("cursor")
+	if now == old || !strings.Contains(load(t, path), now) || !strings.Contains(got, `"key":"cursor"`) || strings.Contains(got, now) || strings.Contains(got, old) {
+		t.Fatalf("%s\n%s", got, load(t, path))
+	}
+	s.Do(t, "/api/v1/tokens/cursor/revoke", "", 200)
+	if load(t, path) != text {
+		t.Fatal(load(t, path))
+	}
+	s.Do(t, "/api/v1/tokens/nobody/rotate", "", 404)
+
+	// A token that is in no client's file is shown to the user, once.
+	got = s.Do(t, "/api/v1/tokens/by-hand/create", "", 200)
+	first, _ := s.feature.TokenFor("by-hand")
+	if !strings.Contains(got, `"token":"`+first+`"`) {
+		t.Fatal(got)
+	}
+	if got = s.Do(t, "/api/v1/tokens/by-hand/create", "", 409); strings.Contains(got, "dbr_") {
+		t.Fatal(got)
+	}
+	got = s.Do(t, "/api/v1/tokens/by-hand/rotate", "", 200)
+	if second, _ := s.feature.TokenFor("by-hand"); second == first || !strings.Contains(got, second) {
+		t.Fatal(got)
+	}
+}
+
+func TestSnippetForUnknownClientCreatesNoToken(t *testing.T) {
+	s := newSite(t)
+	s.Want(t, "GET", "/api/v1/connections/nobody/snippet?http=true", "", http.StatusNotFound)
+	if _, made, err := s.feature.Tokens.Get("nobody"); made || err != nil {
+		t.Errorf("a token for an unknown client: %v %v", made, err)
+	}
+	dir := t.TempDir()
+	tokens, err := loopback.NewTokens(dir, nil)
+	must(t, err)
+	save(t, filepath.Join(dir, "tokens.json"), "not JSON")
+	s.feature.Tokens = tokens
+	if status, body := s.Ask("GET", "/api/v1/connections/cursor/snippet?http=true", ""); status < 400 {
+		t.Errorf("a token that cannot be made: %d %s", status, body)
+	}
+}
+
+func TestFeaturesAreListedByClientAndServer(t *testing.T) {
+	s := newSite(t)
+	s.statuses = []core.ServerStatus{{ID: "files", Era: core.Legacy}, {ID: "late"}}
+	s.feature.Views.Set("files", "", &core.Catalog{Capabilities: json.RawMessage(`{"tools":{},"resources":{"subscribe":true}}`)})
+	s.bothEras = "files"
+	s.peers = []bridge.ClientInfo{
+		{Client: core.Client{Token: "cursor", Name: "Cursor", Version: "1"}, Protocol: core.LegacyVersion, LastSeen: time.Unix(9, 0),
+			Peer: bridge.Peer{Era: core.Legacy, Capabilities: json.RawMessage(`{"roots":{}}`)}},
+		{Client: core.Client{Token: "claude", Name: "Claude"}, Protocol: core.ModernVersion, LastSeen: time.Unix(8, 0),
+			Peer: bridge.Peer{Era: core.Modern, Capabilities: json.RawMessage(`{}`)}},
+	}
+	tell := func(query string) string {
+		var list web.List[ClientFeatures]
+		s.Get(t, "/api/v1/features"+query, &list)
+		var out []string
+		for _, c := range list.Items {
+			for _, server := range c.Servers {
+				line := fmt.Sprintf("%s/%s %s/%s %v", c.Token, server.Server, c.Era, server.Era, server.Known)
+				for _, f := range server.Features {
+					switch f.Name {
+					case "tools", "prompts", "subscriptions", "elicitation", "roots":
+						line += " " + f.Name + ":" + f.How
+					}
+				}
+				out = append(out, line)
+			}
+		}
+		return strings.Join(out, "\n")
+	}
+	cursor := "cursor/files legacy/legacy true tools:passes prompts:not server subscriptions:passes elicitation:with approval roots:passes"
+	claude := "claude/files modern/modern true tools:passes prompts:not server subscriptions:passes elicitation:with approval roots:not client"
+	for query, want := range map[string]string{
+		"":                            cursor + "\ncursor/late legacy/ false\n" + claude + "\nclaude/late modern/ false",
+		"?client=Cursor":              cursor + "\ncursor/late legacy/ false",
+		"?server=files&client=claude": claude,
+		"?client=nobody":              "",
+	} {
+		if got := tell(query); got != want {
+			t.Errorf("%q:\n%s\nwant\n%s", query, got, want)
+		}
+	}
+	s.Want(t, "GET", "/api/v1/features?server=nobody", "", 404)
+}
