@@ -23,21 +23,21 @@ type pathSettings struct {
 	launched bool // a program on this machine starts it, which may share files with it
 	cwd      string
 	homes    []string // values of HOME in its entry
-	// bases are the absolute paths in its arguments and environment, which may start with
-	// config.WorkspaceRoot. Many servers resolve relative paths against these, not against cwd.
-	bases        []string
-	basesUnknown bool // there are more, which depend on a variable that is not set here
-	// relative are the other texts in them, which may be names of files or folders in cwd.
-	relative []string
+	// named are the parts of its arguments and environment that may be names of files or folders, in
+	// cwd or absolute; they may start with config.WorkspaceRoot. Many servers resolve relative paths
+	// against these, not against cwd.
+	named        []string
+	namedUnknown bool // there are more, which depend on a variable that is not set here
 }
 
 func compilePathSettings(c *config.Server) pathSettings {
-	s := pathSettings{launched: c.Type == core.Stdio, cwd: c.Cwd, homes: homesInEnvironment(c)}
-	if s.local = s.launched && !runsElsewhere(c.Command, c.Args); !s.local {
+	s := pathSettings{launched: c.Type == core.Stdio, cwd: c.Cwd}
+	s.local = s.launched && !runsElsewhere(c.Command, c.Args)
+	if !s.local {
 		return s
 	}
 	for _, a := range c.Args {
-		s.addBases(a)
+		s.addNames(a)
 	}
 	environments := []map[string]string{c.Env}
 	for _, name := range slices.Sorted(maps.Keys(c.Accounts)) {
@@ -45,8 +45,11 @@ func compilePathSettings(c *config.Server) pathSettings {
 	}
 	for _, env := range environments {
 		for _, name := range slices.Sorted(maps.Keys(env)) {
+			if name == "HOME" || name == "USERPROFILE" {
+				s.homes = append(s.homes, env[name])
+			}
 			if !slices.Contains(searchPaths, name) {
-				s.addBases(env[name])
+				s.addNames(env[name])
 			}
 		}
 	}
@@ -56,8 +59,8 @@ func compilePathSettings(c *config.Server) pathSettings {
 // searchPaths are variables that list folders in which programs are found.
 var searchPaths = []string{"PATH", "Path", "PYTHONPATH", "NODE_PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CLASSPATH"}
 
-// addBases adds the absolute paths in text: all of it, or parts of it, as in --root=/a and /a:/b.
-func (s *pathSettings) addBases(text string) {
+// addNames adds the possible names in text: all of it, and parts of it, as in --root=/a and /a:/b.
+func (s *pathSettings) addNames(text string) {
 	expanded, err := config.Expand(text, func(name string) (string, bool) {
 		if name == config.WorkspaceFolder {
 			return config.WorkspaceRoot, true
@@ -66,39 +69,24 @@ func (s *pathSettings) addBases(text string) {
 	})
 	if err != nil { // secrets are not read: a password is not a folder
 		variable := strings.Index(text, "${")
-		s.basesUnknown = s.basesUnknown || strings.Contains(text[variable:], "}/") || variable == 0 && !strings.Contains(text, "${secret:") && text[len(text)-1] == '}'
+		s.namedUnknown = s.namedUnknown || strings.Contains(text[variable:], "}/") || variable == 0 && !strings.Contains(text, "${secret:") && text[len(text)-1] == '}'
 		return
 	}
-	s.addBase(expanded)
 	parts := strings.FieldsFunc(expanded, func(c rune) bool {
 		return strings.ContainsRune("=,;\"'[]()<>|& \t\n", c) || c == ':' && runtime.GOOS != "windows"
 	})
-	for _, part := range parts {
-		if strings.HasPrefix(part, "///") { // file:///a
-			part = part[2:]
+	for _, name := range append(parts, expanded) {
+		if strings.HasPrefix(name, "///") { // file:///a
+			name = name[2:]
 		}
-		if !strings.HasPrefix(part, "//") { // https://host
-			s.addBase(part)
+		name = expandHome(name)
+		switch {
+		case name == "" || strings.HasPrefix(name, "//") || len(name) > maxTestedPath || strings.ContainsRune(name, 0) || slices.Contains(s.named, name): // https://host
+		case len(s.named) >= maxPathBases:
+			s.namedUnknown = true
+		default:
+			s.named = append(s.named, name)
 		}
-	}
-}
-
-func (s *pathSettings) addBase(path string) {
-	if home, err := os.UserHomeDir(); err == nil && (path == "~" || strings.HasPrefix(path, "~/")) {
-		path = home + path[1:]
-	}
-	to := &s.bases
-	if path != config.WorkspaceRoot && !strings.HasPrefix(path, config.WorkspaceRoot+"/") {
-		if path = filepath.Clean(path); !filepath.IsAbs(path) {
-			to = &s.relative
-		}
-	}
-	switch {
-	case len(path) > maxTestedPath || strings.ContainsRune(path, 0) || slices.Contains(*to, path):
-	case len(*to) >= maxPathBases:
-		s.basesUnknown = true
-	default:
-		*to = append(*to, path)
 	}
 }
 
@@ -162,27 +150,22 @@ func (e *evaluation) relativeBases() (bases []pathBase, ok bool) {
 			add(root, false)
 		}
 	}
-	ok = ok && !s.basesUnknown && len(bases) < maxPathBases
-	named := slices.Clone(s.bases)
-	for _, name := range s.relative {
-		if _, err := os.Lstat(filepath.Join(cwd, name)); err == nil && cwd != "" {
-			named = append(named, filepath.Join(cwd, name))
-		}
-	}
-	for _, base := range named {
-		if rest, isWorkspace := strings.CutPrefix(base, config.WorkspaceRoot); isWorkspace {
-			if e.call.Workspace == "" {
-				ok = false
-				continue
-			}
-			base = e.call.Workspace + rest
-		}
-		if info, err := os.Stat(base); err == nil && info.IsDir() {
-			add(base, false)
+	ok = ok && !s.namedUnknown && len(bases) < maxPathBases
+	for _, name := range s.named {
+		path, known := e.folder(name)
+		if inWorkspace := strings.HasPrefix(name, config.WorkspaceRoot); !known && inWorkspace {
+			ok = false
 			continue
+		} else if !known {
+			path = filepath.Join(cwd, name)
 		}
-		add(base, s.cwd != "")
-		add(filepath.Dir(base), s.cwd != "")
+		info := e.stat(path)
+		if info != nil && info.IsDir() {
+			add(path, false)
+		} else if known || info != nil {
+			add(path, s.cwd != "")
+			add(filepath.Dir(path), s.cwd != "")
+		}
 	}
 	if s.local {
 		homes, known := s.homeFolders()
@@ -198,39 +181,18 @@ func (e *evaluation) relativeBases() (bases []pathBase, ok bool) {
 // homeFolders returns what the server may read ~ as: the user's home folder, and HOME as its entry
 // sets it. ok is false if there are more that are not known.
 func (s *pathSettings) homeFolders() (folders []string, ok bool) {
-	if !s.local {
-		return nil, false
-	}
 	home, err := os.UserHomeDir()
-	if err != nil {
+	if !s.local || err != nil {
 		return nil, false
 	}
-	folders, ok = []string{home}, true
+	folders = append(folders, home)
 	for _, h := range s.homes {
 		if !filepath.IsAbs(h) || strings.Contains(h, "$") {
-			ok = false
-		} else {
-			folders = append(folders, h)
+			return folders, false
 		}
+		folders = append(folders, h)
 	}
-	return folders, ok
-}
-
-// homesInEnvironment returns the values that a configuration sets for the variables of the home
-// folder.
-func homesInEnvironment(c *config.Server) (homes []string) {
-	add := func(env map[string]string) {
-		for _, name := range []string{"HOME", "USERPROFILE"} {
-			if home, ok := env[name]; ok {
-				homes = append(homes, home)
-			}
-		}
-	}
-	add(c.Env)
-	for _, account := range c.Accounts {
-		add(account.Env)
-	}
-	return homes
+	return folders, true
 }
 
 // workingFolder returns the folder of the server's process.
@@ -243,8 +205,6 @@ func (s *pathSettings) workingFolder(call *core.Call) (string, bool) {
 		return dir, err == nil
 	case s.cwd == config.WorkspaceRoot && call.Workspace != "":
 		return call.Workspace, true
-	case strings.Contains(s.cwd, "${") || !filepath.IsAbs(s.cwd):
-		return "", false
 	}
-	return s.cwd, true
+	return s.cwd, filepath.IsAbs(s.cwd) && !strings.Contains(s.cwd, "${")
 }

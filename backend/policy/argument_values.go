@@ -38,16 +38,12 @@ type evaluation struct {
 	// bases is set once a relative path is evaluated.
 	bases      []pathBase
 	basesKnown bool
-	matched    map[string]wildcardMatches
 	entries    int // of folders that were compared with wildcards
 }
 
 type resolvedPath struct {
 	path string
-	// parts describe the files and folders in path, from that below the root on; nil if one does
-	// not exist.
-	parts []fs.FileInfo
-	err   error
+	err  error
 }
 
 // argument is a member of an object.
