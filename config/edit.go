@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
@@ -152,9 +153,48 @@ func ETag(text []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// AnyETag is an etag for TryPatch that matches every content.
+const AnyETag = "*"
+
 // Replace writes a complete new main file if etag still matches the current one. If text is
 // invalid, the error has a field for each problem.
 func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error {
+	return r.change(ctx, etag, func([]byte) ([]byte, error) { return text, nil })
+}
+
+// Patch applies edits to the main file if etag still matches it.
+func (r *Reloader) Patch(ctx context.Context, edits []Edit, etag string) error {
+	return r.change(ctx, etag, func(old []byte) ([]byte, error) { return r.patched(old, edits) })
+}
+
+// TryPatch returns the text that Patch would write, and its problems.
+func (r *Reloader) TryPatch(edits []Edit, etag string) ([]byte, []Problem, error) {
+	path, old, now, err := r.Text()
+	if err == nil && etag != now && etag != AnyETag {
+		err = conflictError(nil)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := r.patched(old, edits)
+	_, problems := Parse(path, text)
+	return text, problems, err
+}
+
+func (r *Reloader) patched(old []byte, edits []Edit) ([]byte, error) {
+	if len(bytes.TrimSpace(old)) == 0 {
+		old = []byte("{}\n")
+	}
+	d, err := parseDocument(r.o.Sources.Main(), old)
+	if err != nil {
+		return nil, err
+	}
+	err = d.Apply(edits)
+	return d.Bytes(), err
+}
+
+// change replaces the text of the main file if etag still matches it.
+func (r *Reloader) change(ctx context.Context, etag string, edit func(old []byte) ([]byte, error)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	path := r.o.Sources.Main()
@@ -169,6 +209,10 @@ func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error 
 	}
 	if ETag(old) != etag {
 		return conflictError(nil)
+	}
+	text, err := edit(old)
+	if err != nil {
+		return err
 	}
 	return r.write(path, old, existed, text)
 }
@@ -281,40 +325,15 @@ func (d *Document) SetSandbox(label string, value json.RawMessage) error {
 	if server == nil {
 		return serverNotFoundError(label)
 	}
-	parsed, err := hujson.Parse(bytes.Clone(value))
-	if err != nil {
-		return core.Errorf(core.CodeValidation, "the sandbox is not valid JSON")
-	}
-	var current *hujson.Object
-	if i := memberIndex(server, "sandbox"); i >= 0 {
-		current, _ = server.Members[i].Value.Value.(*hujson.Object)
-	}
-	if current == nil {
-		d.setMember(server, "sandbox", parsed.Value, depth)
-		return nil
-	}
-	to, ok := parsed.Value.(*hujson.Object)
-	if !ok {
-		d.setMember(current, "mode", parsed.Value, depth+1)
-		return nil
-	}
-	for _, name := range memberNames(current) {
-		if memberIndex(to, name) < 0 {
-			d.removeMember(current, name)
+	i := memberIndex(server, "sandbox")
+	if i >= 0 && server.Members[i].Value.Value.Kind() == '{' {
+		current := server.Members[i].Value.Value.(*hujson.Object)
+		if bytes.HasPrefix(value, []byte("{")) {
+			return d.updateObject(current, value, depth+1)
 		}
+		return d.put(current, "mode", value, depth+1)
 	}
-	for _, m := range to.Members {
-		name := m.Name.Value.(hujson.Literal).String()
-		d.setMember(current, name, m.Value.Value, depth+1)
-	}
-	return nil
-}
-
-func memberNames(o *hujson.Object) (names []string) {
-	for _, m := range o.Members {
-		names = append(names, m.Name.Value.(hujson.Literal).String())
-	}
-	return names
+	return d.put(server, "sandbox", value, depth)
 }
 
 // SetArgument replaces the argument with index at of a server in the file that defines it, or the
@@ -335,38 +354,18 @@ func (d *Document) SetArgument(label string, at int, was, now string) error {
 	if server == nil {
 		return serverNotFoundError(label)
 	}
-	moved := &core.Error{Code: core.CodeConflict, Message: "the server's entry has changed in the meantime", Hint: "Review it again."}
-	set := func(v *hujson.Value) error {
-		old, ok := v.Value.(hujson.Literal)
-		if !ok || old.Kind() != '"' || old.String() != was {
-			return moved
-		}
-		v.Value = hujson.String(now)
-		return nil
+	path := []string{"docker", "image"}
+	if at >= 0 {
+		path = []string{"args", strconv.Itoa(at)}
 	}
-	if at < 0 {
-		i := memberIndex(server, "docker")
-		if i < 0 {
-			return moved
+	v := find(&hujson.Value{Value: server}, path...)
+	if v != nil {
+		if text, ok := stringValue(v); ok && text == was {
+			v.Value = hujson.String(now)
+			return nil
 		}
-		docker, ok := server.Members[i].Value.Value.(*hujson.Object)
-		if !ok {
-			return moved
-		}
-		if i = memberIndex(docker, "image"); i < 0 {
-			return moved
-		}
-		return set(&docker.Members[i].Value)
 	}
-	i := memberIndex(server, "args")
-	if i < 0 {
-		return moved
-	}
-	args, ok := server.Members[i].Value.Value.(*hujson.Array)
-	if !ok || at >= len(args.Elements) {
-		return moved
-	}
-	return set(&args.Elements[at])
+	return &core.Error{Code: core.CodeConflict, Message: "the server's entry has changed in the meantime", Hint: "Review it again."}
 }
 
 // SetTools changes settings of tools in the file that defines their server, in one edit. A key whose
@@ -407,11 +406,9 @@ func (d *Document) SetTool(label, tool string, set map[string]json.RawMessage) e
 			d.removeMember(settings, key)
 			continue
 		}
-		value, err := hujson.Parse(bytes.Clone(raw))
-		if err != nil {
-			return core.Errorf(core.CodeValidation, "the value of '%s' is not valid JSON", key)
+		if err := d.put(settings, key, raw, depth+2); err != nil {
+			return err
 		}
-		d.setMember(settings, key, value.Value, depth+2)
 	}
 	if len(settings.Members) == 0 {
 		d.removeMember(tools, tool)
@@ -466,38 +463,13 @@ func ruleText(a *ArgumentRule) string {
 // InsertRule inserts a rule into policy.rules at an index, or at the end if it is negative.
 // Comments of the other rules are kept.
 func (d *Document) InsertRule(at int, raw json.RawMessage) error {
-	value, err := d.formatObject(raw, 3)
-	if err != nil {
-		return err
-	}
-	section, err := d.ensureObject(d.root.Value.(*hujson.Object), "policy", 0)
-	if err != nil {
-		return err
-	}
-	i := memberIndex(section, "rules")
-	if i < 0 {
-		d.setMember(section, "rules", &hujson.Array{}, 1)
-		i = memberIndex(section, "rules")
-	}
-	list, ok := section.Members[i].Value.Value.(*hujson.Array)
-	if !ok {
-		return core.Errorf(core.CodeValidation, "cannot add a rule: 'policy.rules' is not a list")
-	}
-	if at < 0 || at > len(list.Elements) {
-		at = len(list.Elements)
-	}
-	indent := d.eol + d.indent + d.indent + d.indent
-	element := hujson.Value{BeforeExtra: hujson.Extra(indent), Value: value}
-	if at < len(list.Elements) { // a comment behind the comma is about the rule before
-		next := &list.Elements[at]
-		if i := bytes.Index(next.BeforeExtra, []byte(d.eol)); i > 0 {
-			element.BeforeExtra = slices.Concat(next.BeforeExtra[:i:i], element.BeforeExtra)
-			next.BeforeExtra = next.BeforeExtra[i:]
+	path := []string{"policy", "rules", "-"}
+	if list := find(&d.root, path[:2]...); list == nil {
+		if err := d.Put([]byte("[]"), path[:2]...); err != nil {
+			return err
 		}
+	} else if at >= 0 && stepIndex(list.Value, strconv.Itoa(at)) >= 0 {
+		path[2] = strconv.Itoa(at)
 	}
-	list.Elements = slices.Insert(list.Elements, at, element)
-	if len(list.Elements) == 1 {
-		list.AfterExtra = hujson.Extra(d.eol + d.indent + d.indent)
-	}
-	return nil
+	return d.PutJSON(raw, path...)
 }

@@ -3,15 +3,15 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
-	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/tailscale/hujson"
 )
 
-// Document is the text of a configuration file during an edit. Parts that the edit does not
+// Document is the text of a JSON file with comments during an edit. Parts that the edit does not
 // affect keep their bytes: comments, order, indentation, line endings.
 type Document struct {
 	root   hujson.Value
@@ -24,7 +24,21 @@ var bom = []byte("\xef\xbb\xbf")
 
 // NewDocument parses JSON with comments whose root is an object.
 func NewDocument(src []byte) (*Document, error) {
-	return parseDocument("the configuration file", src)
+	rest, hadBOM := bytes.CutPrefix(src, bom)
+	root, err := ParseJSON(rest)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := root.Value.(*hujson.Object)
+	if !ok {
+		return nil, errors.New("the text contains no JSON object")
+	}
+	d := &Document{root: root, bom: hadBOM, indent: "  ", eol: "\n"}
+	if bytes.Contains(rest, []byte("\r\n")) {
+		d.eol = "\r\n"
+	}
+	d.findIndent(object, 1)
+	return d, nil
 }
 
 // parseDocument parses the text of a file. Its error names the file, the line and the column.
@@ -32,21 +46,22 @@ func parseDocument(file string, src []byte) (*Document, error) {
 	if err := CheckEditable(file, src); err != nil {
 		return nil, err
 	}
-	rest, hadBOM := bytes.CutPrefix(src, bom)
-	root, err := ParseJSON(rest)
-	if err != nil {
-		return nil, err
-	}
-	d := &Document{root: root, bom: hadBOM, indent: "  ", eol: "\n"}
-	if bytes.Contains(rest, []byte("\r\n")) {
-		d.eol = "\r\n"
-	}
-	if object := root.Value.(*hujson.Object); len(object.Members) > 0 {
-		if white := lastLineIndent(object.Members[0].Name.BeforeExtra); white != "" {
-			d.indent = white
+	return NewDocument(src)
+}
+
+// findIndent sets d.indent from the first member that is on a line of its own.
+func (d *Document) findIndent(o *hujson.Object, depth int) bool {
+	for i := range o.Members {
+		m := &o.Members[i]
+		if white := lastLineIndent(m.Name.BeforeExtra); white != "" && len(white)%depth == 0 {
+			d.indent = white[:len(white)/depth]
+			return true
+		}
+		if child, ok := m.Value.Value.(*hujson.Object); ok && d.findIndent(child, depth+1) {
+			return true
 		}
 	}
-	return d, nil
+	return false
 }
 
 // Bytes returns the current text.
@@ -93,11 +108,9 @@ func (d *Document) Add(label string, raw json.RawMessage) error {
 	if object == nil {
 		return core.Errorf(core.CodeRejected, "cannot add server %q: the file stores its servers in an array", label)
 	}
-	value, err := d.formatObject(raw, depth+1)
-	if err != nil {
+	if err := d.setObject(object, label, raw, depth); err != nil {
 		return core.Errorf(core.CodeValidation, "cannot add server %q: %v", label, err)
 	}
-	d.setMember(object, label, value, depth)
 	return nil
 }
 
@@ -117,18 +130,7 @@ func (d *Document) Set(value any, path ...string) error {
 	if err != nil {
 		return err
 	}
-	parsed, err := hujson.Parse(encoded)
-	if err != nil {
-		return err
-	}
-	object, last := d.root.Value.(*hujson.Object), len(path)-1
-	for depth, key := range path[:last] {
-		if object, err = d.ensureObject(object, key, depth); err != nil {
-			return err
-		}
-	}
-	d.setMember(object, path[last], parsed.Value, last)
-	return nil
+	return d.Put(encoded, path...)
 }
 
 type serversNode struct {
@@ -196,7 +198,7 @@ func (d *Document) servers() (all []serverNode) {
 			}
 		case *hujson.Array:
 			for i := range box.Elements {
-				s := serverNode{nil, &box.Elements[i], b.depth + 1, func() { box.Elements = slices.Delete(box.Elements, i, i+1) }}
+				s := serverNode{nil, &box.Elements[i], b.depth + 1, func() { d.remove(box, i, false) }}
 				if o, ok := s.value.Value.(*hujson.Object); ok {
 					if n := memberIndex(o, "name"); n >= 0 {
 						s.label = &o.Members[n].Value
@@ -241,106 +243,4 @@ func memberIndex(o *hujson.Object, name string) int {
 
 func serverNotFoundError(label string) error {
 	return core.Errorf(core.CodeNotFound, "the file contains no server %q", label)
-}
-
-// setMember sets the value of a member, or appends the member to o in the style of its neighbours.
-// depth is the depth of o's members; those of the root have depth 0.
-func (d *Document) setMember(o *hujson.Object, name string, value hujson.ValueTrimmed, depth int) {
-	if i := memberIndex(o, name); i >= 0 {
-		o.Members[i].Value.Value = value
-		return
-	}
-	m := hujson.ObjectMember{
-		Name:  hujson.Value{Value: hujson.String(name)},
-		Value: hujson.Value{Value: value, BeforeExtra: hujson.Extra(" ")},
-	}
-	n := len(o.Members)
-	oneLine := n > 0 && !bytes.ContainsRune(o.Members[n-1].Name.BeforeExtra, '\n')
-	switch {
-	case n == 0:
-		d.formatFirstMember(o, &m, depth)
-	case oneLine:
-		m.Name.BeforeExtra = hujson.Extra(" ")
-		if white := o.Members[n-1].Name.BeforeExtra; n > 1 && len(bytes.TrimSpace(white)) == 0 {
-			m.Name.BeforeExtra = bytes.Clone(white)
-		}
-	default:
-		// A comment after the last value stays on its line.
-		behind, rest := cutFirstLine(o.AfterExtra)
-		m.Name.BeforeExtra = hujson.Extra(string(behind) + d.eol + lastLineIndent(o.Members[n-1].Name.BeforeExtra))
-		o.AfterExtra = rest
-	}
-	if n > 0 && o.Members[n-1].Value.AfterExtra != nil { // preserve a trailing comma
-		m.Value.AfterExtra = hujson.Extra{}
-		if len(bytes.TrimSpace(o.Members[n-1].Value.AfterExtra)) == 0 {
-			o.Members[n-1].Value.AfterExtra = nil
-		}
-	}
-	o.Members = append(o.Members, m)
-}
-
-// formatFirstMember formats the first member of an empty object.
-func (d *Document) formatFirstMember(o *hujson.Object, m *hujson.ObjectMember, depth int) {
-	white := d.eol + strings.Repeat(d.indent, depth+1)
-	if len(bytes.TrimSpace(o.AfterExtra)) > 0 { // comments come first
-		m.Name.BeforeExtra = hujson.Extra(strings.TrimRight(string(o.AfterExtra), " \t\r\n") + white)
-	} else {
-		m.Name.BeforeExtra = hujson.Extra(white)
-	}
-	o.AfterExtra = hujson.Extra(d.eol + strings.Repeat(d.indent, depth))
-}
-
-// removeMember removes a member, the comments above it and the comment on its line, but not the
-// comment on the line of the previous member.
-func (d *Document) removeMember(o *hujson.Object, name string) {
-	i := memberIndex(o, name)
-	if i < 0 {
-		return
-	}
-	removed := o.Members[i]
-	last := i == len(o.Members)-1
-	o.Members = slices.Delete(o.Members, i, i+1)
-	before, _ := cutFirstLine(removed.Name.BeforeExtra)
-	follow := &o.AfterExtra
-	if !last {
-		follow = &o.Members[i].Name.BeforeExtra
-	}
-	if _, rest := cutFirstLine(*follow); len(rest) > 0 && bytes.ContainsRune(removed.Name.BeforeExtra, '\n') {
-		*follow = hujson.Extra(string(before) + string(rest))
-	} else if !last && i == 0 {
-		*follow = bytes.Clone(removed.Name.BeforeExtra)
-	}
-	if last && i > 0 {
-		switch trailing := removed.Value.AfterExtra != nil; {
-		case trailing && o.Members[i-1].Value.AfterExtra == nil:
-			o.Members[i-1].Value.AfterExtra = hujson.Extra{}
-		case !trailing && len(bytes.TrimSpace(o.Members[i-1].Value.AfterExtra)) == 0:
-			o.Members[i-1].Value.AfterExtra = nil
-		}
-	}
-	if len(o.Members) == 0 && len(bytes.TrimSpace(o.AfterExtra)) == 0 {
-		o.AfterExtra = nil
-	}
-}
-
-// cutFirstLine splits white space and comments at the end of the first line.
-func cutFirstLine(extra hujson.Extra) (first, rest hujson.Extra) {
-	i := bytes.IndexByte(extra, '\n')
-	if i < 0 {
-		return extra, nil
-	}
-	if i > 0 && extra[i-1] == '\r' {
-		i--
-	}
-	return bytes.Clone(extra[:i]), bytes.Clone(extra[i:])
-}
-
-// lastLineIndent returns the indentation of the last line of extra.
-func lastLineIndent(extra hujson.Extra) string {
-	i := bytes.LastIndexByte(extra, '\n')
-	if i < 0 {
-		return ""
-	}
-	line := string(extra[i+1:])
-	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 }

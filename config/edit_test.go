@@ -90,9 +90,6 @@ func TestInvalidDocumentErrorNamesPlaceAndRemedy(t *testing.T) {
 			t.Errorf("%q: %s | %s\nwant %s", src, message, hint, want)
 		}
 	}
-	if _, err := NewDocument([]byte("[]")); err == nil || !strings.HasPrefix(err.Error(), "cannot edit the configuration file:1:1: a conf") {
-		t.Error(err)
-	}
 }
 
 func TestLineEndingsAreKept(t *testing.T) {
@@ -426,4 +423,97 @@ func TestInsertedRuleKeepsRest(t *testing.T) {
 			t.Errorf("%v\n%s", err, d.Bytes())
 		}
 	}
+}
+
+const patched = `{
+  // mine
+  "mcpServers": {
+    // files
+    "files": {
+      "command": "x", // stays
+      "args": ["a", "b"],
+      "accounts": {"one": {}, "two": {}}
+    }, // behind
+  },
+  "policy": {
+    "rules": [
+      // first
+      {"then": "ask"}, // a
+      {"then": "deny"}, // b
+      /* c */ {"then": "allow"}
+    ]
+  }
+}
+`
+
+func TestPatchChangesOnlyWhatItNames(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		edit     Edit
+		old, now string
+	}{
+		{Edit{"add", "/mcpServers/files/command", "", `"y"`}, `"x", // stays`, `"y", // stays`},
+		{Edit{"add", "/mcpServers/files/args", "", `["a", // new` + "\n" + `"c"]`}, `["a", "b"]`, `["a", // new` + "\n      " + `"c"]`},
+		{Edit{"add", "/mcpServers/files/args/1", "", `"-y"`}, `["a", "b"]`, `["a", "-y", "b"]`},
+		{Edit{"add", "/mcpServers/files/args/-", "", `1e400`}, `["a", "b"]`, `["a", "b", 1e400]`},
+		{Edit{"add", "/mcpServers/files/accounts/three/env/a~1b", "", "\"\""}, `"two": {}}`, `"two": {}, "three": {` + "\n          " + `"env": {` + "\n            " + `"a/b": ""` + "\n          }\n        }}"},
+		{Edit{"add", "/mcpServers/b", "", "{\n  // c\n  \"command\": \"b\"\n}"}, "}, // behind\n", "}, // behind\n    \"b\": {\n      // c\n      \"command\": \"b\"\n    },\n"},
+		{Edit{"remove", "/mcpServers/files/args", "", ""}, "\n      \"args\": [\"a\", \"b\"],", ""},
+		{Edit{"remove", "/mcpServers/gone/args", "", ""}, "", ""},
+		{Edit{"remove", "/policy/rules/1", "", ""}, "\n      {\"then\": \"deny\"}, // b", ""},
+		{Edit{"move", "/mcpServers/files/accounts/uno", "/mcpServers/files/accounts/one", ""}, `"one"`, `"uno"`},
+		{Edit{"move", "/policy/rules/1", "/policy/rules/0", ""}, "\n      // first\n      {\"then\": \"ask\"}, // a\n      {\"then\": \"deny\"}, // b", "\n      {\"then\": \"deny\"}, // b\n      // first\n      {\"then\": \"ask\"}, // a"},
+		{Edit{"move", "/policy/rules/2", "/policy/rules/1", ""}, "{\"then\": \"deny\"}, // b\n      /* c */ {\"then\": \"allow\"}\n", "/* c */ {\"then\": \"allow\"},\n      {\"then\": \"deny\"} // b\n"},
+		{Edit{"add", "", "", "{} // new"}, patched, "{} // new"},
+	} {
+		d, err := NewDocument([]byte(patched))
+		must(t, err)
+		if err := d.Apply([]Edit{c.edit}); err != nil || string(d.Bytes()) != strings.Replace(patched, c.old, c.now, 1) {
+			t.Errorf("%+v: %v\n%s", c.edit, err, d.Bytes())
+		}
+	}
+}
+
+func TestSenselessPatchIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, e := range []Edit{
+		{"add", "mcpServers", "", "{}"}, {"add", "/mcpServers/files/command/x", "", "1"}, {"add", "/policy/rules/7", "", "{}"}, {"add", "/policy/rules/x", "", "{}"},
+		{"add", "/a", "", "{"}, {"add", "/a", "", "1 2"}, {"add", "", "", "[]"}, {"move", "/mcpServers/a", "/policy", ""}, {"move", "/policy/rules/9", "/policy/rules/0", ""},
+		{"move", "/policy/rules/0", "/policy/rules/3", ""}, {"move", "/policy/x", "/mcpServers/files", ""}, {"move", "/x", "/gone", ""}, {"move", "", "", ""}, {"move", "/mcpServers", "/policy", ""},
+	} {
+		d, err := NewDocument([]byte(patched))
+		must(t, err)
+		if err := d.Apply([]Edit{e}); core.CodeOf(err) != core.CodeValidation && core.CodeOf(err) != core.CodeConflict {
+			t.Errorf("%+v: %v\n%s", e, err, d.Bytes())
+		}
+	}
+}
+
+func TestPatchIsTriedBeforeItIsWritten(t *testing.T) {
+	t.Parallel()
+	x := run(t, one)
+	_, _, etag, err := x.Text()
+	must(t, err)
+	off := []Edit{{Op: "add", Path: "/mcpServers/a/disabled", Text: "true"}, {Op: "add", Path: "/mcpServers/a/comand", Text: `""`}}
+	text, problems, err := x.TryPatch(off, etag)
+	if src, _ := os.ReadFile(x.file); err != nil || len(problems) != 1 || string(src) != one || !strings.Contains(string(text), "comand") {
+		t.Errorf("%v %v %s", err, problems, text)
+	}
+	if _, _, err := x.TryPatch(off, "old"); core.CodeOf(err) != core.CodeConflict {
+		t.Error(err)
+	}
+	if err := x.Patch(t.Context(), off, "old"); core.CodeOf(err) != core.CodeConflict {
+		t.Error(err)
+	}
+	if err := x.Patch(t.Context(), []Edit{{Op: "add", Path: "/bridge/listen", Text: "1"}}, etag); core.CodeOf(err) != core.CodeValidation {
+		t.Error(err)
+	}
+	must(t, x.Patch(t.Context(), off, etag))
+	if src, _ := os.ReadFile(x.file); string(src) != string(text) || !x.Current().Servers[0].Disabled {
+		t.Errorf("%s", src)
+	}
+	writeConfig(t, x.file, " \n")
+	_, _, etag, err = x.Text()
+	must(t, err)
+	must(t, x.Patch(t.Context(), []Edit{{Op: "add", Path: "/mcpServers/b/command", Text: `"x"`}}, etag))
 }

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
@@ -77,13 +76,6 @@ func (d *Document) findProfile(name string) (Profile, bool) {
 // SetObject adds or replaces an object in a section, such as a profile in "profiles"; nil removes
 // it.
 func (d *Document) SetObject(section, name string, raw json.RawMessage) error {
-	var value hujson.ValueTrimmed
-	if raw != nil { // validate before creating the section
-		var err error
-		if value, err = d.formatObject(raw, 2); err != nil {
-			return err
-		}
-	}
 	root := d.root.Value.(*hujson.Object)
 	object, err := d.ensureObject(root, section, 0)
 	if err != nil {
@@ -103,8 +95,7 @@ func (d *Document) SetObject(section, name string, raw json.RawMessage) error {
 			return d.updateObject(old, raw, 2)
 		}
 	}
-	d.setMember(object, name, value, 1)
-	return nil
+	return d.setObject(object, name, raw, 1)
 }
 
 // updateObject changes o to equal raw. Members with an equal value keep their bytes; in lists of
@@ -126,11 +117,9 @@ func (d *Document) updateObject(o *hujson.Object, raw json.RawMessage, depth int
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		i := memberIndex(o, name)
 		if i < 0 {
-			value, err := d.formatValue(want[name], depth+1)
-			if err != nil {
+			if err := d.putJSON(o, name, want[name], depth); err != nil {
 				return err
 			}
-			d.setMember(o, name, value, depth)
 			continue
 		}
 		member := &o.Members[i].Value
@@ -151,11 +140,9 @@ func (d *Document) updateObject(o *hujson.Object, raw json.RawMessage, depth int
 				continue
 			}
 		}
-		value, err := d.formatValue(want[name], depth+1)
-		if err != nil {
+		if err := d.putJSON(o, name, want[name], depth); err != nil {
 			return err
 		}
-		member.Value = value
 	}
 	return nil
 }
@@ -170,93 +157,31 @@ func sameJSON(v *hujson.Value, raw json.RawMessage) bool {
 // updateStringList changes an array of strings to contain words, in any order. If the array
 // contains other values, or shares no element with words, it changes nothing and reports false.
 func (d *Document) updateStringList(array *hujson.Array, words []string) bool {
-	missing := map[string]bool{}
-	for _, w := range words {
-		missing[w] = true
+	stays := func(e hujson.Value) bool {
+		word, _ := stringValue(&e)
+		return slices.Contains(words, word)
 	}
-	old := array.Elements
-	stays := make([]bool, len(old))
-	found := false
-	for i, e := range old {
-		l, ok := e.Value.(hujson.Literal)
-		if !ok || l.Kind() != '"' {
-			return false
-		}
-		stays[i] = missing[l.String()]
-		found = found || stays[i]
-		delete(missing, l.String())
-	}
-	if !found {
+	isNoText := func(e hujson.Value) bool { return e.Value.Kind() != '"' }
+	if !slices.ContainsFunc(array.Elements, stays) || slices.ContainsFunc(array.Elements, isNoText) {
 		return false
 	}
-	var kept []hujson.ArrayElement
-	for i := range old {
-		if stays[i] {
-			kept = append(kept, old[i])
-			continue
+	for i, e := range slices.Backward(slices.Clone(array.Elements)) {
+		if !stays(e) {
+			d.remove(array, i, false)
 		}
-		// Remove the comment on the element's line too; keep the one on the line of the previous
-		// element.
-		follow := &array.AfterExtra
-		if i+1 < len(old) {
-			follow = &old[i+1].BeforeExtra
-		}
-		behind, _ := cutFirstLine(old[i].BeforeExtra)
-		if _, rest := cutFirstLine(*follow); len(rest) > 0 && bytes.ContainsRune(old[i].BeforeExtra, '\n') {
-			*follow = hujson.Extra(string(behind) + string(rest))
-		}
-	}
-	trailing := old[len(old)-1].AfterExtra != nil
-	if last := &kept[len(kept)-1]; !trailing && len(bytes.TrimSpace(last.AfterExtra)) == 0 {
-		last.AfterExtra = nil
 	}
 	for _, w := range words {
-		if !missing[w] {
-			continue
+		if !slices.ContainsFunc(array.Elements, func(e hujson.Value) bool { word, _ := stringValue(&e); return word == w }) {
+			d.insert(array, len(array.Elements), item{value: hujson.Value{Value: hujson.String(w)}}, 0)
 		}
-		delete(missing, w)
-		last := &kept[len(kept)-1]
-		e := hujson.ArrayElement{Value: hujson.String(w), BeforeExtra: hujson.Extra(" ")}
-		if bytes.ContainsRune(last.BeforeExtra, '\n') {
-			behind, rest := cutFirstLine(array.AfterExtra)
-			e.BeforeExtra = hujson.Extra(string(behind) + d.eol + lastLineIndent(last.BeforeExtra))
-			if len(bytes.TrimSpace(behind)) > 0 {
-				array.AfterExtra = rest
-			}
-		}
-		if trailing {
-			e.AfterExtra = hujson.Extra{}
-			if len(bytes.TrimSpace(last.AfterExtra)) == 0 {
-				last.AfterExtra = nil
-			}
-		}
-		kept = append(kept, e)
 	}
-	array.Elements = kept
 	return true
 }
 
-// formatObject formats an object for the given depth.
-func (d *Document) formatObject(raw json.RawMessage, depth int) (hujson.ValueTrimmed, error) {
-	value, err := d.formatValue(raw, depth)
-	if err != nil {
-		return nil, err
+// setObject sets the member name of o, at a depth, to an object.
+func (d *Document) setObject(o *hujson.Object, name string, raw json.RawMessage, depth int) error {
+	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
+		return core.Errorf(core.CodeValidation, "must be an object")
 	}
-	if _, ok := value.(*hujson.Object); !ok {
-		return nil, core.Errorf(core.CodeValidation, "must be an object")
-	}
-	return value, nil
-}
-
-// formatValue formats any JSON value for the given depth.
-func (d *Document) formatValue(raw json.RawMessage, depth int) (hujson.ValueTrimmed, error) {
-	var out bytes.Buffer
-	if err := json.Indent(&out, raw, strings.Repeat(d.indent, depth), d.indent); err != nil {
-		return nil, core.Errorf(core.CodeValidation, "not valid JSON")
-	}
-	value, err := hujson.Parse(bytes.ReplaceAll(bytes.TrimSpace(out.Bytes()), []byte("\n"), []byte(d.eol)))
-	if err != nil {
-		return nil, core.Errorf(core.CodeValidation, "not valid JSON")
-	}
-	return value.Value, nil
+	return d.putJSON(o, name, raw, depth)
 }

@@ -73,6 +73,8 @@ type ConfigEditor interface {
 	Problems() []config.Problem
 	Text() (path string, text []byte, etag string, err error)
 	Replace(ctx context.Context, text []byte, etag string) error
+	Patch(ctx context.Context, edits []config.Edit, etag string) error
+	TryPatch(edits []config.Edit, etag string) ([]byte, []config.Problem, error)
 	Enable(ctx context.Context, id string) error
 	Disable(ctx context.Context, id string) error
 	Add(ctx context.Context, label string, entry json.RawMessage) error

@@ -163,14 +163,26 @@ type configInput struct {
 }
 
 func (a *API) putConfig(ctx context.Context, in *configInput) (*configAnswer, error) {
-	etag := strings.Trim(in.IfMatch, `" `)
-	if etag == "" {
-		return nil, &web.ErrorDocument{
-			Title: http.StatusText(http.StatusPreconditionRequired), Status: http.StatusPreconditionRequired, Code: core.CodeValidation,
-			Detail: "the header If-Match is missing", Hint: "Read the file first and send its etag.",
-		}
+	etag, err := ifMatch(in.IfMatch)
+	if err == nil {
+		err = a.ConfigEditor.Replace(ctx, []byte(in.Body.Text), etag)
 	}
-	err := a.ConfigEditor.Replace(ctx, []byte(in.Body.Text), etag)
+	return a.changedConfig(ctx, err)
+}
+
+// ifMatch returns the etag of the required header If-Match.
+func ifMatch(header string) (string, error) {
+	if etag := strings.Trim(header, `" `); etag != "" {
+		return etag, nil
+	}
+	return "", &web.ErrorDocument{
+		Title: http.StatusText(http.StatusPreconditionRequired), Status: http.StatusPreconditionRequired, Code: core.CodeValidation,
+		Detail: "the header If-Match is missing", Hint: "Read the file first and send its etag.",
+	}
+}
+
+// changedConfig answers a change of the file that depends on If-Match.
+func (a *API) changedConfig(ctx context.Context, err error) (*configAnswer, error) {
 	if core.CodeOf(err) == core.CodeConflict {
 		p := web.Problem(err)
 		p.Status, p.Title = http.StatusPreconditionFailed, http.StatusText(http.StatusPreconditionFailed)
@@ -180,6 +192,30 @@ func (a *API) putConfig(ctx context.Context, in *configInput) (*configAnswer, er
 		return nil, err
 	}
 	return a.getConfig(ctx, nil)
+}
+
+type patchConfigInput struct {
+	IfMatch string `header:"If-Match" maxLength:"200" doc:"ETag of the file that the edit is based on, or * for any in a dry run; required"`
+	Body    struct {
+		Edits  []config.Edit `json:"edits" minItems:"1" maxItems:"1000" nullable:"false"`
+		DryRun bool          `json:"dryRun" required:"false" doc:"Write nothing, and return the text that would be written with its problems"`
+	}
+}
+
+func (a *API) patchConfig(ctx context.Context, in *patchConfigInput) (*configAnswer, error) {
+	etag, err := ifMatch(in.IfMatch)
+	if err != nil || !in.Body.DryRun {
+		if err == nil {
+			err = a.ConfigEditor.Patch(ctx, in.Body.Edits, etag)
+		}
+		return a.changedConfig(ctx, err)
+	}
+	text, problems, err := a.ConfigEditor.TryPatch(in.Body.Edits, etag)
+	answer, err := a.changedConfig(ctx, err)
+	if err == nil {
+		answer.Body.Text, answer.Body.Problems = string(text), web.NonNil(problems)
+	}
+	return answer, err
 }
 
 type renameInput struct {

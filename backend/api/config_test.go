@@ -71,3 +71,26 @@ func TestCallAcceptsServerName(t *testing.T) {
 		t.Errorf("%d %s, called %q", status, body, to)
 	}
 }
+
+func TestPatchedConfigNeedsCurrentETagAndADryRunWritesNothing(t *testing.T) {
+	s := newSite(t)
+	s.fakes.text = "{}"
+	for _, c := range []struct {
+		etag, dryRun string
+		status       int
+		want, text   string
+	}{
+		{"", "false", http.StatusPreconditionRequired, "If-Match", "{}"},
+		{"old", "false", http.StatusPreconditionFailed, "changed in the meantime", "{}"},
+		{"*", "false", http.StatusPreconditionFailed, "changed in the meantime", "{}"},
+		{"old", "true", http.StatusPreconditionFailed, "changed in the meantime", "{}"},
+		{"*", "true", http.StatusOK, `"text":"[1]","etag":"tag-{","problems":[{`, "{}"},
+		{"tag-{", "true", http.StatusOK, `"text":"[1]"`, "{}"},
+		{"tag-{", "false", http.StatusOK, `"text":"[1]","etag":"tag-["`, "[1]"},
+	} {
+		status, body, _ := s.ask(t, "PATCH", "/api/v1/config", `{"edits":[{"op":"add","path":"","text":"[1]"}],"dryRun":`+c.dryRun+`}`, "If-Match", `"`+c.etag+`"`)
+		if status != c.status || !strings.Contains(body, c.want) || s.fakes.text != c.text {
+			t.Errorf("%q %s: %d %s, the file is %s", c.etag, c.dryRun, status, body, s.fakes.text)
+		}
+	}
+}

@@ -178,6 +178,17 @@ func (f *fakes) Replace(_ context.Context, text []byte, etag string) error {
 	return nil
 }
 
+func (f *fakes) Patch(ctx context.Context, edits []config.Edit, etag string) error {
+	return f.Replace(ctx, []byte(edits[0].Text), etag)
+}
+
+func (f *fakes) TryPatch(edits []config.Edit, etag string) ([]byte, []config.Problem, error) {
+	if etag != config.AnyETag && etag != "tag-"+f.text[:1] {
+		return nil, nil, core.Errorf(core.CodeConflict, "the configuration file has changed in the meantime")
+	}
+	return []byte(edits[0].Text), []config.Problem{{Message: "tried"}}, nil
+}
+
 func (f *fakes) Sessions() []bridge.Session       { return f.sessions }
 func (f *fakes) HasBothEras(id string) bool       { return id == f.bothEras }
 func (f *fakes) ClientInfos() []bridge.ClientInfo { return f.peers }

@@ -150,31 +150,16 @@ func sameJSON(a, b json.RawMessage) bool {
 	return reflect.DeepEqual(decode(a), decode(b))
 }
 
-// jsonFile splices members into a JSON or JSONC text. The parser only finds byte ranges;
-// every byte outside the inserted or removed span stays unchanged.
+// jsonFile is a JSON or JSONC text, which config.Document edits.
 type jsonFile struct {
 	source
-	root   node
-	indent string // one level
-	commas bool   // a comma after the last element is allowed
-}
-
-// node is an object of the file with its braces: src[start] is '{', src[end-1] is '}'.
-type node struct {
-	*hujson.Object
-	start, end int
-}
-
-// nodeOf returns the object that v contains. ok is false if v is not an object.
-func nodeOf(v hujson.Value) (n node, ok bool) {
-	o, ok := v.Value.(*hujson.Object)
-	return node{o, v.StartOffset, v.EndOffset}, ok
+	root *hujson.Object
 }
 
 // parseJSON parses src with comments and trailing commas only if the client supports them. An
 // empty file counts as {}.
 func parseJSON(src []byte, client Client) (*jsonFile, error) {
-	f := &jsonFile{source: newSource(src), indent: "  ", commas: client.TrailingCommas}
+	f := &jsonFile{source: newSource(src)}
 	if len(bytes.TrimSpace(f.src)) == 0 {
 		f.src = []byte("{}")
 	}
@@ -188,57 +173,43 @@ func parseJSON(src []byte, client Client) (*jsonFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the file is not valid JSON: %w", err)
 	}
-	root, ok := nodeOf(value)
+	root, ok := value.Value.(*hujson.Object)
 	if !ok {
 		return nil, fmt.Errorf("the file contains no JSON object")
 	}
 	f.root = root
-	f.findIndent(root.Object, 1)
 	return f, nil
 }
 
-// findIndent sets f.indent from the first member that is on a line of its own.
-func (f *jsonFile) findIndent(o *hujson.Object, depth int) bool {
-	for i := range o.Members {
-		m := &o.Members[i]
-		before := string(m.Name.BeforeExtra)
-		if at := strings.LastIndexByte(before, '\n'); at >= 0 {
-			lead := before[at+1:]
-			if strings.Trim(lead, " \t") == "" && len(lead) > 0 && len(lead)%depth == 0 {
-				f.indent = lead[:len(lead)/depth]
-				return true
-			}
-		}
-		if child, ok := m.Value.Value.(*hujson.Object); ok && f.findIndent(child, depth+1) {
-			return true
-		}
-	}
-	return false
-}
-
-// find returns the deepest existing object on path and the missing part of path. It returns
-// an error if something on the path is not an object or occurs twice.
-func (f *jsonFile) find(path []string) (o node, missing []string, err error) {
-	o = f.root
+// find returns the object at path, or nil. It returns an error if something on the path is not an object
+// or occurs twice.
+func (f *jsonFile) find(path []string) (*hujson.Object, error) {
+	o := f.root
 	for i, key := range path {
 		member, err := uniqueMember(o, key)
-		if err != nil {
-			return node{}, nil, err
+		if err != nil || member == nil {
+			return nil, err
 		}
-		if member == nil {
-			return o, path[i:], nil
-		}
-		child, ok := nodeOf(member.Value)
+		child, ok := member.Value.Value.(*hujson.Object)
 		if !ok {
-			return node{}, nil, fmt.Errorf("%s is not an object", quote(strings.Join(path[:i+1], ".")))
+			return nil, fmt.Errorf("%s is not an object", quote(strings.Join(path[:i+1], ".")))
 		}
 		o = child
 	}
-	return o, nil, nil
+	return o, nil
+}
+
+// member returns the entry with this name, or nil.
+func (f *jsonFile) member(path []string, name string) (*hujson.ObjectMember, error) {
+	o, err := f.find(path)
+	if err != nil || o == nil {
+		return nil, err
+	}
+	return uniqueMember(o, name)
 }
 
 // uniqueMember returns the single member with this key, or nil.
-func uniqueMember(o node, key string) (*hujson.ObjectMember, error) {
+func uniqueMember(o *hujson.Object, key string) (*hujson.ObjectMember, error) {
 	var found *hujson.ObjectMember
 	for i := range o.Members {
 		if o.Members[i].Name.Value.(hujson.Literal).String() == key {
@@ -252,11 +223,7 @@ func uniqueMember(o node, key string) (*hujson.ObjectMember, error) {
 }
 
 func (f *jsonFile) entry(path []string, name string) ([]byte, json.RawMessage, error) {
-	o, missing, err := f.find(path)
-	if err != nil || len(missing) > 0 {
-		return nil, nil, err
-	}
-	m, err := uniqueMember(o, name)
+	m, err := f.member(path, name)
 	if err != nil || m == nil {
 		return nil, nil, err
 	}
@@ -272,7 +239,7 @@ func (f *jsonFile) sameExcept(other *jsonFile, edits []edit) bool {
 	for i, e := range edits {
 		paths[i] = append(slices.Clone(e.path), e.name)
 	}
-	a, b := f.rest(f.root.Object, paths, nil), other.rest(other.root.Object, paths, nil)
+	a, b := f.rest(f.root, paths, nil), other.rest(other.root, paths, nil)
 	return slices.EqualFunc(a, b, bytes.Equal)
 }
 
@@ -322,123 +289,38 @@ func decodeObject(src []byte) (map[string]any, error) {
 // set replaces the existing value, or appends a member to the object at path, which it
 // creates if needed.
 func (f *jsonFile) set(path []string, name string, value json.RawMessage) ([]byte, error) {
-	o, missing, err := f.find(path)
+	if _, err := f.member(path, name); err != nil {
+		return nil, err
+	}
+	d, err := config.NewDocument(slices.Concat(f.bom, f.src))
+	if err == nil {
+		err = d.PutJSON(value, append(slices.Clone(path), name)...)
+	}
 	if err != nil {
 		return nil, err
 	}
-	depth := len(path) - len(missing) + 1
-	if len(missing) == 0 {
-		m, err := uniqueMember(o, name)
-		if err != nil {
-			return nil, err
-		}
-		if m != nil {
-			return f.splice(m.Value.StartOffset, m.Value.EndOffset, f.formatValue(value, depth)), nil
-		}
-		return f.appendMember(o, name, value, depth), nil
-	}
-	keys := append(slices.Clone(missing[1:]), name)
-	for i := len(keys) - 1; i >= 0; i-- {
-		key, _ := json.Marshal(keys[i])
-		value = json.RawMessage("{" + string(key) + ":" + string(value) + "}")
-	}
-	return f.appendMember(o, missing[0], value, depth), nil
-}
-
-// appendMember adds a member after the last one of o, whose members are depth levels deep.
-func (f *jsonFile) appendMember(o node, name string, value json.RawMessage, depth int) []byte {
-	key, _ := json.Marshal(name)
-	member := f.newline + strings.Repeat(f.indent, depth) + string(key) + ": " + f.formatValue(value, depth)
-	closing := f.newline + strings.Repeat(f.indent, depth-1)
-	if len(o.Members) == 0 {
-		// Keep a comment in the empty object; remove only white space.
-		inside := strings.TrimRight(string(f.src[o.start+1:o.end-1]), " \t\r\n")
-		return f.splice(o.start+1, o.end-1, inside+member+closing)
-	}
-	last := &o.Members[len(o.Members)-1]
-	end := last.Value.EndOffset + len(last.Value.AfterExtra)
-	if trailing := end < len(f.src) && f.src[end] == ','; trailing {
-		// The object has a trailing comma, so our member gets one as well. A comment on the
-		// same line belongs to the last member and stays with it.
-		at := end + 1 + lineRemainder(f.src[end+1:o.end-1])
-		return f.splice(at, at, member+",")
-	}
-	at := last.Value.EndOffset
-	rest := f.src[at : o.end-1]
-	if bytes.IndexByte(rest, '\n') < 0 { // all on one line
-		return f.splice(at, o.end-1, ","+strings.TrimRight(string(rest), " \t")+member+closing)
-	}
-	comment := lineRemainder(rest)
-	return f.splice(at, at+comment, ","+string(rest[:comment])+member)
+	return d.Bytes(), nil
 }
 
 func (f *jsonFile) replace(path []string, name string, raw []byte) ([]byte, error) {
-	o, missing, err := f.find(path)
-	if err != nil || len(missing) > 0 {
-		return nil, errors.Join(err, errors.New("the entry does not exist"))
-	}
-	m, err := uniqueMember(o, name)
+	m, err := f.member(path, name)
 	if err != nil || m == nil {
 		return nil, errors.Join(err, errors.New("the entry does not exist"))
 	}
 	return f.splice(m.Value.StartOffset, m.Value.EndOffset, string(raw)), nil
 }
 
-// remove removes the member with one comma and the white space before it.
+// remove removes the member, and keeps the comments above it.
 func (f *jsonFile) remove(path []string, name string) (out []byte, ok bool, err error) {
-	o, missing, err := f.find(path)
-	if err != nil || len(missing) > 0 {
+	if m, err := f.member(path, name); err != nil || m == nil {
 		return nil, false, err
 	}
-	m, err := uniqueMember(o, name)
-	if err != nil || m == nil {
+	d, err := config.NewDocument(slices.Concat(f.bom, f.src))
+	if err != nil {
 		return nil, false, err
 	}
-	i := slices.IndexFunc(o.Members, func(other hujson.ObjectMember) bool {
-		return other.Name.StartOffset == m.Name.StartOffset
-	})
-	start := m.Name.StartOffset - len(trailingSpace(f.src[:m.Name.StartOffset]))
-	end := m.Value.EndOffset
-	after := end + len(m.Value.AfterExtra)
-	switch {
-	case after < len(f.src) && f.src[after] == ',':
-		end = after + 1
-	case i > 0: // the last one: remove the comma before it, keep comments between
-		previous := &o.Members[i-1]
-		comma := previous.Value.EndOffset + len(previous.Value.AfterExtra)
-		return f.splice(comma, end, string(f.src[comma+1:start])), true, nil
-	}
-	return f.splice(start, end, ""), true, nil
-}
-
-// formatValue formats value for depth levels, with the indent and newline of the file.
-func (f *jsonFile) formatValue(value json.RawMessage, depth int) string {
-	var b bytes.Buffer
-	if err := json.Indent(&b, value, strings.Repeat(f.indent, depth), f.indent); err != nil {
-		return string(value)
-	}
-	return strings.ReplaceAll(b.String(), "\n", f.newline)
-}
-
-// lineRemainder returns the length of the white space and comment at the start of b up to the end
-// of the line, without the newline. It returns 0 if the line contains anything else.
-func lineRemainder(b []byte) int {
-	line := b
-	if at := bytes.IndexByte(b, '\n'); at >= 0 {
-		line = b[:at]
-	}
-	if rest := bytes.TrimSpace(line); len(rest) > 0 && !bytes.HasPrefix(rest, []byte("//")) && !bytes.HasPrefix(rest, []byte("/*")) {
-		return 0
-	}
-	return len(bytes.TrimRight(line, "\r \t"))
-}
-
-// trailingSpace returns the white space at the end of b, from the end of the preceding line.
-func trailingSpace(b []byte) []byte {
-	trimmed := bytes.TrimRight(b, " \t")
-	trimmed = bytes.TrimSuffix(trimmed, []byte("\n"))
-	trimmed = bytes.TrimSuffix(trimmed, []byte("\r"))
-	return b[len(trimmed):]
+	d.Delete(true, append(slices.Clone(path), name)...)
+	return d.Bytes(), true, nil
 }
 
 func quote(s string) string { return fmt.Sprintf("%q", s) }

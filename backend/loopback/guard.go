@@ -141,10 +141,10 @@ func (g *guard) checkMethod(w http.ResponseWriter, r *http.Request) bool {
 		}
 	}
 	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
 		return true
 	}
-	w.Header().Set("Allow", "GET, HEAD, POST, PUT, DELETE")
+	w.Header().Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE")
 	writeProblem(w, http.StatusMethodNotAllowed, core.CodeValidation, "method not allowed", "")
 	return false
 }

@@ -118,7 +118,6 @@ func TestForeignOriginsReachNothing(t *testing.T) {
 		{"Java's first request", http.Header{"Upgrade": {"h2c"}, "Connection": {"Upgrade, HTTP2-Settings"}}, "GET", "/mcp", 200},
 		{"preflight", http.Header{"Origin": {"http://evil.com"}, "Access-Control-Request-Method": {"POST"}}, "OPTIONS", "/mcp", 403},
 		{"OPTIONS", nil, "OPTIONS", "/mcp", 405},
-		{"PATCH", nil, "PATCH", "/mcp", 405},
 		{"TRACE", nil, "TRACE", "/mcp", 405},
 		{"CONNECT", nil, "CONNECT", "/mcp", 405},
 	} {

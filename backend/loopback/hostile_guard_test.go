@@ -18,7 +18,7 @@ func TestGuardMatrix(t *testing.T) {
 	reached := 0
 	guard := Guard(GuardOptions{Port: testPort, IsPageShell: shell})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
 	tried, passed := 0, 0
-	for _, method := range []value{{"GET", true}, {"HEAD", true}, {"POST", true}, {"PUT", true}, {"DELETE", true}, {"OPTIONS", false}, {"PATCH", false}, {"TRACE", false}, {"get", false}} {
+	for _, method := range []value{{"GET", true}, {"HEAD", true}, {"POST", true}, {"PUT", true}, {"DELETE", true}, {"PATCH", true}, {"OPTIONS", false}, {"TRACE", false}, {"get", false}} {
 		for _, path := range []string{"/", "/mcp", "/s/files/mcp", "/api/v1/call", "/healthz", "/nothing"} {
 			for _, host := range []value{{"127.0.0.1:7575", true}, {"localhost:7575", true}, {"[::1]:7575", true}, {"evil.test:7575", false}, {"127.0.0.1", false}, {"127.0.0.1:7576", false}, {"", false}} {
 				for _, origin := range []value{{"", true}, {"http://127.0.0.1:7575", true}, {"http://localhost:7575", true}, {"null", false}, {"https://127.0.0.1:7575", false}, {"http://evil.test:7575", false}} {
@@ -26,7 +26,7 @@ func TestGuardMatrix(t *testing.T) {
 						for _, kind := range []value{{"application/json", true}, {"", false}, {"text/plain", false}} {
 							for _, upgrade := range []value{{"", true}, {"websocket", false}} {
 								body := ""
-								if method.is == "POST" || method.is == "PUT" {
+								if method.is == "POST" || method.is == "PUT" || method.is == "PATCH" {
 									body = "{}"
 								}
 								r := httptest.NewRequest("POST", path, strings.NewReader(body))

@@ -11,6 +11,7 @@ import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isOperation } from './api-operations.mjs';
+import { patched } from './mock-config.mjs';
 import { historyRoute } from './mock-history.mjs';
 import { directoryRoute } from './mock-marketplace.mjs';
 import { profilesRoute } from './mock-profiles.mjs';
@@ -135,8 +136,9 @@ export function startMock({
         world.approvals = world.approvals.filter(({ id }) => id !== path[1]);
         response.writeHead(204).end();
         return;
+      case 'PATCH config':
       case 'PUT config': {
-        if (request.headers['if-match'] !== world.config.etag)
+        if (!['*', world.config.etag].includes(request.headers['if-match']))
           return json(
             response,
             {
@@ -146,7 +148,10 @@ export function startMock({
             },
             412,
           );
-        world.writeConfig(JSON.parse(text).text);
+        const asked = JSON.parse(text);
+        const written = asked.edits ? patched(world.config.text, asked.edits) : asked.text;
+        if (asked.dryRun) return json(response, { ...world.config, text: written, problems: [] });
+        world.writeConfig(written);
         send('config', { applied: true });
         return json(response, world.config);
       }

@@ -1375,6 +1375,24 @@ export interface EarlierVersion {
   configured: string;
   until: string;
 }
+export interface Edit {
+  /**
+   * For move: JSON Pointer to the value
+   */
+  from?: string;
+  /**
+   * add sets a member of an object, and creates missing objects; in a list, it inserts before the element. remove does nothing if there is no such value. move renames a member, or moves an element within its list
+   */
+  op: 'add' | 'remove' | 'move';
+  /**
+   * JSON Pointer; empty for the whole file, and with - for the end of a list
+   */
+  path: string;
+  /**
+   * For add: the value as JSON with comments, in the layout that it has in the file
+   */
+  text?: string;
+}
 export interface EntryUpdate {
   diff: string;
   error?: string;
@@ -2200,6 +2218,17 @@ export interface PartInputBody {
    * base64
    */
   part: string;
+}
+export interface PatchConfigInputBody {
+  /**
+   * Write nothing, and return the text that would be written with its problems
+   */
+  dryRun?: boolean;
+  /**
+   * @minItems 1
+   * @maxItems 1000
+   */
+  edits: Edit[];
 }
 export interface PickAnswer {
   id: string;
