@@ -362,42 +362,6 @@ func (r *rules) appendField(dst, src []byte, most int) ([]byte, *Cut) {
 	return dst[:end], cut
 }
 
-// insertAttributes stores the attributes that few calls have: whether the result came from the
-// cache, the decision of the user about the call, the stack trace if an internal error ended it, and
-// progress notifications. It also stores tasks.
-func (w *writer) insertAttributes(batch []entry) error {
-	for i := range batch {
-		c := &batch[i].call
-		if c.Task != nil {
-			if err := w.saveTask(&batch[i], &w.refs[i]); err != nil {
-				return err
-			}
-		}
-		if c.Cached || c.Approval != "" {
-			_, err := w.tx.ExecContext(w.ctx, `INSERT INTO call_attributes (call_id, cached, approval) SELECT id, ?, ? FROM call WHERE id = ?
-				ON CONFLICT (call_id) DO NOTHING`, c.Cached, string(c.Approval), c.ID)
-			if err != nil {
-				return err
-			}
-		}
-		if c.Stack != "" {
-			_, err := w.tx.ExecContext(w.ctx, `INSERT INTO stack_trace (call_id, text) SELECT id, ? FROM call WHERE id = ?
-				ON CONFLICT (call_id) DO NOTHING`, c.Stack, c.ID)
-			if err != nil {
-				return err
-			}
-		}
-		if batch[i].progress != nil {
-			_, err := w.tx.ExecContext(w.ctx, `INSERT INTO progress_log (call_id, notifications) SELECT id, ? FROM call WHERE id = ?
-				ON CONFLICT (call_id) DO NOTHING`, string(batch[i].progress), c.ID)
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // progressLog returns the notifications as a JSON array without secrets, or nil if one of them is not
 // valid JSON.
 func (r *rules) progressLog(notifications []core.ProgressNotification) []byte {
@@ -462,35 +426,4 @@ func (m *clockSetBackRange) expired(ctx context.Context, tx *transaction, at tim
 		return nil, nil
 	}
 	return queryIDs(ctx, tx, `SELECT id FROM call WHERE id BETWEEN ? AND ? AND at < ? ORDER BY id LIMIT ?`, max(m.first, edge), m.last, at.UnixMicro(), rows)
-}
-
-// writeThrottle lets work on the history pause for a limited total time, so that clients that wait
-// for a reply can run. On a machine with one processor, a batch takes as long as dozens of calls,
-// which would otherwise all wait for its end.
-type writeThrottle struct {
-	mayPause  func() bool // reports whether a pause is acceptable now
-	remaining time.Duration
-	resumed   time.Time // end of the last pause
-}
-
-const (
-	// maxPauses bounds the total duration of the pauses of a batch; a step of the indexer uses half
-	// of it. A timer that fires late counts with its actual duration. A call must be on disk within
-	// 100 ms, of which it may wait 50 ms for its batch to fill, and for the previous batch.
-	maxPauses = 20 * time.Millisecond
-	minWork   = 100 * time.Microsecond // between two pauses: half of what a call takes
-	maxPause  = time.Millisecond
-)
-
-// pause sleeps for as long as the work took since the last pause, unless that is not worth it, the
-// limit is used up or the load is too high.
-func (b *writeThrottle) pause() {
-	began := time.Now()
-	used := began.Sub(b.resumed)
-	if used < minWork || b.remaining <= 0 || !b.mayPause() {
-		return
-	}
-	time.Sleep(min(used, maxPause))
-	b.resumed = time.Now()
-	b.remaining -= b.resumed.Sub(began)
 }

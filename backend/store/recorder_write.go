@@ -1,13 +1,15 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/store/payload"
 )
 
 // outcomes maps outcomes to the numbers by which the database stores them.
@@ -51,23 +53,10 @@ func (s *database) insert(ctx context.Context, h *handle, batch []entry) (err er
 	}()
 	h.insert.refreshCaches(s.namesGen.Load())
 	w := &writer{ctx: ctx, tx: tx, in: &h.insert, dimensions: h.insert.dimensions, sums: make(rollups)}
-	h.insert.throttle = writeThrottle{mayPause: s.recorder.lowPressure, remaining: maxPauses, resumed: time.Now()}
-	h.insert.begin(tx)
-	for from := 0; from < len(batch); {
-		if err := ctx.Err(); err != nil {
+	for part := range slices.Chunk(batch, insertRows) {
+		if err := cmp.Or(ctx.Err(), w.insertCalls(part)); err != nil {
 			return err
 		}
-		n, err := w.resolve(batch[from:])
-		if err != nil {
-			return err
-		}
-		if err := w.insertCalls(batch[from : from+n]); err != nil {
-			return err
-		}
-		if err := w.insertAttributes(batch[from : from+n]); err != nil {
-			return err
-		}
-		from += n
 	}
 	if err := w.sums.save(ctx, tx, s.opts.Now()); err != nil {
 		return err
@@ -95,7 +84,6 @@ type writer struct {
 	in         *inserter
 	sums       rollups
 	dimensions map[dimension]int64
-	refs       []callRefs // references of the calls that are inserted next
 }
 
 // callRefs contains the ids of the rows that a call refers to.
@@ -112,97 +100,137 @@ type dimension struct {
 	a, b, c string
 }
 
-// resolve looks up or inserts the names of as many calls as one statement inserts, and returns
-// their number. It must be called outside of conn.Raw, because it uses statements of database/sql.
-func (w *writer) resolve(batch []entry) (int, error) {
-	w.refs = w.refs[:0]
-	for i := range batch[:min(len(batch), insertRows)] {
-		c := &batch[i].call
-		var r callRefs
-		var err error
-		if r.server, err = w.dimensionID(dimension{table: "server", a: c.Server}); err != nil {
-			return 0, err
+// refs looks up or inserts the names of a call.
+func (w *writer) refs(c *core.Call) (r callRefs, err error) {
+	get := func(d dimension) (id int64) {
+		if err == nil {
+			id, err = w.dimensionID(d)
 		}
-		if r.target, err = w.dimensionID(dimension{table: "target", server: r.server, a: c.Method, b: core.CutBytes(c.Name, maxName)}); err != nil {
-			return 0, err
-		}
-		if r.client, err = w.dimensionID(dimension{table: "client", a: c.Client.Token, b: core.CutBytes(c.Client.Name, maxName), c: core.CutBytes(c.Client.Version, maxName)}); err != nil {
-			return 0, err
-		}
-		if c.Session != "" {
-			if r.session, err = w.dimensionID(dimension{table: "session", a: c.Session}); err != nil {
-				return 0, err
-			}
-		}
-		if c.Workspace != "" {
-			if r.workspace, err = w.dimensionID(dimension{table: "workspace", a: core.CutBytes(c.Workspace, maxName)}); err != nil {
-				return 0, err
-			}
-		}
-		if c.Account != "" {
-			if r.account, err = w.dimensionID(dimension{table: "account", a: core.CutBytes(c.Account, maxName)}); err != nil {
-				return 0, err
-			}
-		}
-		if c.ServedBy != nil {
-			if r.version, err = w.versionID(versionKey{r.server, *c.ServedBy}, c.At); err != nil {
-				return 0, err
-			}
-		}
-		w.refs = append(w.refs, r)
+		return id
 	}
-	return len(w.refs), nil
+	optional := func(d dimension) any {
+		if d.a == "" {
+			return nil
+		}
+		return get(d)
+	}
+	r.server = get(dimension{table: "server", a: c.Server})
+	r.target = get(dimension{table: "target", server: r.server, a: c.Method, b: core.CutBytes(c.Name, maxName)})
+	r.client = get(dimension{table: "client", a: c.Client.Token, b: core.CutBytes(c.Client.Name, maxName), c: core.CutBytes(c.Client.Version, maxName)})
+	r.session = optional(dimension{table: "session", a: c.Session})
+	r.workspace = optional(dimension{table: "workspace", a: core.CutBytes(c.Workspace, maxName)})
+	r.account = optional(dimension{table: "account", a: core.CutBytes(c.Account, maxName)})
+	if c.ServedBy != nil && err == nil {
+		r.version, err = w.versionID(versionKey{r.server, *c.ServedBy}, c.At)
+	}
+	return r, err
 }
 
-// insertCalls inserts the calls for which resolve was called. A call that exists already is
-// skipped.
+// insertRows is the number of rows of a statement: its rows share its cursors, which account for most
+// of the cost of a row. The last rows of a batch have a statement each.
+const insertRows = 32
+
+// insertedRows are rows to insert into one table.
+type insertedRows struct {
+	one, many string // statements
+	columns   int
+	values    []any
+}
+
+// newInsertedRows prepares inserting into columns, such as "call (id, at)". OR FAIL prevents SQLite from copying
+// each page before the statement changes it, which would only be needed to roll back a failed
+// statement: the whole transaction is rolled back anyway.
+func newInsertedRows(columns string) *insertedRows {
+	n := strings.Count(columns, ",") + 1
+	row := `(` + placeholders(n) + `)`
+	one := `INSERT OR FAIL INTO ` + columns + ` VALUES ` + row
+	return &insertedRows{one: one, many: one + strings.Repeat(`,`+row, insertRows-1), columns: n}
+}
+
+func (r *insertedRows) add(values ...any) { r.values = append(r.values, values...) }
+
+func (r *insertedRows) flush(tx *transaction) error {
+	for rest := r.values; len(rest) > 0; {
+		query, n := r.many, insertRows*r.columns
+		if len(rest) < n {
+			query, n = r.one, r.columns
+		}
+		// A cancellable context would cost a goroutine per statement.
+		if _, err := tx.ExecContext(context.Background(), query, rest[:n]...); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// insertCalls inserts at most insertRows calls. One that exists already is skipped.
 func (w *writer) insertCalls(batch []entry) error {
-	defer w.in.clearBuffers()
+	in := w.in
+	tables := in.tables()
+	defer func() {
+		for _, t := range tables {
+			clear(t.values)
+			t.values = t.values[:0]
+		}
+		in.compressor.Reset()
+	}()
+	var refs [insertRows]*callRefs // nil for a call that exists
 	for i := range batch {
-		c := &batch[i].call
-		fresh, err := w.bufferCall(&batch[i], &w.refs[i])
+		e := &batch[i]
+		c := &e.call
+		if e.retried {
+			var known bool
+			if err := w.tx.QueryRowContext(w.ctx, `SELECT EXISTS (SELECT 1 FROM call WHERE id = ?)`, c.ID).Scan(&known); err != nil {
+				return err
+			} else if known {
+				continue
+			}
+		}
+		r, err := w.refs(c)
 		if err != nil {
 			return err
 		}
-		if fresh && !c.IsTaskRequest() { // saveTask counts these
-			w.sums.count(w.refs[i].target, w.refs[i].client, c.At.UnixMicro(), c.Outcome, c.Took, sizeOf(batch[i].reply(), c.BytesOut), 1)
+		refs[i] = &r
+		in.call.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, r.workspace, c.Era == core.Modern, c.FromServer, int64(outcomes[c.Outcome]), string(c.Code),
+			int64(c.Took), int64(c.Queued), int64(c.BytesIn), int64(c.BytesOut), int64(c.Attempts), int64(c.Progress), r.version, r.account)
+		in.pending.add(c.ID, 1)
+		args, argsEnc := in.compressor.Compress(e.payload[:e.arguments])
+		reply, replyEnc := in.compressor.Compress(e.reply())
+		argsSize, argsHash := e.argsCut.columns()
+		replySize, replyHash := e.replyCut.columns()
+		in.body.add(c.ID, core.CutBytes(c.PublicName, maxName), c.Instance, c.TraceID, c.Shim, c.Reason, e.isError,
+			argsEnc, replyEnc, argsSize, argsHash, replySize, replyHash, args, reply)
+		// What few calls have: whether the result came from the cache, the decision of the user about
+		// it, the stack trace if an internal error ended it, and progress notifications.
+		if c.Cached || c.Approval != "" {
+			in.attributes.add(c.ID, c.Cached, string(c.Approval))
+		}
+		if c.Stack != "" {
+			in.stack.add(c.ID, c.Stack)
+		}
+		if e.progress != nil {
+			in.progress.add(c.ID, string(e.progress))
 		}
 	}
-	return w.in.flush()
-}
-
-func (w *writer) bufferCall(e *entry, r *callRefs) (fresh bool, err error) {
-	c := &e.call
-	outcome := int64(outcomes[c.Outcome])
-	if !e.retried && r.workspace == nil && r.account == nil && !c.FromServer && c.Code == "" && c.Attempts == 1 && c.Progress == 0 {
-		w.in.commonCall.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, c.Era == core.Modern,
-			outcome, int64(c.Took), int64(c.Queued), int64(c.BytesIn), int64(c.BytesOut), r.version)
-	} else {
-		rows := &w.in.call
-		if e.retried {
-			rows = &w.in.retriedCall // flushed immediately to learn whether the call exists
+	for _, t := range tables {
+		if err := t.flush(w.tx); err != nil {
+			return err
 		}
-		rows.add(c.ID, c.At.UnixMicro(), r.server, r.target, r.client, r.session, r.workspace,
-			c.Era == core.Modern, c.FromServer, outcome, string(c.Code), int64(c.Took), int64(c.Queued),
-			int64(c.BytesIn), int64(c.BytesOut), int64(c.Attempts), int64(c.Progress), r.version, r.account)
-		if e.retried {
-			if n, err := rows.flush(w.tx); err != nil || n == 0 {
-				return false, err
+	}
+	for i, r := range refs[:len(batch)] {
+		e := &batch[i]
+		c := &e.call
+		if r != nil && !c.IsTaskRequest() { // saveTask counts these
+			w.sums.count(r.target, r.client, c.At.UnixMicro(), c.Outcome, c.Took, sizeOf(e.reply(), c.BytesOut), 1)
+		}
+		if r != nil && c.Task != nil {
+			if err := w.saveTask(e, r); err != nil {
+				return err
 			}
 		}
 	}
-	w.in.pending.add(c.ID)
-	packedArgs, argsEnc := w.in.compressor.Compress(e.payload[:e.arguments])
-	packedReply, replyEnc := w.in.compressor.Compress(e.reply())
-	if c.TraceID == "" && c.Shim == "" && c.Reason == "" && !e.isError && argsEnc == payload.Plain && replyEnc == payload.Plain && e.argsCut == nil && e.replyCut == nil {
-		w.in.shortBody.add(c.ID, core.CutBytes(c.PublicName, maxName), c.Instance, packedArgs, packedReply)
-		return true, nil
-	}
-	argsSize, argsHash := e.argsCut.columns()
-	replySize, replyHash := e.replyCut.columns()
-	w.in.body.add(c.ID, core.CutBytes(c.PublicName, maxName), c.Instance, c.TraceID, c.Shim, c.Reason, e.isError,
-		argsEnc, replyEnc, argsSize, argsHash, replySize, replyHash, packedArgs, packedReply)
-	return true, nil
+	return nil
 }
 
 func (c *Cut) columns() (size, hash any) {

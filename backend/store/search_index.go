@@ -135,12 +135,10 @@ func (s *search) indexStep(ctx context.Context) (int, error) {
 	var batch []indexEntry
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		size := 0
-		throttle := s.indexThrottle()
 		err := eachRow(ctx, h.read, func(row scanner) (err error) {
 			var u indexEntry
 			u.words, u.packed, err = scanWords(row, &u.id, &u.target, &u.client, &u.at, &u.outcome, &u.took, &u.counted)
 			batch = append(batch, u)
-			throttle.pause()
 			if size += len(u.words); err == nil && size >= indexBytes {
 				return errEnough
 			}
@@ -156,14 +154,9 @@ func (s *search) indexStep(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	err = s.transactOn(ctx, (*handle).beginCalls, func(ctx context.Context, tx *transaction) error {
-		return addToIndex(ctx, tx, batch, s.opts.Now(), s.indexThrottle())
+		return addToIndex(ctx, tx, batch, s.opts.Now())
 	})
 	return len(batch), err
-}
-
-// indexThrottle returns the throttle of half of a step: reading calls, or adding them to the index.
-func (s *search) indexThrottle() *writeThrottle {
-	return &writeThrottle{mayPause: s.recorder.lightLoad, remaining: maxPauses / 2, resumed: time.Now()}
 }
 
 // scanWords scans a row of other columns and wordColumns. A payload that cannot be decompressed
@@ -218,7 +211,7 @@ func appendCallWords(dst []byte, c callWords, args, reply []byte) []byte {
 
 type callWords struct{ server, name, publicName, client, reason string }
 
-func addToIndex(ctx context.Context, tx *transaction, batch []indexEntry, now time.Time, throttle *writeThrottle) error {
+func addToIndex(ctx context.Context, tx *transaction, batch []indexEntry, now time.Time) error {
 	add, err := tx.PrepareContext(ctx, `INSERT INTO search (rowid, words) VALUES (?,?)`)
 	if err != nil {
 		return err
@@ -231,7 +224,6 @@ func addToIndex(ctx context.Context, tx *transaction, batch []indexEntry, now ti
 	defer func() { _ = done.Close() }()
 	sums := make(rollups)
 	for _, u := range batch {
-		throttle.pause()
 		res, err := done.ExecContext(ctx, u.id)
 		if err != nil {
 			return err
