@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -160,6 +161,7 @@ func (r *insertedRows) flush(tx *transaction) error {
 			return err
 		}
 		rest = rest[n:]
+		runtime.Gosched() // clients that wait for a reply go first, also on a single processor
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -139,6 +140,7 @@ func (s *search) indexStep(ctx context.Context) (int, error) {
 			var u indexEntry
 			u.words, u.packed, err = scanWords(row, &u.id, &u.target, &u.client, &u.at, &u.outcome, &u.took, &u.counted)
 			batch = append(batch, u)
+			runtime.Gosched() // clients that wait for a reply go first, also on a single processor
 			if size += len(u.words); err == nil && size >= indexBytes {
 				return errEnough
 			}
@@ -224,6 +226,7 @@ func addToIndex(ctx context.Context, tx *transaction, batch []indexEntry, now ti
 	defer func() { _ = done.Close() }()
 	sums := make(rollups)
 	for _, u := range batch {
+		runtime.Gosched()
 		res, err := done.ExecContext(ctx, u.id)
 		if err != nil {
 			return err
