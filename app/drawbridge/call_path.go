@@ -16,6 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -128,7 +129,7 @@ func (d *daemon) configPhases() configPhases {
 			func(c *config.Config) { applyVisibility(c, d.views, d.front) },
 		}},
 		{"records", []func(*config.Config){
-			func(c *config.Config) { applyHistorySettings(d.history, c.History) },
+			func(c *config.Config) { history.Apply(d.history, c.History) },
 			d.records.apply,
 			func(c *config.Config) { d.counts.apply(c.Metrics) },
 			func(c *config.Config) { d.sender.apply(c.Metrics.OTLP) },

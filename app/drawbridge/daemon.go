@@ -91,6 +91,7 @@ type daemon struct {
 	replaced *desktop.ReplacementWatcher
 	profiles *profiles.Feature
 	clients  *clientconf.Feature
+	recorded *history.Feature
 	pages    *api.API
 }
 
@@ -177,7 +178,7 @@ func (d *daemon) openStorage(ctx context.Context) (err error) {
 	d.cleanup = &startupCleanup{spawner: d.spawner, containers: execLedger(folders), bus: d.bus, log: d.log, done: make(chan struct{})}
 
 	d.history, err = store.Open(ctx, store.Options{
-		Path: historyFile(folders), Log: d.log, Now: timeSource,
+		Path: history.File(folders), Log: d.log, Now: timeSource,
 		Notify: func(sentence string) {
 			d.bus.Publish(core.NoticeEvent, core.Notice{Subject: "history", Message: sentence})
 		},
@@ -254,15 +255,19 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	recorder := d.history.Recorder()
 	d.profiles = &profiles.Feature{Config: d.files, Views: d.views, Store: d.history, Tokens: d.tokens, ListSize: d.front.ListSize}
 	d.clients = &clientconf.Feature{Version: version, URL: d.url, Connector: connector, Tokens: d.tokens, Config: d.files.Current, Servers: d.servers, Views: d.views, Bridge: d.front}
+	d.recorded = &history.Feature{
+		Version: version, Store: d.history, Gateway: d.calls, Views: d.views, Config: d.files.Current, Checks: d.checks, FrameLog: d.records.frameLog,
+		Tokens: d.tokens, Sessions: d.front.Sessions, Log: d.log, Live: d.dialer.LiveCall,
+	}
 	d.pages = api.New(api.Options{
 		Version: version, URL: d.url, StartedAt: d.startedAt, ConfigPath: o.Sources.Main(),
-		Servers: d.servers, Views: d.views, Calls: d.calls, History: d.history, HistoryStore: d.history, Recorder: recorder, Logs: d.logs,
+		Servers: d.servers, Views: d.views, History: d.recorded, Logs: d.logs,
 		ConfigEditor: d.files, Sessions: sessions, Admin: d.admin, Tokens: d.tokens, Bridge: d.front, Bus: d.bus, UI: frontend.FS(), Log: d.log,
 		Desktop: d.settings, Usage: d.dialer.Usage, Clients: d.clients, Secrets: d.vault, Logins: d.logins,
 		Doctor: doctorOptions(d.files.Current), DiagnosticSources: bundleOptions(o.Folders, o.Sources), Approvals: d.inbox, CommandApprovals: d.servers,
-		Live: d.dialer.LiveCall, Debug: d.servers.Debug, Try: d.dialer.Try, BeginTrial: d.dialer.BeginTrial, Rules: d.rules, Trust: d.baseline, Features: d.features(), Observer: d.connections,
-		Copies: config.BackupsOf(o.Folders.Data),
-		Redact: recorder.Redact, FrameLog: d.records.frameLog, CheckRunner: d.checks,
+		Debug: d.servers.Debug, Try: d.dialer.Try, BeginTrial: d.dialer.BeginTrial, Rules: d.rules, Trust: d.baseline, Features: d.features(), Observer: d.connections,
+		Copies:  config.BackupsOf(o.Folders.Data),
+		Redact:  recorder.Redact,
 		Notices: d.notices, Metrics: d.counts, KnowsReleases: func() bool { return knowsReleases(d.files.Current().Updates) },
 	})
 	mux := http.NewServeMux()
@@ -291,6 +296,7 @@ func (d *daemon) features() []web.Feature {
 		},
 		&oauth.Feature{Logins: d.logins, Config: d.files.Current, Servers: d.servers},
 		d.clients,
+		d.recorded,
 		d.profiles,
 		&sandbox.Feature{Config: d.files, Servers: d.servers, Rules: d.dialer.SandboxRules, Refusals: d.dialer.SandboxRefusals, Sampler: d.connections},
 		&secret.Feature{Store: d.vault, Config: d.files.Current, Servers: d.servers, Log: d.log},

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
@@ -116,39 +115,6 @@ func (r *historyWiring) withFrameLog(front *bridge.Bridge) http.Handler {
 func (r *historyWiring) start(life *lifecycle) {
 	life.run("secrets", time.Second, r.secrets.run)
 	life.run("results", time.Second, r.validator.Run)
-}
-
-// applyHistorySettings applies the history settings. In the configuration 0 means no limit.
-func applyHistorySettings(history *store.Store, c config.History) {
-	keep := store.RetentionLimits{Age: c.KeepFor, Bytes: c.MaxBytes}
-	if keep.Age == 0 {
-		keep.Age = -1
-	}
-	if keep.Bytes == 0 {
-		keep.Bytes = -1
-	}
-	history.SetRetentionLimits(keep)
-	history.Recorder().SetEnabled(c.Enabled)
-	history.Recorder().SetMaxField(c.MaxPayload)
-	history.Recorder().SetFullSession(c.FullSession)
-}
-
-func historyFile(f config.Folders) string { return filepath.Join(f.Data, "history.db") }
-
-// restoreHistory replaces the history with a backup. No daemon can start meanwhile.
-func restoreHistory(ctx context.Context, f config.Folders, backup string) (aside string, err error) {
-	lock, err := loopback.Lock(f.Data)
-	if _, held := errors.AsType[*loopback.HeldError](err); held {
-		return "", &core.Error{Code: core.CodeConflict, Message: "cannot restore the history while Drawbridge is running", Hint: "Stop it with: drawbridge quit.", Cause: err}
-	} else if err != nil {
-		return "", err
-	}
-	defer func() { _ = lock.Close() }()
-	backup, err = filepath.Abs(backup)
-	if err != nil {
-		return "", err
-	}
-	return store.Restore(ctx, backup, historyFile(f), time.Now())
 }
 
 // restoreTasks lets clients fetch the tasks that they created before a restart of Drawbridge. Tasks

@@ -45,7 +45,7 @@ func program() int {
 	}
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
 		Env: terminal.Env{Version: version}, Features: features.Commands(), Commit: commit, CommitDate: commitDate, Serve: serve, Desktop: showOrStart, Redact: redact.Text,
-		RestoreHistory: restoreHistory, TryServer: tryServer,
+		TryServer: tryServer,
 		Show: func(url string, f config.Folders, browser bool) error {
 			return openUI(url, f.Data, browser, os.Stdout)
 		},

@@ -25,7 +25,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
-	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
@@ -48,24 +47,6 @@ type Views interface {
 	Server(id string) (*registry.View, bool)
 	Profile(name string, limit int) (*registry.View, bool)
 }
-
-// Calls is the call path; *gateway.Gateway implements it.
-type Calls interface {
-	Call(ctx context.Context, call *core.Call, sink core.ServerMessageHandler) (core.Reply, error)
-	Running() []core.Call // calls in flight
-	RunningCall(id int64) (core.Call, bool)
-}
-
-// History reads recorded calls; *store.Store implements it.
-type History interface {
-	Calls(ctx context.Context, q store.Query) (calls []core.Call, next int64, err error)
-	Call(ctx context.Context, id int64) (*store.Record, error)
-	Previews(ctx context.Context, ids []int64, text string) ([]store.Preview, error)
-	Clients(ctx context.Context) ([]store.ClientUse, error)
-}
-
-// Recorder reports the state of recording; *store.Recorder implements it.
-type Recorder interface{ Stats() store.Stats }
 
 // ConfigEditor reads and edits the configuration; *reload.Reloader implements it.
 type ConfigEditor interface {
@@ -133,10 +114,7 @@ type Options struct {
 
 	Servers      Servers
 	Views        Views
-	Calls        Calls
-	History      History
-	HistoryStore HistoryStore
-	Recorder     Recorder
+	History      *history.Feature
 	Logs         Logs
 	ConfigEditor ConfigEditor
 	Bridge       Bridge
@@ -156,9 +134,6 @@ type Options struct {
 	Logins Logins         // signing in to remote servers
 	Copies config.Backups // backups of the configuration file; none without a folder
 
-	// Live sends a request for a replay to the recorded server, as a client.
-	Live func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error)
-
 	Approvals        Inbox
 	Rules            Rules            // the policy of calls
 	CommandApprovals CommandApprovals // new commands that need approval
@@ -176,8 +151,6 @@ type Options struct {
 	Usage         func(id string) (process.Usage, error) // resource usage of servers
 	Metrics       Metrics                                // /metrics
 	Redact        func(string) string                    // redacts text that was not recorded yet
-	FrameLog      *history.FrameLog                      // messages of traced clients
-	CheckRunner   *history.CheckRunner                   // stores the results of checks
 	Notices       func() []core.Notice                   // further notices for the user
 	KnowsReleases func() bool                            // see Status.KnowsReleases
 	Log           *slog.Logger                           // none if nil

@@ -245,7 +245,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*web.Answer[Re
 	back := func(context.Context) error { return nil }
 	if to != old.ID {
 		move := func() error {
-			back, err = a.HistoryStore.RenameServer(ctx, old.ID, to)
+			back, err = a.History.Store.RenameServer(ctx, old.ID, to)
 			return err
 		}
 		if err := a.Trust.Rename(ctx, old.ID, to, move); err != nil {
@@ -273,7 +273,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*web.Answer[Re
 	if to != old.ID {
 		a.Observer.Renamed(old.ID, to)
 	}
-	if err := a.renameInChecks(ctx, old.ID, to); err != nil {
+	if err := a.History.RenameInChecks(ctx, old.ID, to); err != nil {
 		a.Log.Warn("Cannot update a server's name in the saved checks", "server", old.ID, "error", err)
 	}
 	st, ok := a.Servers.Status(to)
@@ -281,28 +281,6 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*web.Answer[Re
 		st = core.ServerStatus{ID: to, Label: in.Body.Name, State: core.StateStopped}
 	}
 	return web.Reply(RenamedServer{st, append([]string{}, warnings...)})
-}
-
-func (a *API) renameInChecks(ctx context.Context, from, to string) error {
-	checks, err := a.savedChecks(ctx)
-	if err != nil {
-		return err
-	}
-	for _, c := range checks {
-		named := false
-		for i := range c.Steps {
-			if c.Steps[i].Server == from {
-				c.Steps[i].Server, named = to, true
-			}
-		}
-		if !named {
-			continue
-		}
-		if err := a.saveCheck(ctx, &c); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // ToolWithSettings is one tool of a server, visible to clients or not.

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
@@ -55,7 +55,7 @@ func (a *API) events(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) snapshot(ctx context.Context) Snapshot {
-	calls, _, err := a.History.Calls(ctx, store.Query{Limit: snapshotCalls})
+	calls, _, err := a.History.Store.Calls(ctx, store.Query{Limit: snapshotCalls})
 	if err != nil {
 		a.Log.Debug("Cannot read the newest calls", "error", err)
 	}
@@ -63,15 +63,15 @@ func (a *API) snapshot(ctx context.Context) Snapshot {
 	for i := range calls {
 		known[calls[i].ID] = true
 	}
-	for _, c := range a.Calls.Running() {
+	for _, c := range a.History.Gateway.Running() {
 		if !known[c.ID] {
-			calls = append(calls, *a.redactCall(&c))
+			calls = append(calls, *a.History.RedactCall(&c))
 		}
 	}
 	slices.SortFunc(calls, func(x, y core.Call) int { return int(max(-1, min(1, y.ID-x.ID))) })
-	s := Snapshot{Status: a.statusNow(), Calls: make([]Call, 0, len(calls)), Approvals: a.listPending()}
+	s := Snapshot{Status: a.statusNow(), Calls: make([]history.Call, 0, len(calls)), Approvals: a.listPending()}
 	for i := range calls {
-		s.Calls = append(s.Calls, newCall(&calls[i]))
+		s.Calls = append(s.Calls, history.NewCall(&calls[i]))
 	}
 	return s
 }
@@ -105,22 +105,11 @@ func (s *stream) forward(e core.Event, more <-chan core.Event) error {
 	return s.write(s.buf.Bytes())
 }
 
-// redactCall removes secrets from a call that has not been recorded yet.
-func (a *API) redactCall(c *core.Call) *core.Call {
-	c.Name, c.PublicName, c.Reason = a.Redact(c.Name), a.Redact(c.PublicName), a.Redact(c.Reason)
-	if c.Task != nil {
-		redacted := *c.Task
-		redacted.ID = a.Redact(redacted.ID)
-		c.Task = &redacted
-	}
-	return c
-}
-
 // eventData returns the JSON form of an event's data.
 func (a *API) eventData(data any) any {
 	switch d := data.(type) {
 	case core.Call:
-		return newCall(a.redactCall(&d))
+		return history.NewCall(a.History.RedactCall(&d))
 	case approvals.Item:
 		return a.approvalOf(&d)
 	}
@@ -150,40 +139,6 @@ func (s *stream) write(b []byte) error {
 		return err
 	}
 	return s.rc.Flush()
-}
-
-type framesInput struct {
-	web.PageInput
-	Session string `query:"session" maxLength:"200" doc:"Session of a client that history.debugClients includes"`
-	Server  string `query:"server" maxLength:"256" server:"name" doc:"Server with debug: true, or one that a debugged client called"`
-}
-
-// Message is one JSON-RPC message as it went over a connection.
-type Message struct {
-	ID      string    `json:"id"`
-	At      time.Time `json:"at"`
-	From    string    `json:"from" enum:"client,server,drawbridge"`
-	Session string    `json:"session,omitempty"`
-	Client  string    `json:"client,omitempty"`
-	Server  string    `json:"server,omitempty"`
-	Bytes   int       `json:"bytes" doc:"Size of the complete message"`
-	Text    string    `json:"text" doc:"Secrets are redacted; at most 8 KiB"`
-	HTTP    string    `json:"http,omitempty" doc:"Remote servers only: request line or status, and headers, one per line; secrets are redacted"`
-}
-
-func (a *API) frames(_ context.Context, in *framesInput) (*web.Answer[web.List[Message]], error) {
-	if (in.Session == "") == (in.Server == "") {
-		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid",
-			Fields: []core.FieldError{{Field: "query.session", Error: "specify either a session or a server"}}}
-	}
-	list := web.List[Message]{Items: []Message{}}
-	before := web.ParseID(in.Before)
-	page, next := a.FrameLog.Frames(in.Session, in.Server, before, in.Limit)
-	for _, f := range page {
-		list.Items = append(list.Items, Message{strconv.FormatInt(f.ID, 10), f.At, f.From, f.Session, f.Client, f.Server, f.Bytes, f.Text, f.HTTP})
-	}
-	list.Next = web.NextPage(next)
-	return web.Reply(list)
 }
 
 type logInput struct {

@@ -277,19 +277,19 @@ func newSite(t *testing.T) *site {
 	must(t, err)
 	baseline, observer := trust.New(trust.Options{Store: s.store}), sandbox.New(sandbox.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler)})
 	clients := &clientconf.Feature{URL: s.url, Connector: connector, Tokens: tokens, Config: s.fakes.Current, Servers: s.fakes, Views: s.views, Bridge: s.fakes}
+	recorded := &history.Feature{Version: "1.2.3", Store: s.store, Gateway: s.fakes, Views: s.views, Config: s.fakes.Current, Tokens: tokens, Sessions: s.fakes.Sessions}
 	s.api = New(Options{
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
-		Servers: s.fakes, Views: s.views, Calls: s.fakes, History: s.store, HistoryStore: s.store, Recorder: s.recorder, Logs: logs,
+		Servers: s.fakes, Views: s.views, History: recorded, Logs: logs,
 		ConfigEditor: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
-		Approvals: s.inbox, CommandApprovals: s.fakes, FrameLog: &history.FrameLog{},
+		Approvals: s.inbox, CommandApprovals: s.fakes,
 		Rules: policy.New(policy.Options{Views: s.views}), Trust: baseline,
-		Features: []web.Feature{clients, &marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}},
+		Features: []web.Feature{clients, recorded, &marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}},
 		Clients:  clients, Secrets: vault,
 		Desktop: &fakeDesktop{}, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
-		Observer:    observer,
-		CheckRunner: &history.CheckRunner{Store: s.store, ServerHash: func(string) (string, bool) { return "", false }, Log: slog.New(slog.DiscardHandler)},
-		Redact:      func(text string) string { return text },
-		Notices:     func() []core.Notice { return nil }, KnowsReleases: func() bool { return false },
+		Observer: observer,
+		Redact:   func(text string) string { return text },
+		Notices:  func() []core.Notice { return nil }, KnowsReleases: func() bool { return false },
 		Doctor:            func(context.Context) (doctor.Options, error) { return doctor.Options{}, errors.New("no diagnosis") },
 		DiagnosticSources: func(context.Context) doctor.BundleOptions { return doctor.BundleOptions{} },
 		BeginTrial:        new(upstream.Dialer).BeginTrial,
@@ -297,9 +297,6 @@ func newSite(t *testing.T) *site {
 			return upstream.Trial{}
 		},
 		Usage: func(string) (process.Usage, error) { return process.Usage{}, errors.New("no process") },
-		Live: func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error) {
-			return s.fakes.Call(ctx, &core.Call{Client: core.Client{Name: "replay"}, Server: server, Method: method, Name: name, PublicName: name, Params: params}, nil)
-		},
 		Debug: func(id string) (supervisor.Debug, error) {
 			st, _ := s.fakes.Status(id)
 			return supervisor.Debug{Status: st, Configured: "npx files", Stderr: []string{"\x1b[31mred"}}, nil

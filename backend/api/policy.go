@@ -223,7 +223,7 @@ func (a *API) tryRules(ctx context.Context, in *tryRulesInput) (*web.Answer[Rule
 	if in.Body.Days == 0 {
 		in.Body.Days = 30
 	}
-	trial, err := history.TryRules(ctx, a.History, policy.NewArgumentRules(rules, now), time.Now().AddDate(0, 0, -in.Body.Days))
+	trial, err := history.TryRules(ctx, a.History.Store, policy.NewArgumentRules(rules, now), time.Now().AddDate(0, 0, -in.Body.Days))
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +248,7 @@ func (a *API) suggestRule(ctx context.Context, in *suggestRuleInput) (*web.Answe
 		return nil, err
 	}
 	bases := policy.NewArgumentRules(nil, a.ConfigEditor.Current()).RelativeBases(like)
-	found, err := history.SuggestRule(ctx, a.History, like, time.Now().AddDate(0, 0, -30), bases)
+	found, err := history.SuggestRule(ctx, a.History.Store, like, time.Now().AddDate(0, 0, -30), bases)
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func (a *API) recordedOrPendingCall(ctx context.Context, id, approval string) (*
 		return heldCall(&item), nil
 	}
 	n := web.ParseID(id)
-	r, err := a.History.Call(ctx, n)
+	r, err := a.History.Store.Call(ctx, n)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -148,11 +149,6 @@ func (a *API) document() *routes {
 	web.Op(r, "GET", "/api/v1/server-usage", "Resource usage of the servers", a.serverUsage)
 	web.Op(r, "DELETE", "/api/v1/notices/{subject}", "Dismiss a notice", a.dismissNotice)
 	web.Op(r, "GET", "/api/v1/tools", "All tools with their public names", a.listTools)
-	web.Op(r, "GET", "/api/v1/calls", "Recorded calls, newest first", a.listCalls)
-	web.Op(r, "GET", "/api/v1/calls/{id}", "A call with its payloads", a.getCall)
-	web.Op(r, "POST", "/api/v1/call", "Call a tool; the call is recorded like any other", a.call)
-	web.Op(r, "POST", "/api/v1/live-call", "Call a tool, or get a prompt or resource, for a replay; approval rules apply as for a client", a.callLive)
-	web.Op(r, "GET", "/api/v1/clients", "Applications that have connected or have a token", a.listClients)
 	web.Op(r, "GET", "/api/v1/config", "The configuration file", a.getConfig)
 	web.Op(r, "PUT", "/api/v1/config", "Replace the configuration file; If-Match must be the ETag of the file that was read", a.putConfig)
 	web.Op(r, "PATCH", "/api/v1/config", "Edit the configuration file and keep its comments; If-Match must be the ETag of the file that was read", a.patchConfig)
@@ -162,7 +158,6 @@ func (a *API) document() *routes {
 	a.registerTrial(r)
 	a.registerDoctor(r)
 	a.registerDiagnostics(r)
-	a.registerHistory(r)
 	a.registerPolicy(r)
 	for _, f := range a.Features {
 		f.Routes(r)
@@ -175,7 +170,7 @@ func (a *API) document() *routes {
 
 // documentEvents adds the stream, which huma does not serve, to the document.
 func documentEvents(doc *huma.OpenAPI) {
-	for _, one := range []any{Snapshot{}, Call{}} {
+	for _, one := range []any{Snapshot{}, history.Call{}} {
 		doc.Components.Schemas.Schema(reflect.TypeOf(one), true, "")
 	}
 	doc.AddOperation(&huma.Operation{

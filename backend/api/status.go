@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
@@ -20,12 +21,12 @@ func (a *API) status(context.Context, *web.None) (*web.Answer[Status], error) {
 }
 
 func (a *API) statusNow() Status {
-	st := a.Recorder.Stats()
+	st := a.History.Store.Recorder().Stats()
 	cfg := a.ConfigEditor.Current()
 	s := Status{
 		Version: a.Version, URL: a.URL, StartedAt: a.StartedAt, ConfigPath: a.ConfigPath,
 		Problems: web.NonNil(a.ConfigEditor.Problems()), RequireToken: cfg.Bridge.RequireToken,
-		Recorder: RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped, Full: a.HistoryStore.Recording().Full},
+		Recorder: history.RecorderStatus{State: st.State, Queued: st.Queued, Dropped: st.Dropped, Full: a.History.Store.Recording().Full},
 		Servers:  web.NonNil(a.Servers.Statuses()), Notices: []core.Notice{},
 	}
 	s.KnowsReleases = a.KnowsReleases()
@@ -34,8 +35,8 @@ func (a *API) statusNow() Status {
 	if st.Reason != "" {
 		s.Notices = append(s.Notices, core.Notice{Subject: "history", Message: st.Reason})
 	}
-	if h := a.HistoryStore.HeldCalls(); h != nil && h.All {
-		s.Notices = append(s.Notices, clockNotice(h))
+	if h := a.History.Store.HeldCalls(); h != nil && h.All {
+		s.Notices = append(s.Notices, history.ClockNotice(h))
 	}
 	if !s.RequireToken {
 		s.Notices = append(s.Notices, core.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool."})
@@ -116,7 +117,7 @@ func (a *API) healthReasons() []HealthReason {
 			reasons = append(reasons, HealthReason{Server: s.ID, State: string(s.State), Reason: s.Reason})
 		}
 	}
-	if st := a.Recorder.Stats(); st.State != "recording" {
+	if st := a.History.Store.Recorder().Stats(); st.State != "recording" {
 		reasons = append(reasons, HealthReason{State: "history", Reason: st.Reason})
 	}
 	if wrong := countErrors(a.ConfigEditor.Problems()); wrong > 0 {

@@ -260,7 +260,7 @@ func (p *program) watchApprovals(ctx context.Context) error {
 		select {
 		case _, open := <-changed:
 			if !open && ctx.Err() == nil {
-				return errStreamEnded
+				return terminal.ErrStreamEnded
 			}
 			if !open {
 				return nil

@@ -20,9 +20,6 @@ type Options struct {
 	Desktop func(ctx context.Context, o ServeOptions) error
 	// Redact masks secrets in a text. nil masks nothing.
 	Redact func(text string) string
-	// RestoreHistory restores a backup of the history while no daemon runs. aside is the path of the
-	// replaced history.
-	RestoreHistory func(ctx context.Context, f config.Folders, backup string) (aside string, err error)
 	// TryServer runs a trial without a daemon. It takes and returns the documents of POST
 	// /api/v1/test. nil: a daemon is required.
 	TryServer func(ctx context.Context, o ServeOptions, request []byte) (result []byte, err error)
@@ -78,8 +75,8 @@ func (p *program) command() *cobra.Command {
 	root.Args = linkArg
 	p.serveFlags(root, p.Desktop)
 	root.AddCommand(
-		p.serve(), p.stdio(), p.demo(), p.replay(),
-		p.status(), p.tools(), p.call(), p.addMaintenanceCommands(p.history()), p.checks(), p.logs(),
+		p.serve(), p.stdio(), p.demo(),
+		p.status(), p.tools(), p.logs(),
 		p.actionCommand("start"), p.actionCommand("stop"), p.actionCommand("restart"), p.actionCommand("enable"), p.actionCommand("disable"), p.pauseCommand(true), p.pauseCommand(false), p.add(), p.test(), p.remove(), p.rename(), p.debug(), p.explainCall(), p.policy(), p.approvals(),
 		p.validate(), p.doctor(), p.diagnostics(), p.uninstall(), p.backup(),
 		p.open(), p.quit(), p.version(),

@@ -96,7 +96,7 @@ func (f *fakeDaemon) Typed(text string, args ...string) terminaltest.Result {
 // runMain runs a command of all with the data folder data.
 func runMain(ctx context.Context, data string, change func(*Options), args ...string) terminaltest.Result {
 	o := Options{Features: features.Commands()}
-	return terminaltest.RunIn(ctx, data, func(e *terminal.Env) { o.Env = *e; change(&o); *e = o.Env }, func(ctx context.Context, e terminal.Env, args []string) int {
+	return terminaltest.RunMain(ctx, data, func(e *terminal.Env) { o.Env = *e; change(&o); *e = o.Env }, func(ctx context.Context, e terminal.Env, args []string) int {
 		o.Env = e
 		return Main(ctx, args, o)
 	}, args...)
@@ -158,44 +158,6 @@ func TestJSONOutputIsAPIDocument(t *testing.T) {
 	for _, args := range [][]string{{"status"}, {"tools"}, {"list-tools"}, {"history"}, {"history", "7"}, {"stop", "files"}} {
 		if got := f.Run(true, append(args, "--json")...); got.Out != doc+"\n" || got.Code != 0 {
 			t.Errorf("%v: %+v", args, got)
-		}
-	}
-}
-
-func TestCallPrintsFiveKeysAndAToolErrorExits1(t *testing.T) {
-	f := newFakeDaemon(t)
-	f.Mux.HandleFunc("POST /api/v1/call", func(w http.ResponseWriter, r *http.Request) {
-		var req api.CallRequest
-		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || req.Server != "demo" {
-			t.Errorf("%+v, %v", req, err)
-		}
-		switch req.Tool {
-		case "add":
-			if string(req.Arguments) != `{"a":9007199254740993}` {
-				t.Errorf("arguments %s", req.Arguments)
-			}
-			io.WriteString(w, `{"success":true,"output":"3","data":{"sum":9007199254740993,"list":[],"text":"a\nb"},"error":null,"raw":{"x":1}}`)
-		case "fail":
-			io.WriteString(w, `{"success":false,"output":"it broke","data":null,"error":"it broke","raw":{"isError":true},"callId":"2"}`)
-		}
-	})
-	got := f.Run(false, "call", "demo", "add", `{"a":9007199254740993}`)
-	if want := "3\n{\n  \"sum\": 9007199254740993,\n  \"list\": [],\n  \"text\": \"a\\nb\"\n}\n"; got.Out != want || got.Code != 0 {
-		t.Errorf("%+v", got)
-	}
-	got = f.Run(false, "call", "demo", "add", `{"a":9007199254740993}`, "--json")
-	if want := `{"success":true,"output":"3","data":{"sum":9007199254740993,"list":[],"text":"a\nb"},"error":null,"raw":{"x":1}}` + "\n"; got.Out != want {
-		t.Errorf("%+v", got)
-	}
-	if got = f.Run(false, "call", "demo", "fail"); got.Code != 1 || got.Out != "" || got.Err != "drawbridge: it broke\n" {
-		t.Errorf("%+v", got)
-	}
-	if got = f.Run(false, "call", "demo", "fail", "--json"); got.Code != 1 || got.Err != "" || !strings.HasPrefix(got.Out, `{"success":false,`) {
-		t.Errorf("%+v", got)
-	}
-	for _, bad := range []string{"[1]", "{", ""} {
-		if got = f.Run(false, "call", "demo", "add", bad); got.Code != 2 {
-			t.Errorf("%q: %+v", bad, got)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -93,12 +94,12 @@ func (p *program) confirmRetention(ctx context.Context, was, next config.History
 	}
 	const otherwise = "nothing was changed"
 	if d, err := p.Daemon(); err == nil {
-		gone, err := terminal.Request[api.RetentionPreview](ctx, d, http.MethodPost, "config/retention-preview", nil, map[string]string{"text": string(src)})
+		gone, err := terminal.Request[history.RetentionPreview](ctx, d, http.MethodPost, "config/retention-preview", nil, map[string]string{"text": string(src)})
 		if err == nil {
 			if gone.Calls == 0 {
 				return nil
 			}
-			return p.ConfirmOrFail("This backup has lower history limits. "+describePreview(gone)+"\nRestore it?", otherwise)
+			return p.ConfirmOrFail("This backup has lower history limits. "+history.DescribePreview(gone)+"\nRestore it?", otherwise)
 		}
 	}
 	return p.ConfirmOrFail("This backup has lower history limits: Drawbridge will permanently delete older calls.\nRestore it?", otherwise)

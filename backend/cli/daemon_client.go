@@ -1,54 +1,18 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
-	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
-
-// clientName returns the name of the client that equals text ignoring case; text itself if there is
-// none or more than one.
-func (p *program) clientName(ctx context.Context, text string) string {
-	d, err := p.Daemon()
-	if err != nil {
-		return text
-	}
-	list, err := terminal.Get[web.List[api.Client]](ctx, d, "clients", nil)
-	if err != nil {
-		return text
-	}
-	found := map[string]bool{}
-	for _, c := range list.Items {
-		for _, one := range []string{c.Token, c.Name} {
-			if one == text {
-				return text
-			}
-			if strings.EqualFold(one, text) {
-				found[one] = true
-			}
-		}
-	}
-	if len(found) == 1 {
-		for one := range found {
-			return one
-		}
-	}
-	return text
-}
-
-var errStreamEnded = errors.New("the event stream ended: Drawbridge stopped, or this command read too slowly")
 
 func (p *program) debug() *cobra.Command {
 	return &cobra.Command{

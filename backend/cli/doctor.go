@@ -253,5 +253,3 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 	}
 	return doctor.Bundle(o), nil
 }
-
-func localTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }

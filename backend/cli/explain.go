@@ -36,7 +36,7 @@ func (p *program) explainCall() *cobra.Command {
 			}
 			query := url.Values{"server": {args[0]}, "tool": {args[1]}}
 			if client != "" {
-				query.Set("client", p.clientName(cmd.Context(), client))
+				query.Set("client", p.ClientName(cmd.Context(), client))
 			}
 			if arguments != "" {
 				query.Set("arguments", arguments)
@@ -105,7 +105,7 @@ func (p *program) explainAll(ctx context.Context, client string, wait bool, limi
 		return err
 	}
 	if client != "" {
-		client = p.clientName(ctx, client)
+		client = p.ClientName(ctx, client)
 	}
 	deadline := time.Now().Add(limit)
 	for {

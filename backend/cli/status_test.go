@@ -170,3 +170,11 @@ func TestStatusShowsKnownVersions(t *testing.T) {
 		})
 	}
 }
+
+func TestToolsOfUnknownServerAreAnError(t *testing.T) {
+	f := newFakeDaemon(t)
+	f.NotFound("GET /api/v1/tools", `{"code":"not_found","detail":"there is no such server"}`)
+	if got := f.Run(false, "tools", "nobody"); got.Code != 1 || !strings.Contains(got.Err, `there is no server named "nobody"`) {
+		t.Errorf("%+v", got)
+	}
+}

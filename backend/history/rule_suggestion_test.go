@@ -14,10 +14,10 @@ import (
 )
 
 // allAtOnce serves all records in one page.
-type allAtOnce struct{ recordedCalls }
+type allAtOnce struct{ fakeCalls }
 
 func (a allAtOnce) Calls(context.Context, store.Query) (page []core.Call, next int64, err error) {
-	for _, r := range a.recordedCalls {
+	for _, r := range a.fakeCalls {
 		page = append(page, r.Call)
 	}
 	return page, 0, nil
@@ -47,7 +47,7 @@ func TestRuleIsSuggestedFromSimilarCalls(t *testing.T) {
 		{"nothing usable", `{"deep":true,"text":"a * b","n":9007199254740993,"at":"/","s":"[redacted]"}`, "", nil, nil},
 		{"no arguments", `{}`, "", []string{`{"a":"b"}`}, nil},
 	} {
-		var calls recordedCalls
+		var calls fakeCalls
 		for i, arguments := range append(c.others, `{"path":`) {
 			calls = append(calls, &store.Record{Arguments: []byte(arguments), Call: core.Call{ID: int64(i + 1), At: time.Now(), Server: "s", Method: "tools/call", Name: "t"}})
 		}
@@ -59,10 +59,10 @@ func TestRuleIsSuggestedFromSimilarCalls(t *testing.T) {
 	}
 }
 
-// recordedCalls serves records in pages of two, newest first.
-type recordedCalls []*store.Record
+// fakeCalls serves records in pages of two, newest first.
+type fakeCalls []*store.Record
 
-func (r recordedCalls) Calls(_ context.Context, q store.Query) (page []core.Call, next int64, err error) {
+func (r fakeCalls) Calls(_ context.Context, q store.Query) (page []core.Call, next int64, err error) {
 	for i := len(r) - 1; i >= 0; i-- {
 		if c := r[i].Call; (q.Before == 0 || c.ID < q.Before) && !c.At.Before(q.From) {
 			if len(page) == 2 {
@@ -74,7 +74,7 @@ func (r recordedCalls) Calls(_ context.Context, q store.Query) (page []core.Call
 	return page, 0, nil
 }
 
-func (r recordedCalls) Call(_ context.Context, id int64) (*store.Record, error) {
+func (r fakeCalls) Call(_ context.Context, id int64) (*store.Record, error) {
 	for _, one := range r {
 		if one.ID == id {
 			return one, nil
@@ -95,7 +95,7 @@ func TestRulesAreTriedOnRecordedCalls(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	var calls recordedCalls
+	var calls fakeCalls
 	start := time.Now().Add(-time.Hour)
 	add := func(client, tool, arguments string, change func(*store.Record)) {
 		r := &store.Record{Arguments: []byte(arguments), Call: core.Call{ID: int64(len(calls) + 1), At: start.Add(time.Duration(len(calls)) * time.Second), Server: "files",

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -256,4 +258,37 @@ func ServerQuery(args []string) url.Values {
 		query.Set("server", args[0])
 	}
 	return query
+}
+
+// ErrStreamEnded is the error of a command that follows events, which ends only with its user.
+var ErrStreamEnded = errors.New("the event stream ended: Drawbridge stopped, or this command read too slowly")
+
+// ClientName returns the name of the client that equals text ignoring case; text itself if there is
+// none or more than one.
+func (e *Env) ClientName(ctx context.Context, text string) string {
+	d, err := e.Daemon()
+	if err != nil {
+		return text
+	}
+	list, err := Get[web.List[struct{ Token, Name string }]](ctx, d, "clients", nil)
+	if err != nil {
+		return text
+	}
+	found := map[string]bool{}
+	for _, c := range list.Items {
+		for _, one := range []string{c.Token, c.Name} {
+			if one == text {
+				return text
+			}
+			if strings.EqualFold(one, text) {
+				found[one] = true
+			}
+		}
+	}
+	if len(found) == 1 {
+		for one := range found {
+			return one
+		}
+	}
+	return text
 }

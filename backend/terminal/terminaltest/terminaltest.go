@@ -78,7 +78,13 @@ type Result struct {
 // Run runs a command, on a terminal or not, without input.
 func (d *Daemon) Run(onTerminal bool, args ...string) Result {
 	d.t.Helper()
-	return d.RunWith(d.t.Context(), func(e *terminal.Env) { e.Terminal = func() bool { return onTerminal } }, args...)
+	return d.RunIn(d.t.Context(), onTerminal, args...)
+}
+
+// RunIn is Run with a context.
+func (d *Daemon) RunIn(ctx context.Context, onTerminal bool, args ...string) Result {
+	d.t.Helper()
+	return d.RunWith(ctx, func(e *terminal.Env) { e.Terminal = func() bool { return onTerminal } }, args...)
 }
 
 // Typed runs a command with text on standard input.
@@ -91,7 +97,7 @@ func (d *Daemon) Typed(text string, args ...string) Result {
 // nothing is a terminal, unless change sets them.
 func (d *Daemon) RunWith(ctx context.Context, change func(e *terminal.Env), args ...string) Result {
 	d.t.Helper()
-	return RunIn(ctx, d.Data, change, func(ctx context.Context, e terminal.Env, args []string) int {
+	return RunMain(ctx, d.Data, change, func(ctx context.Context, e terminal.Env, args []string) int {
 		e.Complete()
 		root := terminal.NewRoot(&e)
 		for _, add := range d.commands {
@@ -101,8 +107,8 @@ func (d *Daemon) RunWith(ctx context.Context, change func(e *terminal.Env), args
 	}, args...)
 }
 
-// RunIn is like RunWith, with the data folder data and another program.
-func RunIn(ctx context.Context, data string, change func(e *terminal.Env), main func(ctx context.Context, e terminal.Env, args []string) int, args ...string) Result {
+// RunMain is like RunWith, with the data folder data and another program.
+func RunMain(ctx context.Context, data string, change func(e *terminal.Env), main func(ctx context.Context, e terminal.Env, args []string) int, args ...string) Result {
 	var out, errOut bytes.Buffer
 	e := terminal.Env{Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut, Getenv: func(string) string { return "" }, Terminal: func() bool { return false }}
 	change(&e)

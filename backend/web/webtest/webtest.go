@@ -17,13 +17,15 @@ import (
 )
 
 // Site is the operations of a feature, without the checks of who may call them.
-type Site struct{ mux *http.ServeMux }
+type Site struct{ Mux *http.ServeMux }
 
 // New returns the operations of a feature.
 func New(f web.Feature) *Site {
 	s := &Site{http.NewServeMux()}
 	same := func(text string) (string, error) { return text, nil }
-	f.Routes(web.NewRouter(humago.New(s.mux, huma.DefaultConfig("", "")), slog.New(slog.DiscardHandler), same))
+	cfg := huma.DefaultConfig("", "")
+	cfg.CreateHooks = nil // no $schema links
+	f.Routes(web.NewRouter(humago.New(s.Mux, cfg), slog.New(slog.DiscardHandler), same))
 	return s
 }
 
@@ -41,7 +43,7 @@ func (s *Site) Record(method, path, body string, headers ...string) *httptest.Re
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	s.mux.ServeHTTP(w, r)
+	s.Mux.ServeHTTP(w, r)
 	return w
 }
 

@@ -1,4 +1,4 @@
-package cli
+package history
 
 import (
 	"encoding/xml"
@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 )
 
 func TestCheckRunAllWritesJUnit(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	f.Answer("GET /api/v1/servers", `{"items":[{"id":"files","label":"My <Files>"}]}`)
 	f.Answer("GET /api/v1/checks", `{"items":[{"name":"good"},{"name":"bad"},{"name":"gone"}]}`)
 	f.Answer("POST /api/v1/checks/good/run", `{"name":"good","ok":true,"steps":[{"server":"files","tool":"read","ok":true,"tookNs":1500000}]}`)
@@ -43,7 +45,7 @@ func TestCheckRunAllWritesJUnit(t *testing.T) {
 }
 
 func TestCheckRunExitCodes(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	f.Answer("GET /api/v1/servers", `{"items":[]}`)
 	f.Answer("GET /api/v1/checks", `{"items":[]}`)
 	ran := filepath.Join(t.TempDir(), "missing", "results.xml")
@@ -67,7 +69,7 @@ func TestCheckRunExitCodes(t *testing.T) {
 // TestCheckAcceptsServerNames uses the check of a server that was renamed, and of one that no
 // longer exists.
 func TestCheckAcceptsServerNames(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	f.Answer("GET /api/v1/servers", `{"items":[{"id":"my-files","label":"My Files"}]}`)
 	f.Answer("POST /api/v1/checks/smoke/run", `{"name":"smoke","ok":true,"steps":[{"server":"my-files","tool":"read","ok":true},{"server":"gone","tool":"x","ok":true}]}`)
 	if got := f.Run(true, "check", "run", "smoke"); got.Code != 0 || got.Out != "ok      My Files read\nok      gone x\n" {

@@ -1,4 +1,4 @@
-package cli
+package history
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 )
 
 // TestPruneAsksOnTerminal uses a daemon that would delete three calls, and records the requests
@@ -36,7 +37,7 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 		{"a script", false, "", []string{"--days", "7"}, 3, 0, "", `{"keepDays":7}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newFakeDaemon(t)
+			f := terminaltest.New(t, Commands)
 			var counted, pruned string
 			f.Answer("GET /api/v1/history", `{"calls":9,"keepDays":30,"maxBytes":1000}`)
 			f.Mux.HandleFunc("POST /api/v1/history/retention-preview", func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +50,7 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 				pruned = strings.TrimSpace(string(body))
 				fmt.Fprintf(w, `{"deleted":%d}`, c.gone)
 			})
-			got := runMain(t.Context(), f.Data, answering(c.answer, c.attended), append([]string{"history", "prune"}, c.args...)...)
+			got := f.RunWith(t.Context(), terminaltest.Answering(c.answer, c.attended), append([]string{"history", "prune"}, c.args...)...)
 			if got.Code != c.code || counted != c.bounds || pruned != c.pruned {
 				t.Errorf("exit %d, counted %q, pruned %q; want %d, %q, %q\n%s%s", got.Code, counted, pruned, c.code, c.bounds, c.pruned, got.Out, got.Err)
 			}
@@ -69,7 +70,7 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 
 // The command changes only what it names, and keeps the other settings of recording.
 func TestRecordFullIsStartedAndStopped(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	for _, name := range []string{"my-files", "My%20Files"} {
 		f.Answer("GET /api/v1/servers/"+name, `{"id":"my-files","label":"My Files"}`)
 	}

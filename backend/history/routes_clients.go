@@ -1,4 +1,4 @@
-package api
+package history
 
 import (
 	"cmp"
@@ -10,9 +10,20 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
+// Client is an application that connected, or a token without a client yet.
+type Client struct {
+	Token    string     `json:"token"`
+	HasToken bool       `json:"hasToken" doc:"Whether the token exists"`
+	Name     string     `json:"name"`
+	Version  string     `json:"version"`
+	Sessions int        `json:"sessions" doc:"Open legacy sessions"`
+	LastSeen *time.Time `json:"lastSeen,omitempty"`
+	Calls    int64      `json:"calls" doc:"Recorded calls"`
+}
+
 // listClients joins the clients of the history, connected clients, and tokens.
-func (a *API) listClients(ctx context.Context, _ *web.None) (*web.Answer[web.List[Client]], error) {
-	used, err := a.History.Clients(ctx)
+func (f *Feature) listClients(ctx context.Context, _ *web.None) (*web.Answer[web.List[Client]], error) {
+	used, err := f.Store.Clients(ctx)
 	if err != nil && core.CodeOf(err) != core.CodeUnavailable {
 		return nil, err
 	}
@@ -33,12 +44,12 @@ func (a *API) listClients(ctx context.Context, _ *web.None) (*web.Answer[web.Lis
 		c.Calls = u.Calls
 		seen(c, u.LastSeen)
 	}
-	for _, s := range a.Bridge.Sessions() {
+	for _, s := range f.Sessions() {
 		c := of(s.Client)
 		c.Sessions++
 		seen(c, s.LastUsed)
 	}
-	tokens, err := a.Tokens.ListWithSecrets()
+	tokens, err := f.Tokens.ListWithSecrets()
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package cli
+package history
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
@@ -28,7 +27,7 @@ type callDocument struct {
 	Raw     json.RawMessage `json:"raw"`
 }
 
-func (p *program) call() *cobra.Command {
+func call(e *terminal.Env) *cobra.Command {
 	var account string
 	cmd := &cobra.Command{
 		Use: "call SERVER TOOL [JSON]", Short: "Call a tool; exit with 1 if the tool reports an error", Args: terminal.ArgCount(2, 3),
@@ -39,7 +38,7 @@ func (p *program) call() *cobra.Command {
 			if len(args) == 3 {
 				arguments = json.RawMessage(args[2])
 				if args[2] == "-" {
-					data, err := io.ReadAll(io.LimitReader(p.Stdin, policy.MaxArguments+1))
+					data, err := io.ReadAll(io.LimitReader(e.Stdin, policy.MaxArguments+1))
 					if err != nil {
 						return fmt.Errorf("cannot read the arguments: %w", err)
 					}
@@ -52,11 +51,11 @@ func (p *program) call() *cobra.Command {
 			if arguments = bytes.TrimSpace(arguments); !json.Valid(arguments) || arguments[0] != '{' {
 				return terminal.UsageError(errors.New(`the arguments must be a JSON object, such as '{"text": "hello"}'`))
 			}
-			d, err := p.Daemon()
+			d, err := e.Daemon()
 			if err != nil {
 				return err
 			}
-			data, err := d.RequestRaw(cmd.Context(), http.MethodPost, "call", nil, api.CallRequest{Server: args[0], Tool: args[1], Account: account, Arguments: web.JSON(arguments)})
+			data, err := d.RequestRaw(cmd.Context(), http.MethodPost, "call", nil, CallRequest{Server: args[0], Tool: args[1], Account: account, Arguments: web.JSON(arguments)})
 			if err != nil {
 				return err
 			}
@@ -68,7 +67,7 @@ func (p *program) call() *cobra.Command {
 			if err := json.Unmarshal(data, &failure); err != nil {
 				return fmt.Errorf("cannot read the response: %w", err)
 			}
-			return p.printCall(doc, failure.Code)
+			return printCall(e, doc, failure.Code)
 		},
 	}
 	cmd.Flags().StringVar(&account, "account", "", "use this `ACCOUNT` of the server")
@@ -84,9 +83,9 @@ func argumentsTooLarge() error {
 
 // printCall prints the document for --json. Otherwise it prints a result to Stdout and returns the
 // error of a tool as its error. With --json, only an error with a code is printed to Stderr, too.
-func (p *program) printCall(doc callDocument, code core.Code) error {
-	if p.JSON {
-		if err := p.PrintJSON(doc); err != nil || doc.Success {
+func printCall(e *terminal.Env, doc callDocument, code core.Code) error {
+	if e.JSON {
+		if err := e.PrintJSON(doc); err != nil || doc.Success {
 			return err
 		}
 		err := callError(doc)
@@ -98,18 +97,18 @@ func (p *program) printCall(doc callDocument, code core.Code) error {
 	if !doc.Success {
 		return callError(doc)
 	}
-	return p.printResult(doc)
+	return printResult(e, doc)
 }
 
 // printResult prints a result once: the text, and structured content unless both are equivalent.
-func (p *program) printResult(doc callDocument) error {
+func printResult(e *terminal.Env, doc callDocument) error {
 	text := doc.Output
-	if p.Terminal() {
+	if e.Terminal() {
 		text = terminal.EscapeText(text)
 	}
 	structured := len(doc.Data) > 0 && !bytes.Equal(bytes.TrimSpace(doc.Data), []byte("null"))
 	if text != "" && !(structured && sameJSON(text, doc.Data)) {
-		if _, err := fmt.Fprintln(p.Stdout, strings.TrimSuffix(text, "\n")); err != nil {
+		if _, err := fmt.Fprintln(e.Stdout, strings.TrimSuffix(text, "\n")); err != nil {
 			return err
 		}
 	}
@@ -117,10 +116,10 @@ func (p *program) printResult(doc callDocument) error {
 		return nil
 	}
 	pretty := indentJSON(doc.Data)
-	if p.Terminal() {
+	if e.Terminal() {
 		pretty = terminal.EscapeText(pretty)
 	}
-	_, err := io.WriteString(p.Stdout, pretty)
+	_, err := io.WriteString(e.Stdout, pretty)
 	return err
 }
 

@@ -1,4 +1,4 @@
-package cli
+package history
 
 import (
 	"cmp"
@@ -15,9 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
@@ -26,7 +24,7 @@ import (
 
 // checkReport is the report of one check, with what only the command needs.
 type checkReport struct {
-	history.CheckReport
+	CheckReport
 	err      error           // why the check could not run, or nil
 	document json.RawMessage // the report as the daemon sent it
 	took     time.Duration
@@ -34,7 +32,7 @@ type checkReport struct {
 
 var errCheckFailed = errors.New("a result differs from the expected one")
 
-func (p *program) checkRun() *cobra.Command {
+func checkRun(e *terminal.Env) *cobra.Command {
 	var all bool
 	var junit string
 	cmd := &cobra.Command{
@@ -47,7 +45,7 @@ func (p *program) checkRun() *cobra.Command {
 			if all == (len(args) > 0) {
 				return terminal.UsageError(errors.New("specify the checks to run, or use --all; \"drawbridge check list\" lists them"))
 			}
-			return p.runChecks(cmd.Context(), args, junit)
+			return runChecks(cmd.Context(), e, args, junit)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "run all saved checks")
@@ -56,14 +54,14 @@ func (p *program) checkRun() *cobra.Command {
 }
 
 // runChecks runs the named checks, or all if there are no names.
-func (p *program) runChecks(ctx context.Context, names []string, junit string) (err error) {
-	d, err := p.Daemon()
+func runChecks(ctx context.Context, e *terminal.Env, names []string, junit string) (err error) {
+	d, err := e.Daemon()
 	if err != nil {
 		return err
 	}
 	single := len(names) == 1
 	if len(names) == 0 {
-		list, err := terminal.Get[web.List[api.SavedCheck]](ctx, d, "checks", nil)
+		list, err := terminal.Get[web.List[SavedCheck]](ctx, d, "checks", nil)
 		if err != nil {
 			return err
 		}
@@ -81,23 +79,23 @@ func (p *program) runChecks(ctx context.Context, names []string, junit string) (
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
 	}
-	label := p.serverLabels(ctx, d)
+	label := serverLabels(ctx, e, d)
 	reports := make([]checkReport, 0, len(names))
 	ok := true
 	for _, name := range names {
 		r := runCheck(ctx, d, name)
 		ok = ok && r.OK
 		reports = append(reports, r)
-		if !p.JSON && (r.err == nil || !single) {
-			p.printCheck(&r, single, label)
+		if !e.JSON && (r.err == nil || !single) {
+			printCheck(e, &r, single, label)
 		}
 		if ctx.Err() != nil {
 			break
 		}
 	}
 	failedRun := single && reports[0].err != nil // printed as any other error of a command
-	if p.JSON && !failedRun {
-		if err := p.printCheckDocuments(reports, single, ok); err != nil {
+	if e.JSON && !failedRun {
+		if err := printCheckDocuments(e, reports, single, ok); err != nil {
 			return err
 		}
 	}
@@ -128,28 +126,28 @@ func runCheck(ctx context.Context, d *terminal.Daemon, name string) checkReport 
 }
 
 // printCheck prints the steps of a check, below its name unless it is the only one.
-func (p *program) printCheck(r *checkReport, single bool, label func(id string) string) {
+func printCheck(e *terminal.Env, r *checkReport, single bool, label func(id string) string) {
 	indent := ""
 	if !single {
-		fmt.Fprintf(p.Stdout, "%s  %s\n", checkMark(r.OK), terminal.EscapeLine(r.Name))
+		fmt.Fprintf(e.Stdout, "%s  %s\n", checkMark(r.OK), terminal.EscapeLine(r.Name))
 		indent = "  "
 	}
 	if r.err != nil {
-		fmt.Fprintf(p.Stdout, "%s        %s\n", indent, terminal.EscapeLine(r.err.Error()))
+		fmt.Fprintf(e.Stdout, "%s        %s\n", indent, terminal.EscapeLine(r.err.Error()))
 	}
 	for _, s := range r.Steps {
-		fmt.Fprintf(p.Stdout, "%s%s  %s %s\n", indent, checkMark(s.OK), terminal.EscapeLine(label(s.Server)), terminal.EscapeLine(s.Tool))
+		fmt.Fprintf(e.Stdout, "%s%s  %s %s\n", indent, checkMark(s.OK), terminal.EscapeLine(label(s.Server)), terminal.EscapeLine(s.Tool))
 		for _, what := range s.Failures {
-			fmt.Fprintf(p.Stdout, "%s        %s\n", indent, terminal.EscapeLine(what))
+			fmt.Fprintf(e.Stdout, "%s        %s\n", indent, terminal.EscapeLine(what))
 		}
 		if text := versionsOf(&s); text != "" && !s.OK {
-			fmt.Fprintf(p.Stdout, "%s        %s\n", indent, terminal.EscapeLine(text))
+			fmt.Fprintf(e.Stdout, "%s        %s\n", indent, terminal.EscapeLine(text))
 		}
 	}
 }
 
 // versionsOf names the version that answered a step, and the one that answered the recorded call.
-func versionsOf(s *history.StepReport) string {
+func versionsOf(s *StepReport) string {
 	switch {
 	case s.Version == "":
 		return ""
@@ -170,7 +168,7 @@ func checkMark(ok bool) string {
 
 // printCheckDocuments prints the report of a single check as the daemon sent it, and several in a
 // list.
-func (p *program) printCheckDocuments(reports []checkReport, single, ok bool) error {
+func printCheckDocuments(e *terminal.Env, reports []checkReport, single, ok bool) error {
 	items := make([]any, len(reports))
 	for i, r := range reports {
 		items[i] = r.document
@@ -179,9 +177,9 @@ func (p *program) printCheckDocuments(reports []checkReport, single, ok bool) er
 		}
 	}
 	if single {
-		return p.PrintJSON(items[0])
+		return e.PrintJSON(items[0])
 	}
-	return p.PrintJSON(map[string]any{"ok": ok, "items": items, "next": ""})
+	return e.PrintJSON(map[string]any{"ok": ok, "items": items, "next": ""})
 }
 
 // The elements of JUnit XML that CI systems agree on.
@@ -252,16 +250,16 @@ func writeJUnit(w io.Writer, reports []checkReport, label func(id string) string
 }
 
 // checks runs and lists saved checks.
-func (p *program) checks() *cobra.Command {
+func checks(e *terminal.Env) *cobra.Command {
 	cmd := &cobra.Command{Use: "check", Short: "Saved checks: calls and their expected results"}
 	cmd.AddCommand(
-		p.checkRun(),
-		p.checkSave(),
+		checkRun(e),
+		checkSave(e),
 		&cobra.Command{
 			Use: "list", Short: "List the saved checks", Args: terminal.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				t := terminal.Table{Title: "Checks", Head: []string{"Name", "Steps", "Last run", "Result"}, Right: []bool{1: true}}
-				return terminal.ShowList(cmd.Context(), &p.Env, "checks", nil, t, func(c api.SavedCheck) []string {
+				return terminal.ShowList(cmd.Context(), e, "checks", nil, t, func(c SavedCheck) []string {
 					at, result := "-", "-"
 					if c.Last != nil {
 						at, result = c.Last.At.Local().Format("2006-01-02 15:04:05"), "ok"
@@ -278,7 +276,7 @@ func (p *program) checks() *cobra.Command {
 }
 
 // serverLabels maps ids to the names of servers; unknown ids map to themselves.
-func (p *program) serverLabels(ctx context.Context, d *terminal.Daemon) func(id string) string {
+func serverLabels(ctx context.Context, e *terminal.Env, d *terminal.Daemon) func(id string) string {
 	of := map[string]string{}
 	if list, err := terminal.Get[web.List[core.ServerStatus]](ctx, d, "servers", nil); err == nil {
 		for _, s := range list.Items {
@@ -288,7 +286,7 @@ func (p *program) serverLabels(ctx context.Context, d *terminal.Daemon) func(id 
 	return func(id string) string { return cmp.Or(of[id], id) }
 }
 
-func (p *program) checkSave() *cobra.Command {
+func checkSave(e *terminal.Env) *cobra.Command {
 	var calls recordedCallFilter
 	var exact bool
 	cmd := &cobra.Command{
@@ -301,7 +299,7 @@ func (p *program) checkSave() *cobra.Command {
 				return terminal.UsageError(errors.New("select the calls with --session, --tag, --from or --to"))
 			}
 			filter := callFilter{session: calls.session, tag: calls.tag, from: calls.from, to: calls.to}
-			query, err := p.query(cmd.Context(), filter)
+			query, err := query(cmd.Context(), e, filter)
 			if err != nil {
 				return err
 			}
@@ -309,7 +307,7 @@ func (p *program) checkSave() *cobra.Command {
 			for key := range query {
 				order[key] = query.Get(key)
 			}
-			return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, "checks/"+url.PathEscape(args[0]), nil, order, func(c api.CheckOfCalls) error {
+			return terminal.Show(cmd.Context(), e, http.MethodPost, "checks/"+url.PathEscape(args[0]), nil, order, func(c CheckOfCalls) error {
 				text := core.Plural(len(c.Steps), "step") + " saved"
 				if c.Skipped > 0 {
 					text += fmt.Sprintf("; %s left out: redacted, truncated or invalid arguments, or no response", core.Plural(c.Skipped, "call"))
@@ -317,7 +315,7 @@ func (p *program) checkSave() *cobra.Command {
 				if len(c.NotObjects) > 0 {
 					text += "\nCalls whose arguments are not a JSON object: " + strings.Join(c.NotObjects, ", ")
 				}
-				_, err := fmt.Fprintln(p.Stdout, text)
+				_, err := fmt.Fprintln(e.Stdout, text)
 				return err
 			})
 		},

@@ -1,4 +1,4 @@
-package cli
+package history
 
 import (
 	"bufio"
@@ -12,12 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 )
 
 func TestExportedCassetteIsServed(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	var query url.Values
 	f.Mux.HandleFunc("GET /api/v1/export", func(w http.ResponseWriter, r *http.Request) {
 		query = r.URL.Query()
@@ -92,12 +92,13 @@ func TestReplayEndsWithASignal(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"cassette":1,"server":"files","tools":[]}`+"\n"+`{"calls":0}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	f := terminaltest.New(t, Commands)
 	ctx, signal := context.WithCancel(t.Context())
 	in, send := io.Pipe()
 	receive, out := io.Pipe()
 	ended := make(chan int)
 	go func() {
-		ended <- Main(ctx, []string{"replay", path}, Options{Env: terminal.Env{Stdin: in, Stdout: out, Stderr: io.Discard, Getenv: func(string) string { return "" }, Terminal: func() bool { return false }}})
+		ended <- f.RunWith(ctx, func(e *terminal.Env) { e.Stdin, e.Stdout = in, out }, "replay", path).Code
 	}()
 	go io.WriteString(send, `{"id":1,"method":"ping"}`+"\n")
 	if line, err := bufio.NewReader(receive).ReadString('\n'); err != nil || !strings.Contains(line, `"result":{}`) {
@@ -111,10 +112,10 @@ func TestReplayEndsWithASignal(t *testing.T) {
 }
 
 func TestPassthroughCallsTheLiveServerAsAClient(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	f.Answer("GET /api/v1/export", `{"cassette":1,"server":"files","tools":[]}`+"\n"+`{"calls":0}`)
 	f.Mux.HandleFunc("POST /api/v1/live-call", func(w http.ResponseWriter, r *http.Request) {
-		var sent api.LiveRequest
+		var sent LiveRequest
 		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil || sent.Server != "files" {
 			t.Errorf("%v %+v", err, sent)
 		}

@@ -10,53 +10,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-func TestCallResultIsPrintedOnce(t *testing.T) {
-	f := newFakeDaemon(t)
-	f.Answer("POST /api/v1/call", `{"success":true,"output":"notes.txt\n","data":{"content":"notes.txt"},"raw":{}}`)
-	if got := f.Run(false, "call", "files", "list"); got.Out != "notes.txt\n" {
-		t.Errorf("%+v", got)
-	}
-}
-
-func TestCallReportsResultNotMatchingSchema(t *testing.T) {
-	t.Parallel()
-	f := newFakeDaemon(t)
-	f.Answer("GET /api/v1/calls/7", `{"id":"7","server":"demo","tool":"add","outcome":"ok","servedBy":{"name":"fs","version":"1.2","package":"fs@1.2","definition":"abcd"},"invalid":"sum must be\nnumber","invalidAs":"error","result":"{}"}`)
-	got := f.Run(true, "history", "7")
-	if !strings.Contains(got.Out, "\nanswered by fs 1.2 (fs@1.2), definition abcd\n") {
-		t.Errorf("%+v", got)
-	}
-	if got.Code != 0 || !strings.Contains(got.Out, "\ninvalid: the result does not match the tool's outputSchema: sum must be number\n") {
-		t.Errorf("%+v", got)
-	}
-}
-
-// Scripts tell a timeout from an unknown tool. The document has the same five keys in each case.
-func TestCallAsJSONPrintsErrorCode(t *testing.T) {
-	t.Parallel()
-	f := newFakeDaemon(t)
-	f.Answer("POST /api/v1/call", `{"success":false,"output":"","data":null,"error":"server \"files\" did not respond in time","code":"timeout","raw":null,"callId":"7"}`)
-	want := `{"success":false,"output":"","data":null,"error":"server \"files\" did not respond in time","raw":null}` + "\n"
-	got := f.Run(false, "call", "files", "list", "--json")
-	if got.Code != 1 || got.Out != want || !strings.Contains(got.Err, `"code":"timeout"`) || !strings.Contains(got.Err, `"detail":"server \"files\" did not respond in time"`) {
-		t.Errorf("%+v", got)
-	}
-}
-
-func TestInterruptedCommandSaysSo(t *testing.T) {
-	t.Parallel()
-	f := newFakeDaemon(t)
-	ctx, interrupt := context.WithCancel(t.Context())
-	f.Mux.HandleFunc("POST /api/v1/call", func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // the server notices only then that the client is gone
-		interrupt()
-		<-r.Context().Done()
-	})
-	if got := f.runIn(ctx, false, "call", "files", "list"); got.Code != 1 || got.Out != "" || got.Err != "drawbridge: interrupted\n" {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestTestCommandTriesServer(t *testing.T) {
 	f := newFakeDaemon(t)
 	var sent string

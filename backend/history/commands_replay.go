@@ -1,4 +1,4 @@
-package cli
+package history
 
 import (
 	"bufio"
@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/cassette"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
@@ -34,7 +33,7 @@ func (c *recordedCallFilter) flags(f *pflag.FlagSet) {
 }
 
 // replay serves recorded calls, and writes cassettes.
-func (p *program) replay() *cobra.Command {
+func replay(e *terminal.Env) *cobra.Command {
 	var calls recordedCallFilter
 	var strict, nearest, passthrough, realtime bool
 	cmd := &cobra.Command{
@@ -47,7 +46,7 @@ func (p *program) replay() *cobra.Command {
 		Example: "  drawbridge replay calls.jsonl\n  drawbridge replay files --from 2h --nearest",
 		Args:    terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rec, isFile, err := p.recording(cmd.Context(), args[0], calls)
+			rec, isFile, err := recording(cmd.Context(), e, args[0], calls)
 			if err != nil {
 				return err
 			}
@@ -59,14 +58,14 @@ func (p *program) replay() *cobra.Command {
 			case nearest:
 				o.Misses = cassette.Nearest
 			case passthrough:
-				d, err := p.Daemon()
+				d, err := e.Daemon()
 				if err != nil {
 					return err
 				}
 				o.Misses, o.Live = cassette.Passthrough, callLive(d, rec.Server)
 			}
 			served := make(chan error, 1)
-			go func() { served <- cassette.NewPlayer(rec, o).Serve(cmd.Context(), p.Stdin, p.Stdout) }()
+			go func() { served <- cassette.NewPlayer(rec, o).Serve(cmd.Context(), e.Stdin, e.Stdout) }()
 			select {
 			case err := <-served:
 				return err
@@ -82,18 +81,18 @@ func (p *program) replay() *cobra.Command {
 	f.BoolVar(&passthrough, "passthrough", false, "send requests that are not recorded to the live server")
 	f.BoolVar(&realtime, "realtime", false, "delay each response so that it takes as long as the recorded one, and send the recorded progress notifications")
 	cmd.MarkFlagsMutuallyExclusive("strict", "nearest", "passthrough")
-	cmd.AddCommand(p.replayExport())
+	cmd.AddCommand(replayExport(e))
 	return cmd
 }
 
-func (p *program) replayExport() *cobra.Command {
+func replayExport(e *terminal.Env) *cobra.Command {
 	var calls recordedCallFilter
 	cmd := &cobra.Command{
 		Use: "export SERVER FILE", Short: "Write a server's recorded calls to a new cassette", Args: terminal.ArgCount(2, 2),
 		Long: "Write a new cassette for \"drawbridge replay\" with the recorded calls to a server's tools, prompts and resources, and the latest version of its lists. FILE can be - for standard output.\n\n" +
 			"Secrets that the history redacts are not written to the file. A call whose result was redacted or truncated is kept without its result and returns an error when it is served.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.exportCassette(cmd.Context(), args[0], calls, args[1])
+			return exportCassette(cmd.Context(), e, args[0], calls, args[1])
 		},
 	}
 	calls.flags(cmd.Flags())
@@ -101,11 +100,11 @@ func (p *program) replayExport() *cobra.Command {
 }
 
 // recording reads a cassette if source is a file, and the history of the server source otherwise.
-func (p *program) recording(ctx context.Context, source string, calls recordedCallFilter) (rec *cassette.Recording, isFile bool, err error) {
+func recording(ctx context.Context, e *terminal.Env, source string, calls recordedCallFilter) (rec *cassette.Recording, isFile bool, err error) {
 	f, err := cassette.Open(source)
 	info, _ := os.Stat(source) // a folder can have the name of a server
 	if (errors.Is(err, os.ErrNotExist) || info != nil && info.IsDir()) && !strings.ContainsAny(source, `/\`) && filepath.Ext(source) != ".jsonl" {
-		d, err := p.Daemon()
+		d, err := e.Daemon()
 		if err != nil {
 			return nil, false, fmt.Errorf("cannot find file %q, and cannot read the history: %w", source, err)
 		}
@@ -151,13 +150,13 @@ func recordedCalls(ctx context.Context, d *terminal.Daemon, server string, calls
 // callLive returns a function that sends requests to a server as a client, with its approvals.
 func callLive(d *terminal.Daemon, server string) func(context.Context, string, string, json.RawMessage) (core.Reply, error) {
 	return func(ctx context.Context, method, _ string, params json.RawMessage) (core.Reply, error) {
-		said, err := terminal.Request[api.LiveReply](ctx, d, http.MethodPost, "live-call", url.Values{}, api.LiveRequest{Server: server, Method: method, Params: string(params)})
+		said, err := terminal.Request[LiveReply](ctx, d, http.MethodPost, "live-call", url.Values{}, LiveRequest{Server: server, Method: method, Params: string(params)})
 		return core.Reply{Result: json.RawMessage(said.Result), Error: json.RawMessage(said.Error)}, err
 	}
 }
 
-func (p *program) exportCassette(ctx context.Context, server string, calls recordedCallFilter, path string) error {
-	d, err := p.Daemon()
+func exportCassette(ctx context.Context, e *terminal.Env, server string, calls recordedCallFilter, path string) error {
+	d, err := e.Daemon()
 	if err != nil {
 		return err
 	}
@@ -165,23 +164,23 @@ func (p *program) exportCassette(ctx context.Context, server string, calls recor
 	if err != nil {
 		return err
 	}
-	return p.writeCassette(rec, path)
+	return writeCassette(e, rec, path)
 }
 
 // writeCassette writes rec to a new file, or to standard output if path is "-", and says what it
 // contains.
-func (p *program) writeCassette(rec *cassette.Recording, path string) error {
+func writeCassette(e *terminal.Env, rec *cassette.Recording, path string) error {
 	if path == "-" {
-		w := bufio.NewWriter(p.Stdout)
+		w := bufio.NewWriter(e.Stdout)
 		if err := errors.Join(rec.Write(w), w.Flush()); err != nil {
 			return fmt.Errorf("cannot write the cassette: %w", err)
 		}
-		return p.printExported(p.Stderr, rec, "standard output")
+		return printExported(e, e.Stderr, rec, "standard output")
 	}
 	if err := newCassetteFile(rec, path); err != nil {
 		return err
 	}
-	return p.printExported(p.Stdout, rec, path)
+	return printExported(e, e.Stdout, rec, path)
 }
 
 // newCassetteFile writes rec to a new file.
@@ -198,9 +197,9 @@ func newCassetteFile(rec *cassette.Recording, path string) error {
 	return nil
 }
 
-func (p *program) printExported(to io.Writer, rec *cassette.Recording, path string) error {
-	if p.JSON && to == p.Stdout {
-		return p.PrintJSON(map[string]any{"file": path, "tools": len(rec.Tools), "calls": rec.End.Calls, "unavailable": rec.End.Unavailable, "omitted": rec.End.Skipped, "redacted": rec.Redacted()})
+func printExported(e *terminal.Env, to io.Writer, rec *cassette.Recording, path string) error {
+	if e.JSON && to == e.Stdout {
+		return e.PrintJSON(map[string]any{"file": path, "tools": len(rec.Tools), "calls": rec.End.Calls, "unavailable": rec.End.Unavailable, "omitted": rec.End.Skipped, "redacted": rec.Redacted()})
 	}
 	text := fmt.Sprintf("%s and %s written to %s\n", core.Plural(rec.End.Calls, "call"), core.Plural(len(rec.Tools), "tool"), path)
 	if n := rec.End.Unavailable; n > 0 {

@@ -1,4 +1,4 @@
-package cli
+package history
 
 import (
 	"cmp"
@@ -12,21 +12,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
 	"github.com/spf13/cobra"
 )
 
 // addMaintenanceCommands adds the commands that maintain and pause the history.
-func (p *program) addMaintenanceCommands(history *cobra.Command) *cobra.Command {
-	history.AddCommand(
-		p.historyPrune(),
-		p.recordFull(),
+func addMaintenanceCommands(e *terminal.Env, parent *cobra.Command) *cobra.Command {
+	parent.AddCommand(
+		historyPrune(e),
+		recordFull(e),
 		&cobra.Command{
 			Use: "vacuum", Short: "Compact the database: release the disk space of deleted calls", Args: terminal.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error { return p.historyState(cmd.Context(), "history/vacuum") },
+			RunE: func(cmd *cobra.Command, _ []string) error { return historyState(cmd.Context(), e, "history/vacuum") },
 		},
 		&cobra.Command{
 			Use: "backup FILE", Short: "Back up the history to a new file", Args: terminal.ArgCount(1, 1),
@@ -35,28 +35,28 @@ func (p *program) addMaintenanceCommands(history *cobra.Command) *cobra.Command 
 				if err != nil {
 					return err
 				}
-				return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, "history/backup", nil, map[string]string{"path": path}, func(file api.BackupFile) error {
-					_, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(file.Path))
+				return terminal.Show(cmd.Context(), e, http.MethodPost, "history/backup", nil, map[string]string{"path": path}, func(file BackupFile) error {
+					_, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(file.Path))
 					return err
 				})
 			},
 		},
-		p.historyRestore(),
-		p.historyExport(),
+		historyRestore(e),
+		historyExport(e),
 	)
-	return history
+	return parent
 }
 
-func (p *program) historyRestore() *cobra.Command {
+func historyRestore(e *terminal.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "restore FILE", Short: "Restore a backup of the history; the current history is kept in the same folder", Args: terminal.ArgCount(1, 1),
 		Long: "Restore a backup of the history; the current history is kept in the same folder. Drawbridge must not be running.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			folders, err := p.Folders()
+			folders, err := e.Folders()
 			if err != nil {
 				return err
 			}
-			aside, err := p.RestoreHistory(cmd.Context(), folders, args[0])
+			aside, err := Restore(cmd.Context(), folders, args[0])
 			if err != nil {
 				return err
 			}
@@ -64,25 +64,25 @@ func (p *program) historyRestore() *cobra.Command {
 			if aside != "" {
 				text += " The previous history was kept as " + aside + "."
 			}
-			return p.PrintSentence(map[string]string{"file": args[0], "aside": aside}, text)
+			return e.PrintSentence(map[string]string{"file": args[0], "aside": aside}, text)
 		},
 	}
 }
 
-func (p *program) historyState(ctx context.Context, path string) error {
-	return terminal.Show(ctx, &p.Env, http.MethodPost, path, nil, nil, func(state api.HistoryState) error {
-		_, err := fmt.Fprintf(p.Stdout, "%s in %d bytes, %d of them free\n", core.Plural(int(state.Calls), "call"), state.Bytes, state.FreeBytes)
+func historyState(ctx context.Context, e *terminal.Env, path string) error {
+	return terminal.Show(ctx, e, http.MethodPost, path, nil, nil, func(state HistoryState) error {
+		_, err := fmt.Fprintf(e.Stdout, "%s in %d bytes, %d of them free\n", core.Plural(int(state.Calls), "call"), state.Bytes, state.FreeBytes)
 		return err
 	})
 }
 
-func (p *program) historyExport() *cobra.Command {
+func historyExport(e *terminal.Env) *cobra.Command {
 	var asCSV, asHAR bool
 	var filter callFilter
 	cmd := &cobra.Command{
 		Use: "export", Short: "Export calls with their payloads to standard output as JSON Lines", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query, err := p.query(cmd.Context(), filter)
+			query, err := query(cmd.Context(), e, filter)
 			if err != nil {
 				return err
 			}
@@ -94,7 +94,7 @@ func (p *program) historyExport() *cobra.Command {
 			case asHAR:
 				query.Set("format", "har")
 			}
-			return p.export(cmd.Context(), query)
+			return export(cmd.Context(), e, query)
 		},
 	}
 	f := cmd.Flags()
@@ -105,8 +105,8 @@ func (p *program) historyExport() *cobra.Command {
 }
 
 // export writes the response of the daemon unchanged.
-func (p *program) export(ctx context.Context, query url.Values) error {
-	d, err := p.Daemon()
+func export(ctx context.Context, e *terminal.Env, query url.Values) error {
+	d, err := e.Daemon()
 	if err != nil {
 		return err
 	}
@@ -115,26 +115,26 @@ func (p *program) export(ctx context.Context, query url.Values) error {
 		return err
 	}
 	defer resp.Body.Close()
-	if _, err = io.Copy(p.Stdout, resp.Body); err != nil {
+	if _, err = io.Copy(e.Stdout, resp.Body); err != nil {
 		return fmt.Errorf("cannot export the calls: %w", err)
 	}
 	return nil
 }
 
-func (p *program) historyPrune() *cobra.Command {
-	var bounds api.PruneInputBody
+func historyPrune(e *terminal.Env) *cobra.Command {
+	var bounds PruneInputBody
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Delete the calls that exceed the configured or the given retention limits", Args: terminal.NoArgs,
 		Long: "Permanently delete the calls that exceed the retention limits, either the configured ones or those given as flags. In a terminal, the command shows how many calls would be deleted, and asks for confirmation.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !yes && !p.JSON && p.Attended() {
-				if err := p.askPrune(cmd.Context(), bounds); err != nil {
+			if !yes && !e.JSON && e.Attended() {
+				if err := askPrune(cmd.Context(), e, bounds); err != nil {
 					return err
 				}
 			}
-			return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, "history/prune", nil, bounds, func(done api.Deleted) error {
-				_, err := fmt.Fprintf(p.Stdout, "%s deleted\n", core.Plural(int(done.Deleted), "call"))
+			return terminal.Show(cmd.Context(), e, http.MethodPost, "history/prune", nil, bounds, func(done Deleted) error {
+				_, err := fmt.Fprintf(e.Stdout, "%s deleted\n", core.Plural(int(done.Deleted), "call"))
 				return err
 			})
 		},
@@ -148,31 +148,31 @@ func (p *program) historyPrune() *cobra.Command {
 }
 
 // askPrune shows what would be deleted and asks for confirmation, unless it is nothing.
-func (p *program) askPrune(ctx context.Context, bounds api.PruneInputBody) error {
-	d, err := p.Daemon()
+func askPrune(ctx context.Context, e *terminal.Env, bounds PruneInputBody) error {
+	d, err := e.Daemon()
 	if err != nil {
 		return err
 	}
-	if bounds == (api.PruneInputBody{}) {
-		history, err := terminal.Get[api.HistoryState](ctx, d, "history", nil)
+	if bounds == (PruneInputBody{}) {
+		state, err := terminal.Get[HistoryState](ctx, d, "history", nil)
 		if err != nil {
 			return err
 		}
-		bounds.KeepDays, bounds.MaxBytes = history.KeepDays, history.MaxBytes
+		bounds.KeepDays, bounds.MaxBytes = state.KeepDays, state.MaxBytes
 	}
-	limits := api.RetentionPreviewInputBody(bounds)
-	gone, err := terminal.Request[api.RetentionPreview](ctx, d, http.MethodPost, "history/retention-preview", nil, limits)
+	limits := RetentionPreviewInputBody(bounds)
+	gone, err := terminal.Request[RetentionPreview](ctx, d, http.MethodPost, "history/retention-preview", nil, limits)
 	if err != nil {
 		return err
 	}
 	if gone.Calls == 0 {
 		return nil
 	}
-	return p.ConfirmOrFail(describePreview(gone)+" To back them up first: drawbridge history backup FILE.\nDelete them?", "nothing was deleted")
+	return e.ConfirmOrFail(DescribePreview(gone)+" To back them up first: drawbridge history backup FILE.\nDelete them?", "nothing was deleted")
 }
 
-// describePreview describes the calls that limits would delete; there is at least one.
-func describePreview(b api.RetentionPreview) string {
+// DescribePreview describes the calls that limits would delete; there is at least one.
+func DescribePreview(b RetentionPreview) string {
 	about := ""
 	if b.Estimated {
 		about = "About "
@@ -182,8 +182,8 @@ func describePreview(b api.RetentionPreview) string {
 }
 
 // recordFull starts and stops recording payloads in full for a while.
-func (p *program) recordFull() *cobra.Command {
-	var what api.FullRecording
+func recordFull(e *terminal.Env) *cobra.Command {
+	var what store.FullRecording
 	var length time.Duration
 	var stop bool
 	cmd := &cobra.Command{
@@ -192,16 +192,16 @@ func (p *program) recordFull() *cobra.Command {
 			"Secrets are redacted as always. Without --session, --client and --server, the command lists what is recorded in full.",
 		Example: "  drawbridge history record-full --session ID --for 30m\n  drawbridge history record-full --server files\n  drawbridge history record-full --server files --stop",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if what == (api.FullRecording{}) {
+			if what == (store.FullRecording{}) {
 				if stop || cmd.Flags().Changed("for") {
 					return terminal.UsageError(errors.New("specify --session, --client or --server"))
 				}
-				return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, "history", nil, nil, p.printFull)
+				return terminal.Show(cmd.Context(), e, http.MethodGet, "history", nil, nil, func(state HistoryState) error { return printFull(e, state) })
 			}
 			if length < time.Minute || length > 24*time.Hour {
 				return terminal.UsageError(errors.New("--for must be from 1m to 24h"))
 			}
-			return p.setRecordFull(cmd.Context(), what, length, stop)
+			return setRecordFull(cmd.Context(), e, what, length, stop)
 		},
 	}
 	f := cmd.Flags()
@@ -215,8 +215,8 @@ func (p *program) recordFull() *cobra.Command {
 	return cmd
 }
 
-func (p *program) setRecordFull(ctx context.Context, what api.FullRecording, length time.Duration, stop bool) error {
-	d, err := p.Daemon()
+func setRecordFull(ctx context.Context, e *terminal.Env, what store.FullRecording, length time.Duration, stop bool) error {
+	d, err := e.Daemon()
 	if err != nil {
 		return err
 	}
@@ -228,24 +228,24 @@ func (p *program) setRecordFull(ctx context.Context, what api.FullRecording, len
 	if err := resolveSession(ctx, d, &what.Session, ""); err != nil {
 		return err
 	}
-	state, err := terminal.Get[api.HistoryState](ctx, d, "history", nil)
+	state, err := terminal.Get[HistoryState](ctx, d, "history", nil)
 	if err != nil {
 		return err
 	}
 	r := state.Recording
-	r.Full = slices.DeleteFunc(r.Full, func(one api.FullRecording) bool {
+	r.Full = slices.DeleteFunc(r.Full, func(one store.FullRecording) bool {
 		return one.Session == what.Session && one.Client == what.Client && one.Server == what.Server
 	})
 	if !stop {
 		what.Until = time.Now().Add(length).UTC()
 		r.Full = append(r.Full, what)
 	}
-	return terminal.Show(ctx, &p.Env, http.MethodPut, "history/recording", nil, r, p.printFull)
+	return terminal.Show(ctx, e, http.MethodPut, "history/recording", nil, r, func(state HistoryState) error { return printFull(e, state) })
 }
 
-func (p *program) printFull(state api.HistoryState) error {
+func printFull(e *terminal.Env, state HistoryState) error {
 	t := terminal.Table{Title: "Recorded in full", Head: []string{"What", "Name", "Until"}}
-	if p.Terminal() {
+	if e.Terminal() {
 		t.Empty = "Nothing is recorded in full."
 	}
 	for _, one := range state.Recording.Full {
@@ -256,7 +256,7 @@ func (p *program) printFull(state api.HistoryState) error {
 		case one.Client != "":
 			kind = "client"
 		}
-		t.Add(kind, cmp.Or(one.Session, one.Client, one.Server), localTime(one.Until))
+		t.Add(kind, cmp.Or(one.Session, one.Client, one.Server), one.Until.Local().Format("2006-01-02 15:04"))
 	}
-	return p.PrintTable(&t)
+	return e.PrintTable(&t)
 }

@@ -1,4 +1,4 @@
-package cli
+package history
 
 import (
 	"cmp"
@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
@@ -27,7 +26,7 @@ import (
 )
 
 // callRow is a call as it is printed.
-type callRow struct{ api.CallDetail }
+type callRow struct{ CallDetail }
 
 func (c callRow) description() string {
 	if c.Tool != "" {
@@ -66,7 +65,12 @@ func (c callRow) filterOutcome() string {
 // maxCalls is the page size limit of the API.
 const maxCalls = 500
 
-func (p *program) history() *cobra.Command {
+// Commands adds the commands about calls, recorded and new, and about saved checks.
+func Commands(e *terminal.Env, root *cobra.Command) {
+	root.AddCommand(replay(e), call(e), addMaintenanceCommands(e, history(e)), checks(e))
+}
+
+func history(e *terminal.Env) *cobra.Command {
 	var filter callFilter
 	var limit int
 	var follow, asCSV bool
@@ -80,7 +84,7 @@ func (p *program) history() *cobra.Command {
 				if _, err := strconv.ParseUint(args[0], 10, 63); err != nil {
 					return terminal.UsageError(fmt.Errorf("%q is not a call id; ids are in the last column of drawbridge history", args[0]))
 				}
-				return p.oneCall(cmd.Context(), args[0])
+				return oneCall(cmd.Context(), e, args[0])
 			}
 			if err := filter.parse(strings.Join(args, " ")); err != nil {
 				return err
@@ -88,13 +92,13 @@ func (p *program) history() *cobra.Command {
 			if limit < 1 || limit > maxCalls {
 				return terminal.UsageError(fmt.Errorf("--limit must be from 1 to %d", maxCalls))
 			}
-			query, err := p.query(cmd.Context(), filter)
+			query, err := query(cmd.Context(), e, filter)
 			if err != nil {
 				return err
 			}
 			query.Set("limit", strconv.Itoa(limit))
 			if client := query.Get("client"); client != "" {
-				query.Set("client", p.clientName(cmd.Context(), client))
+				query.Set("client", e.ClientName(cmd.Context(), client))
 			}
 			switch {
 			case follow && asCSV:
@@ -104,12 +108,12 @@ func (p *program) history() *cobra.Command {
 			case follow && filter.tag != "":
 				return terminal.UsageError(errors.New("--follow cannot be combined with --tag: tags are added after a call ends"))
 			case follow:
-				return p.follow(cmd.Context(), query)
+				return followCalls(cmd.Context(), e, query)
 			case asCSV:
 				query.Set("format", "csv")
-				return p.export(cmd.Context(), query)
+				return export(cmd.Context(), e, query)
 			}
-			return p.calls(cmd.Context(), query)
+			return calls(cmd.Context(), e, query)
 		},
 	}
 	f := cmd.Flags()
@@ -120,16 +124,16 @@ func (p *program) history() *cobra.Command {
 	return cmd
 }
 
-func (p *program) calls(ctx context.Context, query url.Values) error {
+func calls(ctx context.Context, e *terminal.Env, query url.Values) error {
 	t := terminal.Table{Title: "Calls, newest first", Head: []string{"At", "Client", "Server", "Tool", "Outcome", "Took", "ID"}, Right: []bool{5: true}}
-	if p.Terminal() {
+	if e.Terminal() {
 		t.Empty = "No calls match."
 	}
-	return terminal.ShowList(ctx, &p.Env, "calls", query, t, callRow.cells)
+	return terminal.ShowList(ctx, e, "calls", query, t, callRow.cells)
 }
 
 // servedBy describes what answered a call.
-func servedBy(by *api.ServedBy) string {
+func servedBy(by *ServedBy) string {
 	text := "answered by " + strings.TrimSpace(by.Name+" "+by.Version)
 	if by.Package != "" {
 		text += " (" + by.Package + ")"
@@ -140,32 +144,32 @@ func servedBy(by *api.ServedBy) string {
 	return text
 }
 
-func (p *program) oneCall(ctx context.Context, id string) error {
-	return terminal.Show(ctx, &p.Env, http.MethodGet, "calls/"+url.PathEscape(id), nil, nil, p.printCallDetail)
+func oneCall(ctx context.Context, e *terminal.Env, id string) error {
+	return terminal.Show(ctx, e, http.MethodGet, "calls/"+url.PathEscape(id), nil, nil, func(c callRow) error { return printCallDetail(e, c) })
 }
 
-func (p *program) printCallDetail(c callRow) error {
-	fmt.Fprintln(p.Stdout, terminal.EscapeLine(strings.Join(c.cells(), "  ")))
+func printCallDetail(e *terminal.Env, c callRow) error {
+	fmt.Fprintln(e.Stdout, terminal.EscapeLine(strings.Join(c.cells(), "  ")))
 	if c.Reason != "" {
-		fmt.Fprintln(p.Stdout, terminal.EscapeLine(c.Reason))
+		fmt.Fprintln(e.Stdout, terminal.EscapeLine(c.Reason))
 	}
 	if c.Invalid != "" {
-		fmt.Fprintln(p.Stdout, "invalid: the result does not match the tool's outputSchema: "+terminal.EscapeLine(c.Invalid))
+		fmt.Fprintln(e.Stdout, "invalid: the result does not match the tool's outputSchema: "+terminal.EscapeLine(c.Invalid))
 	}
 	if c.Account != "" {
-		fmt.Fprintln(p.Stdout, "account "+terminal.EscapeLine(c.Account))
+		fmt.Fprintln(e.Stdout, "account "+terminal.EscapeLine(c.Account))
 	}
 	if by := c.ServedBy; by != nil {
-		fmt.Fprintln(p.Stdout, terminal.EscapeLine(servedBy(by)))
+		fmt.Fprintln(e.Stdout, terminal.EscapeLine(servedBy(by)))
 	}
 	for _, part := range []struct{ title, text string }{{"Arguments", c.Arguments}, {"Result", c.Result}, {"Error", c.Error}} {
 		if part.text == "" {
 			continue
 		}
-		fmt.Fprintf(p.Stdout, "\n%s\n%s", part.title, terminal.EscapeText(indentJSON([]byte(part.text))))
+		fmt.Fprintf(e.Stdout, "\n%s\n%s", part.title, terminal.EscapeText(indentJSON([]byte(part.text))))
 	}
 	if c.Stack != "" {
-		fmt.Fprintf(p.Stdout, "\nStack\n%s\n", terminal.EscapeText(c.Stack))
+		fmt.Fprintf(e.Stdout, "\nStack\n%s\n", terminal.EscapeText(c.Stack))
 	}
 	return nil
 }
@@ -273,7 +277,7 @@ func resolveSession(ctx context.Context, d *terminal.Daemon, session *string, se
 	if *session != lastSession {
 		return nil
 	}
-	list, err := terminal.Get[web.List[api.Session]](ctx, d, "sessions", url.Values{"limit": {"200"}})
+	list, err := terminal.Get[web.List[Session]](ctx, d, "sessions", url.Values{"limit": {"200"}})
 	if err != nil {
 		return err
 	}
@@ -287,9 +291,9 @@ func resolveSession(ctx context.Context, d *terminal.Daemon, session *string, se
 }
 
 // query returns the query for the calls that filter selects.
-func (p *program) query(ctx context.Context, filter callFilter) (url.Values, error) {
+func query(ctx context.Context, e *terminal.Env, filter callFilter) (url.Values, error) {
 	if filter.session == lastSession {
-		d, err := p.Daemon()
+		d, err := e.Daemon()
 		if err == nil {
 			err = resolveSession(ctx, d, &filter.session, filter.server)
 		}
@@ -332,10 +336,10 @@ type endedCall struct {
 	raw []byte
 }
 
-// follow prints calls as they finish. The stream cannot filter by search text, so the history is
+// followCalls prints calls as they finish. The stream cannot filter by search text, so the history is
 // asked which of the latest calls match.
-func (p *program) follow(ctx context.Context, query url.Values) error {
-	d, err := p.Daemon()
+func followCalls(ctx context.Context, e *terminal.Env, query url.Values) error {
+	d, err := e.Daemon()
 	if err != nil {
 		return err
 	}
@@ -375,15 +379,15 @@ func (p *program) follow(ctx context.Context, query url.Values) error {
 		if ctx.Err() != nil {
 			return nil // interrupted: the normal end
 		}
-		if err := p.printMatching(ctx, d, query, waiting); err != nil || !open {
-			return cmp.Or(err, errStreamEnded)
+		if err := printMatching(ctx, e, d, query, waiting); err != nil || !open {
+			return cmp.Or(err, terminal.ErrStreamEnded)
 		}
 		waiting = waiting[:0]
 	}
 }
 
 // printMatching prints the calls that match the search text.
-func (p *program) printMatching(ctx context.Context, d *terminal.Daemon, query url.Values, calls []endedCall) error {
+func printMatching(ctx context.Context, e *terminal.Env, d *terminal.Daemon, query url.Values, calls []endedCall) error {
 	var found map[string]bool
 	if query.Has("q") && len(calls) > 0 {
 		var err error
@@ -395,7 +399,7 @@ func (p *program) printMatching(ctx context.Context, d *terminal.Daemon, query u
 		if query.Has("q") && !found[c.ID] {
 			continue
 		}
-		if err := p.printFollowed(c); err != nil {
+		if err := printFollowed(e, c); err != nil {
 			return err
 		}
 	}
@@ -476,11 +480,11 @@ func filterCalls(ctx context.Context, d *terminal.Daemon, query url.Values, call
 	}
 }
 
-func (p *program) printFollowed(c endedCall) error {
-	if p.JSON {
-		_, err := fmt.Fprintf(p.Stdout, "%s\n", c.raw)
+func printFollowed(e *terminal.Env, c endedCall) error {
+	if e.JSON {
+		_, err := fmt.Fprintf(e.Stdout, "%s\n", c.raw)
 		return err
 	}
-	_, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(strings.Join(c.cells(), "  ")))
+	_, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(strings.Join(c.cells(), "  ")))
 	return err
 }

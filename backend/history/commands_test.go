@@ -1,4 +1,4 @@
-package cli
+package history
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 )
 
 func TestFilterLanguageOfThePageIsUnderstood(t *testing.T) {
@@ -56,22 +58,18 @@ func TestTimesAreParsedInCommonForms(t *testing.T) {
 }
 
 func TestInvalidFiltersExit2(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	for _, args := range [][]string{{"history", "--limit", "-1"}, {"history", "--limit", "0"}, {"history", "--limit", "501"}, {"history", "--outcome", "bogus"}} {
 		if got := f.Run(false, args...); got.Code != 2 || got.Out != "" {
 			t.Errorf("%v: %+v", args, got)
 		}
-	}
-	f.NotFound("GET /api/v1/tools", `{"code":"not_found","detail":"there is no such server"}`)
-	if got := f.Run(false, "tools", "nobody"); got.Code != 1 || !strings.Contains(got.Err, `there is no server named "nobody"`) {
-		t.Errorf("%+v", got)
 	}
 }
 
 // TestHistoryFollowAppliesEveryFilter uses a stream of four calls, two of which match the text
 // search. A call that has not finished is not printed.
 func TestHistoryFollowAppliesEveryFilter(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	row := func(id int, outcome string) string {
 		return fmt.Sprintf(`{"id":"%d","at":"2026-01-02T03:04:0%d.000001Z","server":"demo","client":"Cursor","token":"cursor","outcome":"%s","tookNs":%d}`, id, id, outcome, []int{5, 50, 500, 5000}[id])
 	}
@@ -126,7 +124,7 @@ func TestHistoryFollowAppliesEveryFilter(t *testing.T) {
 // A call with a task shows the state of the task until the task has ended. A request about a task
 // is shown by its own outcome.
 func TestHistoryShowsTheStateOfTasks(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	row := func(id, outcome, task string) string {
 		return `{"id":"` + id + `","at":"2026-01-02T03:04:05Z","server":"demo","tool":"slow","outcome":"` + outcome + `","tookNs":5000000,"task":` + task + `}`
 	}
@@ -155,7 +153,7 @@ func TestHistoryShowsTheStateOfTasks(t *testing.T) {
 }
 
 func TestClientNameIsCaseInsensitive(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	f.Answer("GET /api/v1/clients", `{"items":[{"token":"codex","name":"codex-mcp-client"},{"token":"","name":"Cursor"}]}`)
 	var asked string
 	f.Mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, r *http.Request) {

@@ -1,10 +1,10 @@
-package api
+package history
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +20,7 @@ func TestPreviewsOfVisibleCalls(t *testing.T) {
 	s := newSite(t)
 	ids := s.fill(t, 4)
 	var got web.List[CallPreview]
-	s.get(t, "/api/v1/previews?ids="+ids[0]+","+ids[3]+"&q=word3", &got)
+	s.Get(t, "/api/v1/previews?ids="+ids[0]+","+ids[3]+"&q=word3", &got)
 	if len(got.Items) != 2 || got.Items[0].ID != ids[3] || got.Items[0].MatchIn != "reply" || !strings.Contains(got.Items[0].Match, "word3") || got.Items[1].Match != "" {
 		t.Errorf("previews: %+v", got)
 	}
@@ -30,7 +30,7 @@ func TestPreviewsOfVisibleCalls(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "?ids=", "?ids=x", "?ids=1,", "?ids=1" + strings.Repeat(",1", store.MaxPreviews)} {
-		s.want(t, "GET", "/api/v1/previews"+bad, "", 400)
+		s.Want(t, "GET", "/api/v1/previews"+bad, "", 400)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestCallWaitsForItsTask(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, seen := newTaskSite(t, c.capabilities, map[string][]string{"tools/call": {`{}`}, "tasks/get": c.get, "tasks/result": {c.result}, "tasks/cancel": {`{}`}})
-			_, body, _ := s.ask(t, "POST", "/api/v1/call", `{"server":"files","tool":"job"}`)
+			_, body := s.Ask("POST", "/api/v1/call", `{"server":"files","tool":"job"}`)
 			var r CallResult
 			if err := json.Unmarshal([]byte(body), &r); err != nil || r.Output != c.output || r.Error != c.wrong || r.Success != (c.wrong == "") {
 				t.Errorf("%v %s", err, body)
@@ -169,13 +169,129 @@ func TestEndedCommandCancelsItsTask(t *testing.T) {
 		}
 		return answer(callCtx, c)
 	}
-	req, err := http.NewRequestWithContext(ctx, "POST", s.url+"/api/v1/call", strings.NewReader(`{"server":"files","tool":"job"}`))
-	must(t, err)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer "+s.admin)
-	if res, err := http.DefaultClient.Do(req); err == nil {
-		_ = res.Body.Close()
-		t.Error(res.Status)
+	if r, err := s.feature.call(ctx, &callRequestInput{Body: CallRequest{Server: "files", Tool: "job"}}); err != nil || r.Body.Success {
+		t.Error(r, err)
 	}
 	<-cancelled
+}
+
+func TestCallGoesThroughTheCallPath(t *testing.T) {
+	s := newSite(t)
+	var got core.Call
+	s.call = func(_ context.Context, c *core.Call) (core.Reply, error) {
+		got = *c
+		c.Progress, c.ProgressLog = 2, []core.ProgressNotification{{AfterMs: 12, Params: []byte(`{"progress":1.0,"total":2,"message":"<a>"}`)}}
+		return core.Reply{Result: []byte(`{"content":[{"type":"text","text":"hi"},{"type":"image","mimeType":"image/png","data":"AAAA"}],"structuredContent":{"n":9007199254740993}}`)}, nil
+	}
+	status, body := s.Ask("POST", "/api/v1/call", `{"server":"files","tool":"echo","arguments":{"n":9007199254740993, "a":"<&>"}}`)
+	var r CallResult
+	if status != 200 || json.Unmarshal([]byte(body), &r) != nil {
+		t.Fatalf("%d %s", status, body)
+	}
+	if !r.Success || r.Output != "hi\n[image image/png, 3 bytes]" || string(r.Data) != `{"n":9007199254740993}` || r.Error != "" {
+		t.Errorf("got %s", body)
+	}
+	if string(got.Params) != `{"name":"echo","arguments":{"n":9007199254740993, "a":"<&>"},"_meta":{"progressToken":1}}` ||
+		string(got.Params[got.ProgressToken.Start:got.ProgressToken.End]) != "1" ||
+		string(got.Params[got.Arguments.Start:got.Arguments.End]) != `{"n":9007199254740993, "a":"<&>"}` {
+		t.Errorf("the server would get %s", got.Params)
+	}
+	if got.Client.Name != "drawbridge-cli" || got.Server != "files" || got.Name != "echo" {
+		t.Errorf("the call is %+v", got)
+	}
+	var detail CallDetail
+	s.Get(t, "/api/v1/calls/"+r.CallID, &detail)
+	if detail.Arguments != `{"n":9007199254740993, "a":"<&>"}` || detail.Client != "drawbridge-cli" || detail.Outcome != core.OutcomeOK {
+		t.Errorf("recorded as %+v", detail)
+	}
+	if log := detail.ProgressLog; len(log) != 1 || log[0] != (ProgressNotification{12, `{"progress":1.0,"total":2,"message":"<a>"}`}) {
+		t.Errorf("its progress is %+v", log)
+	}
+	var list web.List[Call]
+	s.Get(t, "/api/v1/calls?server=files&q=9007199254740993", &list)
+	if len(list.Items) != 1 || list.Items[0].ID != r.CallID || list.Next != "" {
+		t.Errorf("the history lists %+v", list)
+	}
+}
+
+func TestReplayCallsTheLiveServer(t *testing.T) {
+	s := newSite(t)
+	s.call = func(_ context.Context, c *core.Call) (core.Reply, error) {
+		switch c.Method + " " + c.Name + " " + string(c.Params) {
+		case `tools/call echo {"name":"echo","arguments":{"n":1.0}}`:
+			return core.Reply{Result: []byte(`{"content":[], "n":1.0}`)}, nil
+		case `prompts/get greet {"name":"greet"}`:
+			return core.Reply{Error: []byte(`{"code":-1,"message":"no"}`)}, nil
+		case `resources/read a:b {"uri":"a:b"}`:
+			return core.Reply{}, core.Errorf(core.CodeRejected, "denied")
+		}
+		return core.Reply{}, fmt.Errorf("unexpected %s of %q: %s", c.Method, c.Name, c.Params)
+	}
+	for request, want := range map[[2]string]string{
+		{"tools/call", `{"name":"echo","arguments":{"n":1.0}}`}: `200 {"result":"{\"content\":[], \"n\":1.0}"}`,
+		{"prompts/get", `{"name":"greet"}`}:                     `200 {"error":"{\"code\":-1,\"message\":\"no\"}"}`,
+		{"resources/read", `{"uri":"a:b"}`}:                     `403 `,
+		{"resources/read", `{}`}:                                `400 `,
+		{"initialize", `{"name":"echo"}`}:                       `400 `,
+	} {
+		sent, _ := json.Marshal(LiveRequest{"files", request[0], request[1]})
+		status, said := s.Ask("POST", "/api/v1/live-call", string(sent))
+		if got := fmt.Sprint(status, " ", strings.TrimSpace(said)); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s", sent, got)
+		}
+	}
+}
+
+func TestFailedCallReportsReason(t *testing.T) {
+	for name, c := range map[string]struct {
+		reply core.Reply
+		err   error
+		want  string
+		code  core.Code
+	}{
+		"ours":              {err: &core.Error{Code: core.CodeUnavailable, Message: "server is away", Hint: "Start it.", Cause: errors.New("secret")}, want: "server is away. Start it.", code: core.CodeUnavailable},
+		"protocol":          {reply: core.Reply{Error: []byte(`{"code":-32602,"message":"bad"}`)}, want: "bad (code=-32602)"},
+		"text":              {reply: core.Reply{Result: []byte(`{"content":[{"type":"text","text":"no such file"}],"isError":true}`)}, want: "no such file"},
+		"structured":        {reply: core.Reply{Result: []byte(`{"content":[{"type":"text","text":"x"}],"structuredContent":{"message":"slow","errorCode":"E_TIMEOUT","retryable":false},"isError":true}`)}, want: "slow (code=E_TIMEOUT retriable=false)"},
+		"structured, error": {reply: core.Reply{Result: []byte(`{"structuredContent":{"error":"oh","detail":"d"},"isError":true}`)}, want: "oh"},
+		"structured, inner": {reply: core.Reply{Result: []byte(`{"structuredContent":{"error":{"message":"in","code":7}},"isError":true}`)}, want: "in (code=7)"},
+		"structured, last":  {reply: core.Reply{Result: []byte(`{"structuredContent":{"detail":"d"},"isError":true}`)}, want: "d"},
+		"nothing":           {reply: core.Reply{Result: []byte(`{"isError":true,"x":"` + strings.Repeat("y", 3000) + `"}`)}, want: `{"isError":true,"x":"` + strings.Repeat("y", 1979) + "…"},
+		"odd":               {reply: core.Reply{Result: []byte(`{"structuredContent":[1],"content":[null],"isError":true}`)}, want: "[1]"},
+	} {
+		got := parseToolResult(c.reply, c.err)
+		if got.Success || got.Error != c.want || got.Code != c.code {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// The API cannot follow a task, so a call that created one is not a success without output.
+func TestCallThatCreatesATaskIsNotASuccess(t *testing.T) {
+	s := newSite(t)
+	for _, result := range []string{`{"task":{"taskId":"a","status":"working"}}`, `{"resultType":"task","taskId":"a","status":"working"}`} {
+		s.call = func(_ context.Context, c *core.Call) (core.Reply, error) {
+			c.Outcome, c.Reason = core.OutcomeProtocolError, "the server sent a task" // as the gateway does
+			return core.Reply{Result: []byte(result)}, nil
+		}
+		_, body := s.Ask("POST", "/api/v1/call", `{"server":"files","tool":"echo"}`)
+		var r CallResult
+		if err := json.Unmarshal([]byte(body), &r); err != nil || r.Success || !strings.Contains(r.Error, "task") || string(r.Raw) != result {
+			t.Errorf("%s: %s", result, body)
+		}
+	}
+}
+
+// A call that was sent to a server is answered with 200, whatever its outcome, as docs/errors.md
+// specifies.
+func TestFailedCallIsAResponseNotAProblem(t *testing.T) {
+	s := newSite(t)
+	for _, code := range []core.Code{core.CodeNotFound, core.CodeTimeout, core.CodeUnavailable, core.CodeInternal} {
+		s.call = func(context.Context, *core.Call) (core.Reply, error) { return core.Reply{}, core.Errorf(code, "no") }
+		status, body := s.Ask("POST", "/api/v1/call", `{"server":"files","tool":"echo"}`)
+		var r CallResult
+		if err := json.Unmarshal([]byte(body), &r); err != nil || status != 200 || r.Success || r.Code != code || r.Error != "no" || r.CallID == "" {
+			t.Errorf("%s: %d %s", code, status, body)
+		}
+	}
 }

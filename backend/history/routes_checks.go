@@ -1,4 +1,4 @@
-package api
+package history
 
 import (
 	"cmp"
@@ -7,54 +7,31 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 // SavedCheck is a check with its last result.
 type SavedCheck struct {
-	history.Check
-	Last *history.LastRun `json:"last,omitempty"`
+	Check
+	Last *LastRun `json:"last,omitempty"`
 }
 
-func (a *API) listChecks(ctx context.Context, _ *web.None) (*web.Answer[web.List[SavedCheck]], error) {
-	checks, err := a.savedChecks(ctx)
+func (f *Feature) listChecks(ctx context.Context, _ *web.None) (*web.Answer[web.List[SavedCheck]], error) {
+	checks, err := f.savedChecks(ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := web.List[SavedCheck]{Items: []SavedCheck{}}
 	for _, c := range checks {
 		saved := SavedCheck{Check: c}
-		if last := a.CheckRunner.Last(ctx, c.Name); !last.At.IsZero() {
+		if last := f.Checks.Last(ctx, c.Name); !last.At.IsZero() {
 			last.Seen = nil
 			saved.Last = &last
 		}
 		list.Items = append(list.Items, saved)
 	}
 	return web.Reply(list)
-}
-
-func (a *API) savedChecks(ctx context.Context) ([]history.Check, error) {
-	documents, err := a.HistoryStore.SavedChecks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	checks := make([]history.Check, len(documents))
-	for i, d := range documents {
-		if err := json.Unmarshal(d, &checks[i]); err != nil {
-			return nil, err
-		}
-	}
-	return checks, nil
-}
-
-func (a *API) saveCheck(ctx context.Context, c *history.Check) error {
-	document, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	return a.HistoryStore.SaveCheck(ctx, c.Name, document)
 }
 
 type checkInput struct {
@@ -65,17 +42,17 @@ type checkInput struct {
 type putCheckInput struct {
 	Name string `path:"name" maxLength:"100"`
 	Body struct {
-		Steps []history.Step `json:"steps" minItems:"1" maxItems:"200" nullable:"false"`
-		Auto  string         `json:"auto,omitempty" enum:",on,off" doc:"Whether it runs automatically after the version or tools of a server change; default: if all its tools are read-only"`
+		Steps []Step `json:"steps" minItems:"1" maxItems:"200" nullable:"false"`
+		Auto  string `json:"auto,omitempty" enum:",on,off" doc:"Whether it runs automatically after the version or tools of a server change; default: if all its tools are read-only"`
 	}
 }
 
-func (a *API) putCheck(ctx context.Context, in *putCheckInput) (*web.Answer[history.Check], error) {
-	c := history.Check{Name: in.Name, Steps: in.Body.Steps, Auto: in.Body.Auto}
+func (f *Feature) putCheck(ctx context.Context, in *putCheckInput) (*web.Answer[Check], error) {
+	c := Check{Name: in.Name, Steps: in.Body.Steps, Auto: in.Body.Auto}
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if err := a.saveCheck(ctx, &c); err != nil {
+	if err := f.saveCheck(ctx, &c); err != nil {
 		return nil, err
 	}
 	return web.Reply(c)
@@ -94,11 +71,11 @@ type checkOfCallsInput struct {
 
 // CheckOfCalls is a check that was made of recorded calls.
 type CheckOfCalls struct {
-	history.Check
-	history.SkippedCalls
+	Check
+	SkippedCalls
 }
 
-func (a *API) saveCheckFromCalls(ctx context.Context, in *checkOfCallsInput) (*web.Answer[CheckOfCalls], error) {
+func (f *Feature) saveCheckFromCalls(ctx context.Context, in *checkOfCallsInput) (*web.Answer[CheckOfCalls], error) {
 	q := store.Query{Session: in.Body.Session, Tag: in.Body.Tag, From: in.Body.From, To: in.Body.To}
 	if q == (store.Query{}) {
 		return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "body.session", Error: "session, tag, from or to is required"}}}
@@ -106,36 +83,36 @@ func (a *API) saveCheckFromCalls(ctx context.Context, in *checkOfCallsInput) (*w
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	if old, err := a.HistoryStore.SavedCheck(ctx, in.Name); err != nil || old != nil {
+	if old, err := f.Store.SavedCheck(ctx, in.Name); err != nil || old != nil {
 		return nil, cmp.Or(err, error(&core.Error{Code: core.CodeConflict, Message: "a check with this name already exists", Hint: "Choose another name, or delete the existing check on the Checks page."}))
 	}
-	c, skipped, err := history.CheckFromCalls(ctx, a.History, in.Name, q, in.Body.Exact)
+	c, skipped, err := CheckFromCalls(ctx, f.Store, in.Name, q, in.Body.Exact)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.saveCheck(ctx, &c); err != nil {
+	if err := f.saveCheck(ctx, &c); err != nil {
 		return nil, err
 	}
 	return web.Reply(CheckOfCalls{c, skipped})
 }
 
-func (a *API) deleteCheck(ctx context.Context, in *checkInput) (*struct{}, error) {
-	return nil, a.HistoryStore.DeleteCheck(ctx, in.Name)
+func (f *Feature) deleteCheck(ctx context.Context, in *checkInput) (*struct{}, error) {
+	return nil, f.Store.DeleteCheck(ctx, in.Name)
 }
 
-func (a *API) runCheck(ctx context.Context, in *checkInput) (*web.Answer[history.CheckReport], error) {
-	document, err := a.HistoryStore.SavedCheck(ctx, in.Name)
+func (f *Feature) runCheck(ctx context.Context, in *checkInput) (*web.Answer[CheckReport], error) {
+	document, err := f.Store.SavedCheck(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}
 	if document == nil {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such check")
 	}
-	var c history.Check
+	var c Check
 	if err := json.Unmarshal(document, &c); err != nil {
 		return nil, err
 	}
-	report := c.Run(ctx, a.Calls, in.Client(a.Version))
-	a.CheckRunner.SaveRun(ctx, &c, report, "run manually")
+	report := c.Run(ctx, f.Gateway, in.Client(f.Version))
+	f.Checks.SaveRun(ctx, &c, report, "run manually")
 	return web.Reply(report)
 }
