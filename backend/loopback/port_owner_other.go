@@ -1,5 +1,0 @@
-//go:build !linux
-
-package loopback
-
-func portOwner(uint16) string { return "" }
