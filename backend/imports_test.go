@@ -118,6 +118,7 @@ var owners = map[string]string{
 	"git.sr.ht/~jackmordaunt/go-toast/v2":    "backend/desktop",
 	"github.com/zalando/go-keyring":          "backend/secret",
 	"gopkg.in/natefinch/lumberjack.v2":       "app/drawbridge",
+	"github.com/rivo/uniseg":                 "backend/terminal",
 	"golang.org/x/term":                      "backend/terminal backend/oauth backend/secret",
 	"golang.org/x/sys":                       "config backend/osutil backend/process backend/sandbox backend/loopback backend/store backend/desktop backend/shim app/window build/bench", // config: access lists on Windows; osutil: the lock of a file there; shim: how stdin waits; app/window: whether whoever started it still waits
 	"golang.org/x/sync":                      "backend/bridge",                                                                                                                           // semaphore: room for large bodies

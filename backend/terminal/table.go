@@ -13,6 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
+	"github.com/rivo/uniseg"
 	"golang.org/x/term"
 )
 
@@ -66,7 +67,7 @@ func (t *Table) print(w io.Writer, terminal bool) error {
 	widths := make([]int, len(t.Head))
 	for _, row := range append([][]string{t.Head}, t.Rows...) {
 		for i, cell := range row {
-			widths[i] = max(widths[i], width(cell))
+			widths[i] = max(widths[i], uniseg.StringWidth(cell))
 		}
 	}
 	var b strings.Builder
@@ -93,43 +94,24 @@ func (t *Table) print(w io.Writer, terminal bool) error {
 }
 
 func (t *Table) pad(column int, cell string, to int) string {
-	space := strings.Repeat(" ", max(0, to-width(cell)))
+	space := strings.Repeat(" ", max(0, to-uniseg.StringWidth(cell)))
 	if column < len(t.Right) && t.Right[column] {
 		return space + cell
 	}
 	return cell + space
 }
 
-// width returns the approximate width of s on a terminal.
-func width(s string) (n int) {
-	for _, c := range s {
-		n += runeWidth(c)
-	}
-	return n
-}
-
-// runeWidth returns the approximate width of a character: East Asian and emoji characters take two
-// columns, combining ones none.
-func runeWidth(c rune) int {
-	switch {
-	case c >= 0x300 && c < 0x370, c == 0x200d, c >= 0xfe00 && c <= 0xfe0f:
-		return 0
-	case c >= 0x1100 && c < 0x1160, c >= 0x2e80 && c < 0xa4d0, c >= 0xac00 && c < 0xd7a4, c >= 0xf900 && c < 0xfb00,
-		c >= 0xfe30 && c < 0xfe70, c >= 0xff00 && c < 0xff61, c >= 0x1f300 && c < 0x1faff, c >= 0x20000 && c < 0x40000:
-		return 2
-	}
-	return 1
-}
-
 // Truncate cuts s to at most n columns.
 func Truncate(s string, n int) string {
 	s = EscapeLine(s)
 	fits, used := 0, 0 // fits is the length of what leaves one column for the ellipsis
-	for i, c := range s {
+	for rest, state := s, -1; rest != ""; {
 		if used < n {
-			fits = i
+			fits = len(s) - len(rest)
 		}
-		if used += runeWidth(c); used > n {
+		var columns int
+		_, rest, columns, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		if used += columns; used > n {
 			return strings.TrimRight(s[:fits], " ") + "…"
 		}
 	}

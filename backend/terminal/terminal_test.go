@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/rivo/uniseg"
 	"go.uber.org/goleak"
 )
 
@@ -66,7 +67,7 @@ func TestColumnsAlignWithWideCharacters(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for _, l := range lines {
-		if before, _, _ := strings.Cut(l, strings.TrimSpace(l[strings.LastIndexByte(l, ' '):])); width(before) != 8 {
+		if before, _, _ := strings.Cut(l, strings.TrimSpace(l[strings.LastIndexByte(l, ' '):])); uniseg.StringWidth(before) != 8 {
 			t.Fatalf("\n%s", out.String())
 		}
 	}
