@@ -107,6 +107,8 @@ e2eTests() {
 }
 
 browser() {
+	make --no-print-directory daemon
+	CGO_ENABLED=0 go build -o build/bin/pagedata ./build/pagedata
 	npm --prefix frontend run --silent e2e >"$work/browser.log" 2>&1 || { cat "$work/browser.log"; return 1; }
 	grep '^flaky: ' "$work/browser.log" || true
 	tail -n 1 "$work/browser.log" | sed 's/ in .*/, 0 skipped/' | tee -a "$work/counts"

@@ -4,15 +4,15 @@
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
-import { inspect, recolour, settled } from './harness.mjs';
+import { startDaemon } from './daemon.mjs';
+import { inspect, recolour, settled, signIn } from './harness.mjs';
 import { becomes, live, textOf } from './waiting.mjs';
 
 const output = fileURLToPath(new URL('../../build/e2e/output/dialogs', import.meta.url));
 const button = (page, name) => page.getByRole('button', { name }).locator('visible=true').first();
 const configuration = (page) => page.getByLabel('Configuration file', { exact: true });
-const call = (mock) => `#/calls/${mock.world.calls.find((one) => one.outcome === 'ok').id}`;
+const call = async (daemon) => `#/calls/${(await daemon.items('/calls?outcome=ok&limit=1'))[0].id}`;
 
 /** Clicks a button that opens an element of that role. */
 const press =
@@ -43,21 +43,20 @@ async function describe(page) {
   await page.getByLabel('Description', { exact: true }).fill('Half a thought');
 }
 
-async function disconnect(page, mock) {
+async function disconnect(page, daemon) {
   await live(page);
-  await mock.close();
+  await daemon.stop();
   await page.getByText('Drawbridge is not responding').first().waitFor();
   await page.getByText('Last known state', { exact: true }).waitFor();
 }
 
-async function conflict(page, mock) {
+async function conflict(page, daemon) {
   await button(page, 'Edit file').click();
-  const { text } = mock.world.config;
+  const text = await daemon.config();
   await becomes(() => textOf(configuration(page)), text);
   await configuration(page).fill(`${text}// mine\n`);
   await live(page);
-  mock.world.writeConfig(`${text}// theirs\n`);
-  mock.send('config', { applied: true });
+  await daemon.writeConfig(`${text}// theirs\n`);
   await press('Overwrite…')(page);
 }
 
@@ -100,12 +99,16 @@ const states = [
   { name: 'server-menu', at: '#/servers/filesystem', open: press(/^More actions/, 'menu') },
   { name: 'server-remove', at: '#/servers/filesystem', open: choose('Remove') },
   { name: 'server-rename', at: '#/servers/filesystem', open: choose('Rename') },
-  { name: 'server-tags', at: '#/servers/github', open: choose('Tags', 'GitHub') },
+  { name: 'server-tags', at: '#/servers/github', open: choose('Tags', 'github') },
   { name: 'call-menu', at: call, open: press(/^Copy or save/, 'menu') },
   { name: 'call-note', at: call, open: (page) => button(page, /^(Add a note|Edit)$/).click() },
   { name: 'call-delete', at: call, open: press(/^Delete/) },
   { name: 'call-check', at: call, open: press(/check/i) },
-  { name: 'call-compare', at: (mock) => `${call(mock)}?with=pick`, open: async () => {} },
+  {
+    name: 'call-compare',
+    at: async (daemon) => `${await call(daemon)}?with=pick`,
+    open: async () => {},
+  },
   { name: 'export-menu', at: '#/calls', open: press(/^Export/, 'menu') },
   {
     name: 'history-limit',
@@ -161,9 +164,11 @@ const states = [
     name: 'session-ended',
     both: true,
     at: '#/servers',
-    open: async (page, mock) => {
+    open: async (page) => {
       await live(page);
-      mock.expire(true);
+      await page.route('**/api/**', (route) =>
+        route.fulfill({ status: 401, json: { status: 401, code: 'unauthorized' } }),
+      );
       await page.getByText('The session has ended').waitFor();
     },
   },
@@ -194,15 +199,16 @@ export function dialogs(lend, tally) {
 }
 
 async function show(lend, { name, at, open }, size) {
-  const mock = await startMock({ scene: 'full', rate: 0 });
+  const daemon = await startDaemon();
   try {
     await lend(sizes[size], async (page) => {
-      const address = typeof at === 'function' ? at(mock) : at;
+      const address = typeof at === 'function' ? await at(daemon) : at;
+      await signIn(page, daemon);
       const checked = size === 'desktop' ? 'dark' : 'light';
       await page.emulateMedia({ colorScheme: checked });
-      await page.goto(`${mock.url}/${address}`);
+      await page.goto(`${daemon.url}/${address}`);
       await settled(page, address.slice(1).split('?')[0]);
-      await open(page, mock);
+      await open(page, daemon);
       await inspect(page, 'all');
       assert.equal(await outside(page), '');
       for (const colorScheme of process.env.E2E_PICTURES ? ['light', 'dark'] : []) {
@@ -212,7 +218,7 @@ async function show(lend, { name, at, open }, size) {
       }
     });
   } finally {
-    await mock.close();
+    await daemon.close();
   }
 }
 

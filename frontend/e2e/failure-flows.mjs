@@ -1,71 +1,60 @@
 // The page without a session, and while the daemon does not respond.
 import assert from 'node:assert/strict';
-import { startMock } from '../dev/mock.mjs';
-import { flow, ownPort } from './flow.mjs';
+import { flow, real } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
-import { addresses, filled } from './pages.mjs';
+import { addresses, naming } from './pages.mjs';
 import { becomes, live } from './waiting.mjs';
 
-flow(
-  'another tab that is signed in unlocks this one',
-  { scene: 'locked', rate: 0 },
-  async (page, mock, context) => {
-    await page.goto(`${mock.url}/`);
-    await page.getByText('This browser is not signed in').waitFor();
-    const other = await context.newPage();
-    await other.goto(`${mock.url}/#code=good`);
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
-    await becomes(() => other.url().includes('good'), false);
-  },
-);
+real('another tab that is signed in unlocks this one', 'empty', async (page, daemon, context) => {
+  await page.setExtraHTTPHeaders({});
+  await page.goto(`${daemon.url}/`);
+  await page.getByText('This browser is not signed in').waitFor();
+  const other = await context.newPage();
+  const { url } = await daemon.api('POST', '/open-code', {});
+  await other.goto(url);
+  await page.getByRole('heading', { name: 'Get started' }).waitFor();
+  await becomes(() => other.url().includes('code'), false);
+});
 
-flow(
-  'every page recovers by itself after the daemon does',
-  { scene: 'full', rate: 0, port: ownPort },
-  async (page, mock) => {
-    const port = Number(new URL(mock.url).port);
-    let daemon = mock;
-    await page.goto(`${mock.url}/`);
+real('every page recovers by itself after the daemon does', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/`);
+  await live(page);
+  // Everything that the page loads in advance is there: Chromium 150 remembers a failed request.
+  await page.waitForFunction(() => {
+    const loaded = new Set(performance.getEntriesByType('resource').map(({ name }) => name));
+    const parts = [...document.querySelectorAll('link[rel=modulepreload], link[rel=stylesheet]')];
+    return (
+      parts.some(({ href }) => href.includes('/command-palette')) && // the last
+      parts.every(({ href }) => loaded.has(href))
+    );
+  });
+  const paths = ['/servers/filesystem?view=debug', '/usage', '/checks', '/clients', '/settings'];
+  for (const path of paths) {
+    await daemon.stop();
+    await page.getByText('Drawbridge is not responding').first().waitFor();
+    await page.evaluate((to) => {
+      location.hash = to; // a page that was not shown before
+    }, path);
+    await daemon.start();
     await live(page);
-    // Everything that the page loads in advance is there: Chromium 150 remembers a failed request.
-    await page.waitForFunction(() => {
-      const loaded = new Set(performance.getEntriesByType('resource').map(({ name }) => name));
-      const parts = [...document.querySelectorAll('link[rel=modulepreload], link[rel=stylesheet]')];
-      return (
-        parts.some(({ href }) => href.includes('/command-palette')) && // the last
-        parts.every(({ href }) => loaded.has(href))
-      );
-    });
-    const paths = ['/servers/filesystem?view=debug', '/usage', '/checks', '/clients', '/settings'];
-    for (const path of paths) {
-      await daemon.close();
-      await page.getByText('Drawbridge is not responding').first().waitFor();
-      await page.evaluate((to) => {
-        location.hash = to; // a page that was not shown before
-      }, path);
-      daemon = await startMock({ scene: 'full', rate: 0, port });
-      await live(page);
-      await settled(page, path.split('?')[0]);
-      await inspect(page);
-      await page.getByText('Cannot show this page').waitFor({ state: 'detached' });
-    }
-    await daemon.close();
-  },
-);
+    await settled(page, path.split('?')[0]);
+    await inspect(page);
+    await page.getByText('Cannot show this page').waitFor({ state: 'detached' });
+  }
+});
 
-flow(
-  'every page has its heading before its content',
-  { scene: 'full', rate: 0, delay: () => 3_600_000 },
-  async (page, mock) => {
-    for (const address of addresses.filter((one) => !one.includes('?'))) {
-      // A new document each time: a browser sends at most six requests at once, and none is answered.
-      await page.goto('about:blank');
-      await page.goto(`${mock.url}/${filled(address, mock.world)}`);
-      // A detail beside a list has a heading of another level.
-      await becomes(() => page.locator('h1:visible').count(), 1);
-    }
-  },
-);
+real('every page has its heading before its content', 'full', async (page, daemon) => {
+  const fill = await naming(daemon);
+  await page.route('**/api/**', () => {}); // no response ever
+  for (const address of addresses.filter((one) => !one.includes('?'))) {
+    // A new document each time: a browser sends at most six requests at once, and none is answered.
+    await page.goto('about:blank');
+    await page.goto(`${daemon.url}/${fill(address)}`);
+    // A detail beside a list has a heading of another level.
+    await becomes(() => page.locator('h1:visible').count(), 1);
+  }
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+});
 
 flow(
   'a page that cannot be loaded keeps its heading and states the reason',

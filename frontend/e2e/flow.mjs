@@ -1,45 +1,35 @@
-// User flows on the page, with the mock daemon.
+// User flows on the page, each with its own daemon.
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
 import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
+import { startDaemon } from './daemon.mjs';
+import { signIn } from './harness.mjs';
 import { randomDelay, shown } from './waiting.mjs';
 
 const list = [];
 
-/** Adds a flow: `run` gets its own page and its own scene. */
+/** Adds a flow with the mock daemon: `run` gets its own page and its own scene. */
 export function flow(name, options, run) {
-  list.push({ name, options, run });
+  list.push({ name, run, start: () => startMock({ delay: randomDelay, ...options }) });
 }
 
-/**
- * A port for a daemon that restarts: outside of the range of ephemeral ports, so that no other
- * program takes it in the meantime.
- */
-export async function ownPort() {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
-    const server = createServer();
-    const free = await new Promise((done) => {
-      server.once('error', () => done(false));
-      server.listen(port, '127.0.0.1', () => server.close(() => done(true)));
-    });
-    if (free) return port;
-  }
+/** Adds a flow: `run` gets its own page, and its own daemon with the files of a scene. */
+export function real(name, scene, run) {
+  list.push({ name, run, start: () => startDaemon(scene) });
 }
 
-/** Every flow, each with its own daemon. */
+/** Every flow. */
 export function flows(lend, { check, wants }) {
   return list
     .filter(({ name }) => wants(name))
-    .map(({ name, options, run }) => async () => {
+    .map(({ name, run, start }) => async () => {
       const drive = async () => {
-        const port = await options.port?.();
-        const mock = await startMock({ delay: randomDelay, ...options, port });
+        const daemon = await start();
         try {
           await lend(sizes.desktop, async (page) => {
+            if (daemon.token) await signIn(page, daemon);
             try {
-              await run(page, mock, page.context());
+              await run(page, daemon, page.context());
               assert.deepEqual(page.troubles, []);
             } catch (error) {
               if (process.env.E2E_SHOT) await page.screenshot({ path: process.env.E2E_SHOT });
@@ -47,7 +37,7 @@ export function flows(lend, { check, wants }) {
             }
           });
         } finally {
-          await mock.close();
+          await daemon.close();
         }
       };
       await check(name, drive, { repeatable: true });

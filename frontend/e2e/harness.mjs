@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { repeatLostInput, watchClicks } from './reliable-input.mjs';
-import { becomes, lengthenToasts, retryAmbiguousLocators, slow } from './waiting.mjs';
+import {
+  becomes,
+  lengthenToasts,
+  pause,
+  randomDelay,
+  retryAmbiguousLocators,
+  slow,
+} from './waiting.mjs';
 
 export { settled } from './waiting.mjs';
 
@@ -31,6 +38,16 @@ export async function watched(context) {
     }
   });
   return page;
+}
+
+/** Makes a page the one of this daemon, signed in; `delay` returns the delay of a response by its path. */
+export async function signIn(page, daemon, delay = slow > 1 ? randomDelay : undefined) {
+  await page.setExtraHTTPHeaders({ Authorization: `Bearer ${daemon.token}` });
+  if (!delay) return;
+  await page.route('**/api/**', async (route) => {
+    await pause(delay(new URL(route.request().url()).pathname));
+    await route.continue().catch(() => {}); // the page has ended
+  });
 }
 
 /** Switches to light or dark colours, and waits until they are painted. */

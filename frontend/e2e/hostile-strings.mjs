@@ -219,30 +219,32 @@ for (let i = 0; distinct.size < 200; i++)
 export const corpus = [...distinct];
 if (corpus.length !== 200) throw new Error(`the corpus has ${corpus.length} strings, not 200`);
 
-/** Fields with text from servers and clients; the daemon guarantees the format of all others. */
-const free = new Set(
-  'label reason detail message name title description text command client clientVersion workspace instance traceId path dir searchPath configured commandLine previous cwd rule trigger original publicName tool word method image status hint fix subject instructions prompt url problem next reload entry notice version protocolVersion session token project note serverInfo stderr warnings environment notes capabilities log diff configPath key file suggestion arguments result error failures contains after'.split(
-    ' ',
-  ),
-);
+/** A string of several kinds. */
+export const evil =
+  '<img src=x onerror=alert(1)>"><script>alert(1)</script>\u001b[31mred\u202Egnp.exe javascript:alert(1)';
 
-/** The same response with the next string of the corpus in every such field. */
-export function hostile(offset) {
-  let n = offset;
-  return mangled(() => corpus[n++ % corpus.length]);
-}
-
-/** The same response with this string in every such field: one that breaks URLs must not depend on
- * the order of the requests to meet a link. */
-export const everywhere = (text) => mangled(() => text);
-
-function mangled(next) {
+/**
+ * The same response with other strings in every field with text from servers and clients; the daemon
+ * guarantees the format of all others. They are the next ones of `corpus`, or this one `everywhere`:
+ * one that breaks URLs must not depend on the order of the requests to meet a link. Runs in the page.
+ */
+export function mangle(value, _path, { corpus, from, everywhere }) {
+  window.nextString ??= from;
+  window.freeFields ??= new Set(
+    'label reason detail message name title description text command client clientVersion workspace instance traceId path dir searchPath configured commandLine previous cwd rule trigger original publicName tool word method image status hint fix subject instructions prompt url problem next reload entry notice version protocolVersion session token project note serverInfo stderr warnings environment notes capabilities log diff configPath key file suggestion arguments result error failures contains after'.split(
+      ' ',
+    ),
+  );
   const walk = (value, key) => {
-    if (typeof value === 'string') return free.has(key) && value !== '' ? next() : value;
+    if (typeof value === 'string') {
+      if (!window.freeFields.has(key) || value === '') return value;
+      window.mangled = (window.mangled ?? 0) + 1;
+      return everywhere ?? corpus[window.nextString++ % corpus.length];
+    }
     if (Array.isArray(value)) return value.map((one) => walk(one, key));
     if (value && typeof value === 'object')
       return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, walk(v, k)]));
     return value;
   };
-  return (value) => walk(value, '');
+  return walk(value, '');
 }

@@ -1,10 +1,10 @@
 // No layout shift while a page loads: every page is opened in a new document, the responses of the
 // daemon arrive one after another, and the browser adds up the shifts.
 import assert from 'node:assert/strict';
-import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
-import { settled, watched } from './harness.mjs';
-import { addresses, filled, pathOf } from './pages.mjs';
+import { startDaemon } from './daemon.mjs';
+import { settled, signIn, watched } from './harness.mjs';
+import { addresses, naming, pathOf } from './pages.mjs';
 import { live, timeoutMs } from './waiting.mjs';
 
 /** Most pages have no shift; browsers call 0.1 good. */
@@ -46,18 +46,20 @@ async function walk(browser, tally, { scene, size, of, order = '', late = delay 
   const nameOf = (address) => `nothing moves: ${scene} ${address} ${size} ${order}`.trim();
   const wanted = of.filter((address) => tally.wants(nameOf(address)));
   if (wanted.length === 0) return;
-  const mock = await startMock({ scene, rate: 0, delay: late });
+  const daemon = await startDaemon(scene);
+  const fill = await naming(daemon);
   const context = await browser.newContext({ viewport: sizes[size], reducedMotion: 'reduce' });
   context.setDefaultTimeout(timeoutMs);
   await context.addInitScript(observe);
   const page = await watched(context);
+  await signIn(page, daemon, late);
   for (const address of wanted) {
     await tally.check(nameOf(address), async () => {
-      const at = filled(address, mock.world);
+      const at = fill(address);
       // Measured again if the machine was busy: a shift of the page itself occurs each time, because
       // the delays are the same each time.
       for (let left = 2; ; left--) {
-        const { sum, moved } = await shifts(page, mock.url, at, pathOf(scene, at));
+        const { sum, moved } = await shifts(page, daemon.url, at, pathOf(scene, at));
         if (process.env.E2E_SHIFTS) console.log(`${sum.toFixed(4)} ${nameOf(address)}`);
         if (sum < most) break;
         if (left === 0) assert.fail(`${sum.toFixed(3)}: ${JSON.stringify(moved, null, 1)}`);
@@ -65,7 +67,7 @@ async function walk(browser, tally, { scene, size, of, order = '', late = delay 
     });
   }
   await context.close();
-  await mock.close();
+  await daemon.close();
 }
 
 /** The layout shift while a page is opened in a new document. */

@@ -24,7 +24,7 @@ export function pagePool(browser) {
       await page.setViewportSize(viewport);
       await page.emulateMedia({ colorScheme: 'light' });
       await run(page);
-      good = await cleared(page);
+      good = !page.changed && (await cleared(page));
     } finally {
       if (good) free.push(page);
       else {

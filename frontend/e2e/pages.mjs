@@ -3,13 +3,16 @@
 // desktop and phone to build/e2e/output/pages, with E2E_PICTURES=all of the other sizes as well.
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { startMock } from '../dev/mock.mjs';
+import { changeAnswers } from './answers.mjs';
 import { sizes } from './browser.mjs';
-import { inspect, settled, watched } from './harness.mjs';
+import { startDaemon } from './daemon.mjs';
+import { inspect, settled, signIn, watched } from './harness.mjs';
+import { evil, mangle } from './hostile-strings.mjs';
 import { timeoutMs } from './waiting.mjs';
 
 export const addresses = [
   '#/',
+  '#/approvals', // early, because its calls wait for two minutes
   '#/servers',
   '#/servers/ONE',
   '#/servers/ONE?view=tools',
@@ -41,7 +44,6 @@ export const addresses = [
   '#/profiles?make=1',
   '#/tools',
   '#/tools?tool=TOOL',
-  '#/approvals',
   '#/clients',
   '#/settings',
   '#/nowhere',
@@ -116,18 +118,21 @@ export function pages(browser, tally) {
   );
 }
 
-/** A path with the names of a scene. */
-export function filled(address, { servers, calls, tools }) {
+/** Returns a function that puts the names of this daemon into an address. */
+export async function naming(daemon) {
+  const servers = await daemon.items('/servers');
+  const ended = await daemon.items('/calls?outcome=ok&limit=2');
+  const [shown] = await daemon.items('/calls?outcome=ok&tool=read_text_file&limit=1');
+  const [tool] = await daemon.items('/tools');
   const one = servers.find((server) => server.state === 'crashed') ?? servers[0];
-  const shown = calls.find((call) => call.outcome === 'ok' && call.tool === 'read_text_file');
-  const ended = calls.filter((call) => call.outcome === 'ok');
-  return address
-    .replace('PICTURE', shown?.id ?? '0')
-    .replace('ONE', one?.id ?? 'none')
-    .replace('SESSION', encodeURIComponent(calls[0]?.session ?? 'none'))
-    .replace('CALL', ended[0]?.id ?? '0')
-    .replace('OTHER', ended[1]?.id ?? '0')
-    .replace('TOOL', encodeURIComponent(tools[0]?.name ?? 'none'));
+  return (address) =>
+    address
+      .replace('PICTURE', shown?.id ?? '0')
+      .replace('ONE', one?.id ?? 'none')
+      .replace('SESSION', encodeURIComponent(ended[0]?.session ?? 'none'))
+      .replace('CALL', ended[0]?.id ?? '0')
+      .replace('OTHER', ended[1]?.id ?? '0')
+      .replace('TOOL', encodeURIComponent(tool?.name ?? 'none'));
 }
 
 /** The path that is shown for a path: a new installation shows the first steps. */
@@ -140,12 +145,20 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, rules 
   const nameOf = (address) => `${scene} ${address} ${size} ${colorScheme}`;
   const wanted = (scene === 'locked' ? ['#/'] : addresses).filter((a) => tally.wants(nameOf(a)));
   if (wanted.length === 0) return;
-  const mock = await startMock({ scene, rate: 0 });
+  const daemon = await startDaemon(
+    scene === 'locked' ? 'empty' : scene === 'hostile' ? 'trouble' : scene,
+  );
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
   context.setDefaultTimeout(timeoutMs);
-  const fill = (address) => filled(address, mock.world);
-  let page = await watched(context);
-  await page.goto(`${mock.url}/`);
+  const fill = await naming(daemon);
+  const open = async () => {
+    const page = await watched(context);
+    if (scene !== 'locked') await signIn(page, daemon);
+    if (scene === 'hostile') await changeAnswers(page, mangle, { everywhere: evil });
+    await page.goto(`${daemon.url}/`);
+    return page;
+  };
+  let page = await open();
   for (const address of wanted) {
     await tally.check(nameOf(address), async () => {
       try {
@@ -165,12 +178,11 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, rules 
       } catch (error) {
         // A failure must not affect the next path.
         await page.close();
-        page = await watched(context);
-        await page.goto(`${mock.url}/`);
+        page = await open();
         throw error;
       }
     });
   }
   await context.close();
-  await mock.close();
+  await daemon.close();
 }

@@ -1,8 +1,9 @@
-// Drives the built page in chromium against the mock daemon: node e2e/run.mjs [REGULAR EXPRESSION]
+// Drives the built page in chromium against real daemons: node e2e/run.mjs [REGULAR EXPRESSION]
 // E2E_ROUNDS=3 runs everything three times, E2E_SLOW=4 with a quarter of the processor time: both
 // find tests that depend on a fast machine.
 import { launch } from './browser.mjs';
 import { size } from './bundle-size.mjs';
+import { cleanUp } from './daemon.mjs';
 import { dialogs } from './dialogs.mjs';
 import { flows } from './flow.mjs';
 import { lanes, tally } from './harness.mjs';
@@ -43,6 +44,7 @@ for (let rounds = Number(process.env.E2E_ROUNDS ?? 1); rounds > 0; rounds--) {
 // Alone, because it measures times.
 if (!process.env.E2E_SKIP_LOAD && slow === 1) await load(browser, result.check);
 await browser.close();
+await cleanUp();
 const seconds = Math.round((Date.now() - started) / 1000);
 console.log(`${result.passed} passed, ${result.failed} failed in ${seconds} s`);
 process.exit(result.failed > 0 ? 1 : 0);

@@ -1,0 +1,47 @@
+// Changes what the real daemon answers, in the page.
+
+/**
+ * Passes every JSON response and every event of the API through `change(value, path, extra)`, which
+ * returns what the page gets; the path of an event is its name. The function runs in the page, so it
+ * must not use names from outside; `extra` is JSON. Call it before the page is opened.
+ */
+export function changeAnswers(page, change, extra) {
+  page.changed = true; // so that no other flow gets this tab
+  return page.addInitScript(`(${wrapFetch})(${change}, ${JSON.stringify(extra ?? null)})`);
+}
+
+function wrapFetch(change, extra) {
+  const { fetch } = window;
+  window.fetch = async (address, init) => {
+    const response = await fetch(address, init);
+    const path = String(address).replace(/^.*?\/api\/v1/, '');
+    const type = response.headers.get('Content-Type') ?? '';
+    const made = (body) =>
+      new Response(body, { status: response.status, headers: response.headers });
+    if (type.includes('json') && response.status !== 204) {
+      const text = await response.text();
+      return made(text && JSON.stringify(change(JSON.parse(text), path, extra)));
+    }
+    if (!type.includes('event-stream')) return response;
+    let rest = '';
+    const events = new TransformStream({
+      transform(chunk, controller) {
+        const blocks = (rest + chunk).split('\n\n');
+        rest = blocks.pop();
+        for (const block of blocks) {
+          const [, name, data] = /^event: (.*)\ndata: (.*)$/m.exec(block) ?? [];
+          const text = data
+            ? `event: ${name}\ndata: ${JSON.stringify(change(JSON.parse(data), name, extra))}`
+            : block;
+          controller.enqueue(`${text}\n\n`);
+        }
+      },
+    });
+    return made(
+      response.body
+        .pipeThrough(new TextDecoderStream())
+        .pipeThrough(events)
+        .pipeThrough(new TextEncoderStream()),
+    );
+  };
+}
