@@ -143,7 +143,7 @@ func (d *daemon) configPhases() configPhases {
 // startCallPath starts the parts that work on their own. hasWatchdog says that another process can
 // start an installed new version.
 func (d *daemon) startCallPath(hasWatchdog bool) {
-	d.life.run("events", time.Second, d.pages.Run)
+	d.life.run("events", time.Second, d.approvals.Run)
 	d.life.run("trust", 3*time.Second, d.baseline.Run)
 	d.life.run("sign-ins", time.Second, d.logins.keeper.Run)
 	d.life.run("metrics", time.Second, d.counts.run)

@@ -86,13 +86,14 @@ type daemon struct {
 	newer       *desktop.Checker
 
 	// What is served.
-	url      string
-	settings *desktopSettings
-	replaced *desktop.ReplacementWatcher
-	profiles *profiles.Feature
-	clients  *clientconf.Feature
-	recorded *history.Feature
-	pages    *api.API
+	url       string
+	settings  *desktopSettings
+	replaced  *desktop.ReplacementWatcher
+	profiles  *profiles.Feature
+	clients   *clientconf.Feature
+	recorded  *history.Feature
+	approvals *approvals.Feature
+	pages     *api.API
 }
 
 // runDaemon runs the daemon until ctx is done or a part fails. What opens something registers its
@@ -255,6 +256,9 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	recorder := d.history.Recorder()
 	d.profiles = &profiles.Feature{Config: d.files, Views: d.views, Store: d.history, Tokens: d.tokens, ListSize: d.front.ListSize}
 	d.clients = &clientconf.Feature{Version: version, URL: d.url, Connector: connector, Tokens: d.tokens, Config: d.files.Current, Servers: d.servers, Views: d.views, Bridge: d.front}
+	changes, servers := &trust.Feature{Baseline: d.baseline, Views: d.views, Destinations: d.connections.Destinations}, &supervisor.Feature{Servers: d.servers}
+	d.approvals = &approvals.Feature{Inbox: d.inbox, Bus: d.bus, Config: d.files, Sources: []approvals.Source{servers, changes},
+		Holds: func(c *config.Condition, call *core.Call) bool { return policy.Holds(c, call, d.files.Current()) }}
 	d.recorded = &history.Feature{
 		Version: version, Store: d.history, Gateway: d.calls, Views: d.views, Config: d.files.Current, Checks: d.checks, FrameLog: d.records.frameLog,
 		Tokens: d.tokens, Sessions: d.front.Sessions, Log: d.log, Live: d.dialer.LiveCall,
@@ -264,8 +268,8 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 		Servers: d.servers, Views: d.views, History: d.recorded, Logs: d.logs,
 		ConfigEditor: d.files, Sessions: sessions, Admin: d.admin, Tokens: d.tokens, Bridge: d.front, Bus: d.bus, UI: frontend.FS(), Log: d.log,
 		Desktop: d.settings, Usage: d.dialer.Usage, Clients: d.clients, Secrets: d.vault, Logins: d.logins,
-		Doctor: doctorOptions(d.files.Current), DiagnosticSources: bundleOptions(o.Folders, o.Sources), Approvals: d.inbox, CommandApprovals: d.servers,
-		Debug: d.servers.Debug, Try: d.dialer.Try, BeginTrial: d.dialer.BeginTrial, Rules: d.rules, Trust: d.baseline, Features: d.features(), Observer: d.connections,
+		Doctor: doctorOptions(d.files.Current), DiagnosticSources: bundleOptions(o.Folders, o.Sources), Approvals: d.approvals, Commands: d.servers,
+		Debug: d.servers.Debug, Try: d.dialer.Try, BeginTrial: d.dialer.BeginTrial, Rules: d.rules, Trust: d.baseline, Features: append(d.features(), d.approvals, changes, servers), Observer: d.connections,
 		Copies:  config.BackupsOf(o.Folders.Data),
 		Redact:  recorder.Redact,
 		Notices: d.notices, Metrics: d.counts, KnowsReleases: func() bool { return knowsReleases(d.files.Current().Updates) },
@@ -300,7 +304,6 @@ func (d *daemon) features() []web.Feature {
 		d.profiles,
 		&sandbox.Feature{Config: d.files, Servers: d.servers, Rules: d.dialer.SandboxRules, Refusals: d.dialer.SandboxRefusals, Sampler: d.connections},
 		&secret.Feature{Store: d.vault, Config: d.files.Current, Servers: d.servers, Log: d.log},
-		&trust.Feature{Baseline: d.baseline, Views: d.views, Destinations: d.connections.Destinations},
 	}
 }
 

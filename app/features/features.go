@@ -2,6 +2,7 @@
 package features
 
 import (
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
@@ -15,5 +16,5 @@ import (
 
 // Commands returns what adds the commands of each feature.
 func Commands() []terminal.Commands {
-	return []terminal.Commands{clientconf.Commands, history.Commands, marketplace.Commands, oauth.Commands, profiles.Commands, sandbox.Commands, secret.Commands, trust.Commands}
+	return []terminal.Commands{approvals.Commands, clientconf.Commands, history.Commands, marketplace.Commands, oauth.Commands, profiles.Commands, sandbox.Commands, secret.Commands, trust.Commands}
 }

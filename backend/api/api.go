@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -87,6 +88,14 @@ type Trust interface {
 	Rename(ctx context.Context, from, to string, move func() error) error
 }
 
+// Commands has notices about new commands; *supervisor.Supervisor implements it.
+type Commands interface {
+	Notices() []core.Notice
+	Dismiss(subject string) bool
+	// SuppressCommandNotice suppresses the notice for a server that the user is adding or changing.
+	SuppressCommandNotice(server string)
+}
+
 // Observer reports where servers connect to; *sandbox.DestinationSampler implements it.
 type Observer interface {
 	Renamed(from, to string)
@@ -134,10 +143,10 @@ type Options struct {
 	Logins Logins         // signing in to remote servers
 	Copies config.Backups // backups of the configuration file; none without a folder
 
-	Approvals        Inbox
-	Rules            Rules            // the policy of calls
-	CommandApprovals CommandApprovals // new commands that need approval
-	Debug            func(id string) (supervisor.Debug, error)
+	Approvals *approvals.Feature
+	Rules     Rules    // the policy of calls
+	Commands  Commands // notices about new commands
+	Debug     func(id string) (supervisor.Debug, error)
 	// Try starts a server for a trial, with the sign-in of the configured server as, and calls use,
 	// if it is not nil, with the connection.
 	Try        func(ctx context.Context, c *config.Server, as string, use func(upstream.Connection)) upstream.Trial
@@ -164,12 +173,10 @@ type API struct {
 	buildMu sync.Mutex
 	built   *routes
 	streams atomic.Int32 // open event streams, one for each page
-	waiting pendingTracker
 	windows windowList
 }
 
-// New returns an API that can serve requests. Run must be running for approvals of commands to be
-// published.
+// New returns an API that can serve requests.
 func New(o Options) *API {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -191,12 +198,6 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	a.routes.mux.ServeHTTP(w, r)
-}
-
-// Run publishes commands that need approval until ctx ends.
-func (a *API) Run(ctx context.Context) error {
-	a.waiting.follow(ctx, a.Bus, a.pendingWithoutDeadline)
-	return nil
 }
 
 // openSession exchanges a one-time code for a cookie and a key. It is the only plain handler,

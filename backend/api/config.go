@@ -251,7 +251,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*web.Answer[Re
 		if err := a.Trust.Rename(ctx, old.ID, to, move); err != nil {
 			return nil, err
 		}
-		a.CommandApprovals.SuppressCommandNotice(to) // its command was approved under the old name
+		a.Commands.SuppressCommandNotice(to) // its command was approved under the old name
 	}
 	if to != old.ID && (old.Transport == core.HTTP || old.Transport == core.SSE) {
 		if err := a.Logins.Rename(ctx, old.ID, to); err != nil {

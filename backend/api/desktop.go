@@ -331,7 +331,7 @@ type noticeInput struct {
 }
 
 func (a *API) dismissNotice(_ context.Context, in *noticeInput) (*web.None, error) {
-	if !a.CommandApprovals.Dismiss(in.Subject) && !a.Observer.Dismiss(in.Subject) {
+	if !a.Commands.Dismiss(in.Subject) && !a.Observer.Dismiss(in.Subject) {
 		return nil, core.Errorf(core.CodeNotFound, "there is no such notice, or it cannot be acknowledged because it describes the current state")
 	}
 	return &web.None{}, nil

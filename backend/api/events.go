@@ -30,7 +30,7 @@ func (a *API) events(w http.ResponseWriter, r *http.Request) {
 	defer sub.Close()
 	a.streams.Add(1)
 	defer a.streams.Add(-1)
-	defer a.Approvals.AddViewer(func() bool { return true })()
+	defer a.Approvals.Inbox.AddViewer(func() bool { return true })()
 	s := newStream(w)
 	s.encodeData = a.eventData
 	if s.send("snapshot", a.snapshot(r.Context())) != nil {
@@ -69,7 +69,7 @@ func (a *API) snapshot(ctx context.Context) Snapshot {
 		}
 	}
 	slices.SortFunc(calls, func(x, y core.Call) int { return int(max(-1, min(1, y.ID-x.ID))) })
-	s := Snapshot{Status: a.statusNow(), Calls: make([]history.Call, 0, len(calls)), Approvals: a.listPending()}
+	s := Snapshot{Status: a.statusNow(), Calls: make([]history.Call, 0, len(calls)), Approvals: a.Approvals.Pending()}
 	for i := range calls {
 		s.Calls = append(s.Calls, history.NewCall(&calls[i]))
 	}
@@ -111,7 +111,7 @@ func (a *API) eventData(data any) any {
 	case core.Call:
 		return history.NewCall(a.History.RedactCall(&d))
 	case approvals.Item:
-		return a.approvalOf(&d)
+		return approvals.NewApproval(&d)
 	}
 	return data
 }

@@ -277,14 +277,17 @@ func newSite(t *testing.T) *site {
 	must(t, err)
 	baseline, observer := trust.New(trust.Options{Store: s.store}), sandbox.New(sandbox.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler)})
 	clients := &clientconf.Feature{URL: s.url, Connector: connector, Tokens: tokens, Config: s.fakes.Current, Servers: s.fakes, Views: s.views, Bridge: s.fakes}
+	changes, servers := &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}, &supervisor.Feature{Servers: s.fakes}
+	pending := &approvals.Feature{Inbox: s.inbox, Bus: s.bus, Config: s.fakes, Sources: []approvals.Source{servers, changes},
+		Holds: func(c *config.Condition, call *core.Call) bool { return policy.Holds(c, call, s.fakes.Current()) }}
 	recorded := &history.Feature{Version: "1.2.3", Store: s.store, Gateway: s.fakes, Views: s.views, Config: s.fakes.Current, Tokens: tokens, Sessions: s.fakes.Sessions}
 	s.api = New(Options{
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
 		Servers: s.fakes, Views: s.views, History: recorded, Logs: logs,
 		ConfigEditor: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
-		Approvals: s.inbox, CommandApprovals: s.fakes,
+		Approvals: pending, Commands: s.fakes,
 		Rules: policy.New(policy.Options{Views: s.views}), Trust: baseline,
-		Features: []web.Feature{clients, recorded, &marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}},
+		Features: []web.Feature{clients, recorded, &marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, changes, servers, pending},
 		Clients:  clients, Secrets: vault,
 		Desktop: &fakeDesktop{}, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
 		Observer: observer,
@@ -309,7 +312,7 @@ func newSite(t *testing.T) *site {
 	var parts sync.WaitGroup
 	parts.Go(func() { _ = srv.Serve(ln) })
 	parts.Go(func() { _ = s.recorder.Run(ctx) })
-	parts.Go(func() { _ = s.api.Run(ctx) })
+	parts.Go(func() { _ = pending.Run(ctx) })
 	t.Cleanup(func() {
 		_ = srv.Close()
 		cancel()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -40,7 +41,6 @@ func (a *API) registerPolicy(r *web.Router) {
 	web.Op(r, "POST", "/api/v1/servers/{id}/tools", "Change tool settings in the configuration, in a single edit", a.setTools)
 	web.Op(r, "GET", "/api/v1/approvals/grants", "Temporary approvals", a.listGrants)
 	web.Op(r, "DELETE", "/api/v1/approvals/grants", "Revoke temporary approvals", a.forgetGrants)
-	web.Op(r, "GET", "/api/v1/approvals/{id}", "A pending approval with its complete arguments", a.getApproval)
 }
 
 func (a *API) policyStatus(context.Context, *web.None) (*web.Answer[PolicyStatus], error) {
@@ -255,7 +255,7 @@ func (a *API) suggestRule(ctx context.Context, in *suggestRuleInput) (*web.Answe
 	// Only what a rule certainly finds in the call: of a server elsewhere, paths are not certain.
 	found.Where = slices.DeleteFunc(found.Where, func(where string) bool {
 		c, problems := config.ParseCondition([]byte(where))
-		return len(problems) > 0 || !a.holds(&c, like)
+		return len(problems) > 0 || !policy.Holds(&c, like, a.ConfigEditor.Current())
 	})
 	return web.Reply(*found)
 }
@@ -264,11 +264,11 @@ func (a *API) suggestRule(ctx context.Context, in *suggestRuleInput) (*web.Answe
 // its arguments.
 func (a *API) recordedOrPendingCall(ctx context.Context, id, approval string) (*core.Call, error) {
 	if approval != "" {
-		item, ok := a.Approvals.Item(approval)
+		item, ok := a.Approvals.Inbox.Item(approval)
 		if !ok || item.Held == nil {
 			return nil, core.Errorf(core.CodeNotFound, "this approval is no longer pending")
 		}
-		return heldCall(&item), nil
+		return approvals.HeldCall(&item), nil
 	}
 	n := web.ParseID(id)
 	r, err := a.History.Store.Call(ctx, n)
@@ -281,11 +281,4 @@ func (a *API) recordedOrPendingCall(ctx context.Context, id, approval string) (*
 		call.Params, call.Arguments = nil, core.Span{}
 	}
 	return &call, nil
-}
-
-// holds reports whether a condition certainly holds for a call.
-func (a *API) holds(c *config.Condition, call *core.Call) bool {
-	rules := policy.NewArgumentRules([]config.ArgumentRule{{Where: c, Then: config.RuleAllow}}, a.ConfigEditor.Current())
-	then, _, _ := rules.Decide(call)
-	return then == config.RuleAllow
 }

@@ -152,8 +152,6 @@ func (a *API) document() *routes {
 	web.Op(r, "GET", "/api/v1/config", "The configuration file", a.getConfig)
 	web.Op(r, "PUT", "/api/v1/config", "Replace the configuration file; If-Match must be the ETag of the file that was read", a.putConfig)
 	web.Op(r, "PATCH", "/api/v1/config", "Edit the configuration file and keep its comments; If-Match must be the ETag of the file that was read", a.patchConfig)
-	web.Op(r, "GET", "/api/v1/approvals", "Pending approvals: calls, forms and URLs from servers, new commands and changed tools", a.listApprovals)
-	web.Op(r, "POST", "/api/v1/approvals/{id}", "Respond to a pending approval; a command that is not accepted remains pending", a.answerApproval)
 	a.registerDocker(r)
 	a.registerTrial(r)
 	a.registerDoctor(r)

@@ -97,7 +97,7 @@ type addInput struct{ Body AddInputBody }
 
 // addServer writes a new server into the main configuration file.
 func (a *API) addServer(ctx context.Context, in *addInput) (*web.Answer[core.ServerStatus], error) {
-	a.CommandApprovals.SuppressCommandNotice(core.Slug(in.Body.Name))
+	a.Commands.SuppressCommandNotice(core.Slug(in.Body.Name))
 	if err := a.ConfigEditor.Add(ctx, in.Body.Name, []byte(in.Body.Entry)); err != nil {
 		return nil, err
 	}

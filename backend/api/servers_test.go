@@ -13,6 +13,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -106,4 +107,31 @@ func TestContainerPickerExplainsEmptyList(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	s.want(t, "GET", "/api/v1/docker/containers/x?host="+url.QueryEscape("unix:///nowhere"), "", 503)
+}
+
+func TestServersAreAddedAndRemovedAndDebugged(t *testing.T) {
+	s := newSite(t)
+	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
+	s.want(t, "POST", "/api/v1/servers", `{"name":"My Git","entry":{"command":"git"}}`, 200, `"id":"My-Git"`)
+	s.want(t, "DELETE", "/api/v1/servers/files", "", 204)
+	if got := strings.Join(s.did, ","); got != `expect My-Git,add My Git {"command":"git"},remove files` {
+		t.Errorf("done: %s", got)
+	}
+	var d supervisor.Debug
+	s.get(t, "/api/v1/servers/files/debug", &d)
+	if d.Configured != "npx files" || len(d.Stderr) != 1 || strings.Contains(d.Stderr[0], "\x1b") || d.Status.ID != "files" || d.Frames == nil {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestNewCommandNoticeStaysUntilAcknowledged(t *testing.T) {
+	s := newSite(t)
+	s.notices = []core.Notice{{Subject: "command:files", Message: "Server \"files\" is running a new command: npx files"}}
+	var st Status
+	if s.get(t, "/api/v1/status", &st); len(st.Notices) == 0 || st.Notices[0] != s.notices[0] {
+		t.Fatalf("notices %+v", st.Notices)
+	}
+	path := "/api/v1/notices/" + url.PathEscape("command:files")
+	s.want(t, "DELETE", path, "", 204)
+	s.want(t, "DELETE", path, "", 404)
 }

@@ -41,7 +41,7 @@ func (a *API) statusNow() Status {
 	if !s.RequireToken {
 		s.Notices = append(s.Notices, core.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool."})
 	}
-	s.Notices = append(s.Notices, a.CommandApprovals.Notices()...)
+	s.Notices = append(s.Notices, a.Commands.Notices()...)
 	s.Notices = append(s.Notices, a.Trust.Notices()...)
 	s.Notices = append(s.Notices, a.Observer.Notices()...)
 	s.Notices = append(s.Notices, a.Notices()...)
@@ -101,7 +101,7 @@ func (a *API) healthReasons() []HealthReason {
 		resting[b.Server] = true
 		reasons = append(reasons, HealthReason{Server: b.Server, State: "breaker", Reason: b.Reason})
 	}
-	for _, n := range a.CommandApprovals.Notices() {
+	for _, n := range a.Commands.Notices() {
 		if n.Subject == supervisor.PausedSubject {
 			reasons = append(reasons, HealthReason{State: n.Subject, Reason: n.Message})
 		}

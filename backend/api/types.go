@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
@@ -86,5 +87,5 @@ type Snapshot struct {
 	Status Status         `json:"status"`
 	Calls  []history.Call `json:"calls" nullable:"false" doc:"Latest calls, including those in flight, newest first"`
 
-	Approvals []Approval `json:"approvals" nullable:"false" doc:"Pending approvals"`
+	Approvals []approvals.Approval `json:"approvals" nullable:"false" doc:"Pending approvals"`
 }

@@ -60,8 +60,9 @@ type Item struct {
 	Tool    string      `json:"tool"`   // public name of the called tool or prompt; may be ""
 	Message string      `json:"message"`
 	URL     string      `json:"url,omitempty"`
-	Schema  string      `json:"schema,omitempty"` // JSON schema of a Form: an object with flat properties
-	Held    *Held       `json:"held,omitempty"`   // set for a Call
+	Schema  string      `json:"schema,omitempty"`  // JSON schema of a Form: an object with flat properties
+	Held    *Held       `json:"held,omitempty"`    // set for a Call
+	Command *NewCommand `json:"command,omitempty"` // set for a new command
 	At      time.Time   `json:"at"`
 	Expires time.Time   `json:"expires"`
 	// State is "" while the item is pending, then accept, decline, cancel, expired or withdrawn.

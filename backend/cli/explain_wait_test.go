@@ -3,6 +3,8 @@ package cli
 import (
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -33,5 +35,14 @@ func TestWaitForServersHasExitCode(t *testing.T) {
 		if got := f.Run(false, args...); got.Code != 2 {
 			t.Errorf("%v: %+v", args, got)
 		}
+	}
+}
+
+func TestTooLargeRulesAreRefused(t *testing.T) {
+	f := newFakeDaemon(t)
+	path := filepath.Join(t.TempDir(), "rules.jsonc")
+	must(t, os.WriteFile(path, []byte("[]"+strings.Repeat(" ", maxRules)), 0o600))
+	if got := f.Run(true, "policy", "try", path); got.Code != 1 || !strings.Contains(got.Err, "larger than 1 MiB") {
+		t.Errorf("%+v", got)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
@@ -20,7 +19,6 @@ func TestLongTextsArePrintedInLinearTime(t *testing.T) {
 		"truncate":      func(s string) { terminal.Truncate(s, 200) },
 		"truncate long": func(s string) { terminal.Truncate(s, len(s)-1) },
 		"escapeLine":    func(s string) { terminal.EscapeLine(s) },
-		"question":      func(s string) { (&pendingItem{api.Approval{Kind: "call", Tool: s, Arguments: s}}).question() },
 		"serverlog":     func(s string) { serverlog.CleanJSON([]byte(s)) },
 		"core.OneLine":  func(s string) { core.OneLine(s, 100) },
 		"core.Shorten":  func(s string) { _ = core.Shorten(s, 100) },

@@ -447,3 +447,9 @@ func (i *schemaCache) schema(server, tool string, raw []byte) *schema.Schema {
 	i.entries[key] = c
 	return c.schema
 }
+
+// Holds reports whether a condition certainly holds for a call.
+func Holds(c *config.Condition, call *core.Call, now *config.Config) bool {
+	then, _, _ := NewArgumentRules([]config.ArgumentRule{{Where: c, Then: config.RuleAllow}}, now).Decide(call)
+	return then == config.RuleAllow
+}

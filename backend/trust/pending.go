@@ -18,7 +18,7 @@ import (
 // deadline.
 const pendingChanges approvals.Kind = "tools"
 
-// PendingKind implements api.PendingFeature.
+// PendingKind implements approvals.Source.
 func (f *Feature) PendingKind() approvals.Kind { return pendingChanges }
 
 // Pending returns one pending approval for each server with changed tools.

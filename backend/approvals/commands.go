@@ -1,4 +1,4 @@
-package cli
+package approvals
 
 import (
 	"bufio"
@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
@@ -23,12 +22,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// pendingItem is one entry of GET approvals.
-type pendingItem struct{ api.Approval }
+// shownItem is one entry of GET approvals.
+type shownItem struct{ Approval }
 
 // question returns the whole question for the user on one line, escaped: what is approved is never
 // cut. Names are quoted, and blanks inside them and inside arguments are kept.
-func (w *pendingItem) question() string {
+func (w *shownItem) question() string {
 	text := w.Message
 	switch {
 	case w.Command != nil: // the command, its variables, its folder and its sandbox, on a line each
@@ -49,7 +48,7 @@ const maxListed = 4 << 10
 
 // listed returns the question for the list. One that is longer is cut, and says so; answering it
 // shows it first.
-func (w *pendingItem) listed() string {
+func (w *shownItem) listed() string {
 	if text := w.question(); len(text) <= maxListed && !w.ArgumentsCut {
 		return text
 	}
@@ -57,11 +56,11 @@ func (w *pendingItem) listed() string {
 }
 
 // complete loads the arguments that the list of the API has cut.
-func (w *pendingItem) complete(ctx context.Context, d *terminal.Daemon) error {
+func (w *shownItem) complete(ctx context.Context, d *terminal.Daemon) error {
 	if !w.ArgumentsCut {
 		return nil
 	}
-	full, err := terminal.Get[pendingItem](ctx, d, "approvals/"+url.PathEscape(w.ID), nil)
+	full, err := terminal.Get[shownItem](ctx, d, "approvals/"+url.PathEscape(w.ID), nil)
 	if err == nil {
 		*w = full
 	}
@@ -69,14 +68,17 @@ func (w *pendingItem) complete(ctx context.Context, d *terminal.Daemon) error {
 }
 
 // shortID returns the id with the beginning of the hash of the command.
-func (w *pendingItem) shortID() string {
+func (w *shownItem) shortID() string {
 	if w.Command != nil {
 		return w.ID[:min(len(w.ID), len("command:"+w.Server+":")+8)]
 	}
 	return w.ID
 }
 
-func (p *program) approvals() *cobra.Command {
+// Commands adds the commands about pending approvals.
+func Commands(e *terminal.Env, root *cobra.Command) { root.AddCommand(approvals(e)) }
+
+func approvals(e *terminal.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "approvals", Short: "List pending approvals: calls, new commands, changed tools, and forms and URLs from servers", Args: terminal.NoArgs,
 		Long:    "List pending approvals: calls, new commands, changed tools, and forms and URLs from servers.\nForms can be filled in only in the web UI: drawbridge open /approvals.",
@@ -85,9 +87,9 @@ func (p *program) approvals() *cobra.Command {
 	var wait bool
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if wait {
-			return p.watchApprovals(cmd.Context())
+			return watchApprovals(cmd.Context(), e)
 		}
-		return p.listApprovals(cmd.Context())
+		return listApprovals(cmd.Context(), e)
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "ask about each approval as it arrives, until interrupted")
 	var minutes, session, always bool
@@ -107,7 +109,7 @@ func (p *program) approvals() *cobra.Command {
 			case always:
 				scope = "always"
 			}
-			return p.answer(cmd.Context(), args[0], "accept", scope, where, reviewed)
+			return answer(cmd.Context(), e, args[0], "accept", scope, where, reviewed)
 		},
 	}
 	allow.Flags().BoolVar(&reviewed, "reviewed", false, "confirm that you have read all of a request that the list cuts")
@@ -118,19 +120,19 @@ func (p *program) approvals() *cobra.Command {
 	deny := &cobra.Command{
 		Use: "deny ID", Short: "Deny a call or decline a form; a command stays pending and does not run", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.answer(cmd.Context(), args[0], "decline", "once", "", true)
+			return answer(cmd.Context(), e, args[0], "decline", "once", "", true)
 		},
 	}
 	show := &cobra.Command{
 		Use: "show ID", Short: "Show all of a pending approval", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := p.Daemon()
+			d, err := e.Daemon()
 			if err != nil {
 				return err
 			}
-			w, err := p.findPending(cmd.Context(), d, args[0])
+			w, err := findPending(cmd.Context(), e, d, args[0])
 			if err == nil {
-				err = p.PrintSentence(w, strconv.Quote(w.Server)+": "+w.question())
+				err = e.PrintSentence(w, strconv.Quote(w.Server)+": "+w.question())
 			}
 			return err
 		},
@@ -139,15 +141,15 @@ func (p *program) approvals() *cobra.Command {
 	return cmd
 }
 
-func (p *program) listApprovals(ctx context.Context) error {
+func listApprovals(ctx context.Context, e *terminal.Env) error {
 	t := terminal.Table{Whole: true, Title: "Pending approvals", Empty: "No approvals are pending.", Head: []string{"ID", "Kind", "Server", "By", "Request"}}
-	return terminal.ShowList(ctx, &p.Env, "approvals", nil, t, func(w pendingItem) []string {
+	return terminal.ShowList(ctx, e, "approvals", nil, t, func(w shownItem) []string {
 		return []string{w.shortID(), string(w.Kind), w.Server, w.client(), w.listed()}
 	})
 }
 
 // client returns the token of the client, or the name that it gives itself in quotes.
-func (w *pendingItem) client() string {
+func (w *shownItem) client() string {
 	if w.Client.Token == "" && w.Client.Name != "" {
 		return strconv.Quote(w.Client.Name)
 	}
@@ -155,8 +157,8 @@ func (w *pendingItem) client() string {
 }
 
 // findPending returns the only item whose id starts with id.
-func (p *program) findPending(ctx context.Context, d *terminal.Daemon, id string) (*pendingItem, error) {
-	list, err := terminal.Get[web.List[pendingItem]](ctx, d, "approvals", nil)
+func findPending(ctx context.Context, e *terminal.Env, d *terminal.Daemon, id string) (*shownItem, error) {
+	list, err := terminal.Get[web.List[shownItem]](ctx, d, "approvals", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -168,12 +170,12 @@ func (p *program) findPending(ctx context.Context, d *terminal.Daemon, id string
 }
 
 // answer answers the only item whose id starts with id.
-func (p *program) answer(ctx context.Context, id, action, scope, where string, reviewed bool) error {
-	d, err := p.Daemon()
+func answer(ctx context.Context, e *terminal.Env, id, action, scope, where string, reviewed bool) error {
+	d, err := e.Daemon()
 	if err != nil {
 		return err
 	}
-	w, err := p.findPending(ctx, d, id)
+	w, err := findPending(ctx, e, d, id)
 	if err != nil {
 		return err
 	}
@@ -202,11 +204,11 @@ func (p *program) answer(ctx context.Context, id, action, scope, where string, r
 	if w.Command != nil && action != "accept" {
 		word = "Not approved, still pending"
 	}
-	return p.PrintSentence(map[string]string{"id": w.ID, "action": action, "scope": scope}, word+": "+w.listed())
+	return e.PrintSentence(map[string]string{"id": w.ID, "action": action, "scope": scope}, word+": "+w.listed())
 }
 
-func findOnly(list []pendingItem, id string) (*pendingItem, error) {
-	var found *pendingItem
+func findOnly(list []shownItem, id string) (*shownItem, error) {
+	var found *shownItem
 	for i := range list {
 		w := &list[i]
 		if w.ID == id || w.shortID() == id {
@@ -227,11 +229,11 @@ func findOnly(list []pendingItem, id string) (*pendingItem, error) {
 
 // watchApprovals asks about all pending and new approvals until it is interrupted or its input
 // ends. While it follows the events, the daemon treats it as a user who can answer.
-func (p *program) watchApprovals(ctx context.Context) error {
-	if p.JSON {
+func watchApprovals(ctx context.Context, e *terminal.Env) error {
+	if e.JSON {
 		return terminal.UsageError(errors.New("--wait is interactive and cannot be combined with --json"))
 	}
-	d, err := p.Daemon()
+	d, err := e.Daemon()
 	if err != nil {
 		return err
 	}
@@ -242,16 +244,16 @@ func (p *program) watchApprovals(ctx context.Context) error {
 		return err
 	}
 	defer stream.Body.Close()
-	changed, ended, answers := make(chan struct{}, 1), make(chan api.Approval, 64), make(chan string)
+	changed, ended, answers := make(chan struct{}, 1), make(chan Approval, 64), make(chan string)
 	go func() { // ends with the stream
 		defer close(changed)
 		signalApprovals(stream.Body, changed, ended)
 	}()
-	go readAnswers(ctx, p.Stdin, answers)
-	fmt.Fprintln(p.Stdout, "Waiting for approvals. Press Ctrl-C to stop.")
+	go readAnswers(ctx, e.Stdin, answers)
+	fmt.Fprintln(e.Stdout, "Waiting for approvals. Press Ctrl-C to stop.")
 	asked := map[string]bool{}
 	for {
-		if err := p.askPending(ctx, d, asked, ended, answers); err != nil {
+		if err := askPending(ctx, e, d, asked, ended, answers); err != nil {
 			if errors.Is(err, io.EOF) || ctx.Err() != nil {
 				return nil
 			}
@@ -277,14 +279,14 @@ func (p *program) watchApprovals(ctx context.Context) error {
 
 // signalApprovals signals that approvals may be pending: at the start and after each event. It sends
 // those that are no longer pending to ended.
-func signalApprovals(stream io.Reader, changed chan<- struct{}, ended chan<- api.Approval) {
+func signalApprovals(stream io.Reader, changed chan<- struct{}, ended chan<- Approval) {
 	events := wire.NewEventReader(stream, terminal.MaxDocument)
 	for {
 		event, err := events.Next()
 		if err != nil {
 			return
 		}
-		var gone api.Approval
+		var gone Approval
 		if event.Name == "approval" && json.Unmarshal(event.Data, &gone) == nil && gone.State != "" {
 			select {
 			case ended <- gone:
@@ -314,8 +316,8 @@ func readAnswers(ctx context.Context, in io.Reader, answers chan<- string) {
 }
 
 // askPending asks about each pending approval that was not asked about before.
-func (p *program) askPending(ctx context.Context, d *terminal.Daemon, asked map[string]bool, ended <-chan api.Approval, answers <-chan string) error {
-	list, err := terminal.Get[web.List[pendingItem]](ctx, d, "approvals", nil)
+func askPending(ctx context.Context, e *terminal.Env, d *terminal.Daemon, asked map[string]bool, ended <-chan Approval, answers <-chan string) error {
+	list, err := terminal.Get[web.List[shownItem]](ctx, d, "approvals", nil)
 	if err != nil {
 		return err
 	}
@@ -334,13 +336,13 @@ func (p *program) askPending(ctx context.Context, d *terminal.Daemon, asked map[
 		if client := w.client(); client != "-" {
 			requestedBy = ", requested by " + terminal.EscapeLine(client)
 		}
-		fmt.Fprintln(p.Stdout, strconv.Quote(w.Server)+": "+w.question()+requestedBy)
+		fmt.Fprintln(e.Stdout, strconv.Quote(w.Server)+": "+w.question()+requestedBy)
 		if w.Kind == "form" {
-			fmt.Fprintln(p.Stdout, "  This is a form. Fill it in with: drawbridge open /approvals")
+			fmt.Fprintln(e.Stdout, "  This is a form. Fill it in with: drawbridge open /approvals")
 			continue
 		}
-		fmt.Fprint(p.Stdout, "  Allow? [y/N] ")
-		if err := p.readAnswer(ctx, d, w, ended, answers); err != nil {
+		fmt.Fprint(e.Stdout, "  Allow? [y/N] ")
+		if err := readAnswer(ctx, e, d, w, ended, answers); err != nil {
 			return err
 		}
 	}
@@ -348,18 +350,18 @@ func (p *program) askPending(ctx context.Context, d *terminal.Daemon, asked map[
 }
 
 // readAnswer waits for the answer about an approval, or until it is no longer pending.
-func (p *program) readAnswer(ctx context.Context, d *terminal.Daemon, w *pendingItem, ended <-chan api.Approval, answers <-chan string) error {
+func readAnswer(ctx context.Context, e *terminal.Env, d *terminal.Daemon, w *shownItem, ended <-chan Approval, answers <-chan string) error {
 	for {
 		select {
 		case text, open := <-answers:
 			if !open {
-				fmt.Fprintln(p.Stdout)
+				fmt.Fprintln(e.Stdout)
 				return io.EOF
 			}
-			return p.sendAnswer(ctx, d, w, text)
+			return sendAnswer(ctx, e, d, w, text)
 		case gone := <-ended:
 			if gone.ID == w.ID {
-				fmt.Fprintln(p.Stdout, "\n  "+terminal.EscapeLine("No longer pending: "+cmp.Or(gone.Reason, gone.State)))
+				fmt.Fprintln(e.Stdout, "\n  "+terminal.EscapeLine("No longer pending: "+cmp.Or(gone.Reason, gone.State)))
 				return nil
 			}
 		case <-ctx.Done():
@@ -369,7 +371,7 @@ func (p *program) readAnswer(ctx context.Context, d *terminal.Daemon, w *pending
 }
 
 // sendAnswer sends an answer. It reports an approval that is no longer pending without an error.
-func (p *program) sendAnswer(ctx context.Context, d *terminal.Daemon, w *pendingItem, text string) error {
+func sendAnswer(ctx context.Context, e *terminal.Env, d *terminal.Daemon, w *shownItem, text string) error {
 	action, said := "decline", "  Denied."
 	if text = strings.ToLower(strings.TrimSpace(text)); text == "y" || text == "yes" {
 		action, said = "accept", "  Allowed."
@@ -381,7 +383,7 @@ func (p *program) sendAnswer(ctx context.Context, d *terminal.Daemon, w *pending
 		said, err = "  It is no longer pending.", nil
 	}
 	if err == nil {
-		fmt.Fprintln(p.Stdout, said)
+		fmt.Fprintln(e.Stdout, said)
 	}
 	return err
 }

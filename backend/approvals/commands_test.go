@@ -1,23 +1,22 @@
-package cli
+package approvals
 
 import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 )
 
 // TestApprovalsAreAnsweredAsTheyArrive uses one call that is pending at the start, and one that
 // arrives while the first is answered.
 func TestApprovalsAreAnsweredAsTheyArrive(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	var answered atomic.Int32
 	said, first := make(chan string, 2), make(chan struct{})
 	firstSaid := sync.OnceFunc(func() { close(first) })
@@ -70,12 +69,12 @@ func TestOnlyApprovalEventsRefreshPrompt(t *testing.T) {
 func TestApprovalShowsAllOfWhatItApproves(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]string{"long": strings.Repeat("x", 4000), "blanks": strings.Repeat(" ", 300), "operating system command": "\u009d0;", "direction": "\u202e", "escape": "\x1b]0;"} {
-		w := &pendingItem{api.Approval{ID: "a1", Kind: "call", Tool: "exec", Arguments: `{"note":"` + before + `","cmd":"echo  HIDDEN"}`}}
+		w := &shownItem{Approval{ID: "a1", Kind: "call", Tool: "exec", Arguments: `{"note":"` + before + `","cmd":"echo  HIDDEN"}`}}
 		if got := w.question(); !strings.Contains(got, `"cmd":"echo  HIDDEN"}`) || strings.ContainsAny(got, "\x1b\u009d\u202e") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	w := &pendingItem{api.Approval{ID: "a1", Kind: "call", Tool: "exec", Arguments: strings.Repeat("x", maxListed)}}
+	w := &shownItem{Approval{ID: "a1", Kind: "call", Tool: "exec", Arguments: strings.Repeat("x", maxListed)}}
 	if got := w.listed(); !strings.Contains(got, "drawbridge approvals show a1") {
 		t.Errorf("a cut request does not say so: %q", got[maxListed-20:])
 	}
@@ -83,7 +82,7 @@ func TestApprovalShowsAllOfWhatItApproves(t *testing.T) {
 
 func TestCutApprovalIsNotAnsweredBeforeItWasShown(t *testing.T) {
 	t.Parallel()
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	long := `{"id":"a1","kind":"call","tool":"rm","server":"files","arguments":"` + strings.Repeat("x", 8<<10) + `END"}`
 	f.Mux.HandleFunc("GET /api/v1/approvals", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"items":[%s]}`, long) })
 	answered := 0
@@ -99,19 +98,10 @@ func TestCutApprovalIsNotAnsweredBeforeItWasShown(t *testing.T) {
 	}
 }
 
-func TestTooLargeRulesAreRefused(t *testing.T) {
-	f := newFakeDaemon(t)
-	path := filepath.Join(t.TempDir(), "rules.jsonc")
-	must(t, os.WriteFile(path, []byte("[]"+strings.Repeat(" ", maxRules)), 0o600))
-	if got := f.Run(true, "policy", "try", path); got.Code != 1 || !strings.Contains(got.Err, "larger than 1 MiB") {
-		t.Errorf("%+v", got)
-	}
-}
-
 // The command of a server may change between the list and the answer: only the one that was shown is
 // approved, with all that decides what it runs.
 func TestApprovalNamesTheCommandThatWasShown(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	const first, second = "command:s:0123456789abcdef", "command:s:fedcba9876543210"
 	id := first
 	f.Mux.HandleFunc("GET /api/v1/approvals", func(w http.ResponseWriter, _ *http.Request) {
@@ -135,5 +125,19 @@ func TestApprovalNamesTheCommandThatWasShown(t *testing.T) {
 	}
 	if got := f.Run(false, "approvals", "allow", "command:s:fedcba98"); got.Code != 0 || len(answered) != 1 || answered[0] != second {
 		t.Errorf("the command that was shown: %+v, answered %q", got, answered)
+	}
+}
+
+// Clients write the arguments of calls. Time that grows faster than the text lets one of them block
+// the command.
+func TestLongQuestionsArePrintedInLinearTime(t *testing.T) {
+	t.Parallel()
+	for _, part := range []string{"a", "世", " ", "\n", "\x1b]", "\u202e", `"`} {
+		text := strings.Repeat(part, 1<<20/len(part))
+		began := time.Now()
+		(&shownItem{Approval{Kind: "call", Tool: text, Arguments: text}}).question()
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("1 MB of %q takes %s", part, took)
+		}
 	}
 }
