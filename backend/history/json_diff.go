@@ -91,7 +91,7 @@ func (d *differ) compare(path string, known, value any) {
 	switch k := known.(type) {
 	case unstable:
 		return
-	case textTemplate:
+	case textWords:
 		if text, ok := value.(string); ok && k.matches(text) {
 			return
 		}

@@ -2,7 +2,6 @@ package history
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +12,7 @@ import (
 
 // stableValue describes the results of several equal calls: what they have in common, and which
 // parts differ from result to result, such as times and generated ids. In value, these parts are
-// an unstable or a textTemplate.
+// an unstable or textWords.
 type stableValue struct{ value any }
 
 // unstable stands for a value that differs from result to result.
@@ -22,11 +21,10 @@ type unstable struct {
 	optional bool // missing in some of the results
 }
 
-// textTemplate stands for a string of which parts differ from result to result.
-type textTemplate struct {
+// textWords stands for a string of which words differ from result to result.
+type textWords struct {
 	first string
-	parts []string // the stable parts
-	lines []bool   // between parts[i] and parts[i+1]: whether the unstable part may contain line breaks
+	words []any // strings, and unstable ones
 }
 
 // jsonText stands for a string that contains a JSON object or list, of which parts differ from
@@ -78,8 +76,8 @@ func hasStable(key string, v any) bool {
 	switch v := v.(type) {
 	case unstable:
 		return false
-	case textTemplate:
-		return slices.ContainsFunc(v.parts, func(part string) bool { return strings.ContainsFunc(part, isLetterOrDigit) })
+	case textWords:
+		return hasStableWord(v.words)
 	case jsonText:
 		return hasStable("", v.inner)
 	case map[string]any:
@@ -114,9 +112,9 @@ func merge(known, next any) any {
 			}
 			return merged
 		}
-	case textTemplate:
+	case textWords:
 		if n, ok := next.(string); ok {
-			return k.merge(n)
+			return mergeText(k.first, k.words, n)
 		}
 	case jsonText:
 		if n, ok := next.(string); ok {
@@ -130,7 +128,7 @@ func merge(known, next any) any {
 			if v, ok := decodeContainer(n); ok && isJSON {
 				return jsonText{k, merge(before, v)}
 			}
-			return textTemplate{first: k, parts: []string{k}}.merge(n)
+			return mergeText(k, words(k), n)
 		}
 	}
 	if encode(original(known)) == encode(next) {
@@ -161,7 +159,7 @@ func original(v any) any {
 	switch v := v.(type) {
 	case unstable:
 		return v.first
-	case textTemplate:
+	case textWords:
 		return v.first
 	case jsonText:
 		return v.first
@@ -185,7 +183,7 @@ func original(v any) any {
 
 func collectUnstable(path string, v any, list *[]string) {
 	switch v := v.(type) {
-	case unstable, textTemplate:
+	case unstable, textWords:
 		*list = append(*list, path)
 	case jsonText:
 		collectUnstable(path, v.inner, list)
@@ -200,141 +198,53 @@ func collectUnstable(path string, v any, list *[]string) {
 	}
 }
 
-// Limits of the comparison of texts word by word; other texts are compared up to their first and
-// from their last difference.
-const (
-	maxTemplate = 256 << 10 // bytes
-	maxWords    = 2000      // words between the first and the last difference
-)
+// maxComparedText is the number of bytes up to which texts are compared word by word.
+const maxComparedText = 256 << 10
 
-// merge returns the template of the texts of t and a further one.
-func (t textTemplate) merge(next string) any {
-	if t.matches(next) {
-		return t
+// mergeText returns what a text, as words, and a further one have in common: the words at the same
+// places, if both have as many.
+func mergeText(first string, known []any, next string) any {
+	further := words(next)
+	if len(further) != len(known) || len(next) > maxComparedText {
+		return unstable{first: first}
 	}
-	if len(t.first)+len(next) > maxTemplate {
-		return unstable{first: t.first}
-	}
-	was, now := []word{}, words(next)
-	for i, part := range t.parts {
-		if i > 0 {
-			was = append(was, word{gap: true, lines: t.lines[i-1]})
-		}
-		was = append(was, words(part)...)
-	}
-	merged := textTemplate{first: t.first, parts: []string{""}}
-	for _, w := range commonWords(was, now) {
-		last := len(merged.parts) - 1
-		if w.gap {
-			merged.parts, merged.lines = append(merged.parts, ""), append(merged.lines, w.lines)
-		} else {
-			merged.parts[last] += w.text
+	merged := slices.Clone(known)
+	for i := range known {
+		if word, ok := known[i].(string); ok && word != further[i] {
+			merged[i] = unstable{first: word}
 		}
 	}
-	if len(strings.TrimSpace(strings.Join(merged.parts, ""))) == 0 {
-		return unstable{first: t.first}
+	if !hasStableWord(merged) {
+		return unstable{first: first}
 	}
-	return merged
+	return textWords{first, merged}
 }
 
-// matches reports whether a text has the stable parts of t.
-func (t textTemplate) matches(text string) bool {
-	if len(t.lines) == 0 {
-		return text == t.first
-	}
-	var b strings.Builder
-	b.WriteString(`\A`)
-	for i, part := range t.parts {
-		b.WriteString(regexp.QuoteMeta(part))
-		if i < len(t.lines) && t.lines[i] {
-			b.WriteString(`(?s:.*)`)
-		} else if i < len(t.lines) {
-			b.WriteString(`.*`)
+func hasStableWord(list []any) bool {
+	return slices.ContainsFunc(list, func(w any) bool {
+		text, ok := w.(string)
+		return ok && strings.ContainsFunc(text, isLetterOrDigit)
+	})
+}
+
+// matches reports whether a text has the stable words of t.
+func (t textWords) matches(text string) bool {
+	found := words(text)
+	for i, w := range t.words {
+		if stable, ok := w.(string); ok && len(found) == len(t.words) && stable != found[i] {
+			return false
 		}
 	}
-	pattern, err := regexp.Compile(b.String() + `\z`)
-	return err == nil && pattern.MatchString(text)
+	return len(found) == len(t.words)
 }
 
-// word is a word, a single other character, or a gap for an unstable part. Times, decimal numbers,
-// versions and UUIDs are one word each.
-type word struct {
-	text       string
-	gap, lines bool
-}
-
+// wordPattern matches a word or a single other character. Times, decimal numbers, versions and UUIDs
+// are one word each.
 var wordPattern = osutil.LazyRegexp(`[\pL\pN]+(?:[.:_+-][\pL\pN]+)*|(?s:.)`)
 
-func words(text string) []word {
-	var list []word
-	for _, at := range wordPattern().FindAllStringIndex(text, -1) {
-		list = append(list, word{text: text[at[0]:at[1]]})
+func words(text string) (list []any) {
+	for _, w := range wordPattern().FindAllString(text, -1) {
+		list = append(list, w)
 	}
 	return list
-}
-
-// commonWords returns the longest common subsequence of two lists of words, with one gap in place
-// of the words between that only one of them has.
-func commonWords(a, b []word) []word {
-	start := 0
-	for start < len(a) && start < len(b) && a[start] == b[start] {
-		start++
-	}
-	end := 0
-	for end < len(a)-start && end < len(b)-start && a[len(a)-1-end] == b[len(b)-1-end] {
-		end++
-	}
-	merged := slices.Clone(a[:start])
-	gap := func(skipped ...word) {
-		if len(skipped) == 0 {
-			return
-		}
-		if n := len(merged); n == 0 || !merged[n-1].gap {
-			merged = append(merged, word{gap: true})
-		}
-		for _, w := range skipped {
-			last := &merged[len(merged)-1]
-			last.lines = last.lines || w.lines || strings.ContainsRune(w.text, '\n')
-		}
-	}
-	x, y := a[start:len(a)-end], b[start:len(b)-end]
-	if len(x) > maxWords || len(y) > maxWords {
-		gap(slices.Concat(x, y)...)
-		return append(merged, a[len(a)-end:]...)
-	}
-	width := len(y) + 1
-	longest := make([]uint16, (len(x)+1)*width) // of x[i:] and y[j:]
-	for i := len(x) - 1; i >= 0; i-- {
-		for j := len(y) - 1; j >= 0; j-- {
-			if !x[i].gap && x[i] == y[j] {
-				longest[i*width+j] = longest[(i+1)*width+j+1] + 1
-			} else {
-				longest[i*width+j] = max(longest[(i+1)*width+j], longest[i*width+j+1])
-			}
-		}
-	}
-	i, j := 0, 0
-	for i < len(x) && j < len(y) {
-		switch {
-		case !x[i].gap && x[i] == y[j]:
-			merged = append(merged, x[i])
-			i, j = i+1, j+1
-		case longest[(i+1)*width+j] >= longest[i*width+j+1]:
-			gap(x[i])
-			i++
-		default:
-			gap(y[j])
-			j++
-		}
-	}
-	gap(x[i:]...)
-	gap(y[j:]...)
-	for k := len(a) - end; k < len(a); k++ {
-		if a[k].gap {
-			gap(a[k])
-		} else {
-			merged = append(merged, a[k])
-		}
-	}
-	return merged
 }
