@@ -458,6 +458,7 @@ func TestPatchChangesOnlyWhatItNames(t *testing.T) {
 		{Edit{"add", "/mcpServers/files/args/-", "", `1e400`}, `["a", "b"]`, `["a", "b", 1e400]`},
 		{Edit{"add", "/mcpServers/files/accounts/three/env/a~1b", "", "\"\""}, `"two": {}}`, `"two": {}, "three": {` + "\n          " + `"env": {` + "\n            " + `"a/b": ""` + "\n          }\n        }}"},
 		{Edit{"add", "/mcpServers/b", "", "{\n  // c\n  \"command\": \"b\"\n}"}, "}, // behind\n", "}, // behind\n    \"b\": {\n      // c\n      \"command\": \"b\"\n    },\n"},
+		{Edit{"add", "/policy/rules/0", "", "{\n  \"then\": \"deny\"\n}"}, "      // first\n", "      {\n        \"then\": \"deny\"\n      },\n      // first\n"},
 		{Edit{"remove", "/mcpServers/files/args", "", ""}, "\n      \"args\": [\"a\", \"b\"],", ""},
 		{Edit{"remove", "/mcpServers/gone/args", "", ""}, "", ""},
 		{Edit{"remove", "/policy/rules/1", "", ""}, "\n      {\"then\": \"deny\"}, // b", ""},

@@ -1,25 +1,26 @@
 import { useQuery } from '@tanstack/react-query';
 import { Button } from '@/components/button';
-import { configQuery, useConfigEdit } from '@/lib/config-file';
-import { setValue, sourceAt } from '@/lib/jsonc';
+import { configQuery } from '@/lib/config-file';
+import { readJsonc, valueAt } from '@/lib/jsonc';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
+import { useConfigValue } from '@/lib/use-config-edit';
 
 const t = texts.welcome;
+const path = ['updates', 'check'];
 
 /** Asks whether to check for new versions, until updates.check is set in the configuration. */
 export function UpdateQuestion() {
   const { data: status } = useQuery(statusQuery);
   const { data: config } = useQuery(configQuery);
-  const answer = useConfigEdit({
-    edit: (text, check: boolean) =>
-      setValue(text.trim() || '{}', ['updates', 'check'], String(check)),
+  const answer = useConfigValue({
     refused: t.updatesUnreadable,
-    onSuccess: (_, check) => toast('ok', t.updatesSaved(check)),
+    onSuccess: (_, { to }) => toast('ok', t.updatesSaved(to === true)),
     onError: toastError,
   });
-  if (!status?.knowsReleases || !config || sourceAt(config.text, ['updates', 'check'])) return null;
+  const given = config && valueAt(readJsonc(config.text).value, path) !== undefined;
+  if (!status?.knowsReleases || given !== false) return null;
   return (
     <section
       aria-labelledby="updates-title"
@@ -30,10 +31,10 @@ export function UpdateQuestion() {
       </h2>
       <p className="mt-1 max-w-prose text-pretty text-ink2">{t.updatesBody}</p>
       <div className="mt-3 flex flex-wrap gap-2">
-        <Button disabled={answer.isPending} onClick={() => answer.mutate(true)}>
+        <Button disabled={answer.isPending} onClick={() => answer.mutate({ path, to: true })}>
           {t.updatesOn}
         </Button>
-        <Button disabled={answer.isPending} onClick={() => answer.mutate(false)}>
+        <Button disabled={answer.isPending} onClick={() => answer.mutate({ path, to: false })}>
           {t.updatesOff}
         </Button>
       </div>

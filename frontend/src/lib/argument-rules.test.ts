@@ -1,50 +1,19 @@
 import { expect, test } from 'vitest';
-import {
-  addRule,
-  describeRules,
-  describeWhere,
-  moveRule,
-  rulesOf,
-  withRules,
-} from './argument-rules';
+import { describeRules, describeWhere, newRule, ruleEdits, rulesOf } from './argument-rules';
+import { edited, setEdit } from './config-edits';
 
-const file = `{
-  // mine
-  "policy": {
-    "rules": [
-      // first
-      {"tool": "a", "then": "ask"}, // a
-      {"tool": "b", "then": "deny", "where": {"/n": {"max": 9007199254740993}}} // b
-      // end
-    ]
-  }
-}
-`;
-
-test('moved rules keep their comments and spelling', () => {
-  const moved = moveRule(rulesOf(file), 1, 0);
-  expect(moved.indexOf('"b"')).toBeLessThan(moved.indexOf('// b'));
-  expect(moved.indexOf('// b')).toBeLessThan(moved.indexOf('// first'));
-  expect(moved.indexOf('// first')).toBeLessThan(moved.indexOf('"a"'));
-  expect(moved).toContain('9007199254740993');
-  expect(describeRules(moved)?.map((rule) => rule.action)).toEqual(['deny', 'ask']);
-  expect(moveRule(moved, 0, 1).replace(/\s/g, '')).toBe(rulesOf(file).replace(/\s/g, ''));
-  expect(withRules(file, rulesOf(file))).toBe(file);
-});
-
-test('new rules come first, and rules can be removed', () => {
-  const more = addRule(rulesOf(file), { tool: 'c', action: 'allow' });
-  expect(describeRules(more)?.map((rule) => rule.text)).toEqual([
-    'c',
-    'a',
-    'b when n is at most 9007199254740992',
-  ]);
-  expect(describeRules(moveRule(more, 1, undefined))?.length).toBe(2);
-  const first = withRules('{}', addRule(rulesOf('{}'), { action: 'ask' })) ?? '';
-  expect(describeRules(rulesOf(first))).toEqual([
+test('new rules come first, also in a file without rules', () => {
+  const rule = newRule({ tool: 'c', action: 'allow' });
+  expect(describeRules(edited([{ tool: 'a' }], [rule]))?.map((r) => r.text)).toEqual(['c', 'a']);
+  expect(ruleEdits('{}', [rule])).toEqual([setEdit(['policy', 'rules'], []), within0(rule)]);
+  const file = '{"policy": {"rules": [ {} ]}}';
+  expect([rulesOf(file), ruleEdits(file, [rule])]).toEqual(['[ {} ]', [within0(rule)]]);
+  expect(describeRules(edited([], [newRule({ action: 'ask' })]))).toEqual([
     { action: 'ask', text: 'every tool', because: '' },
   ]);
 });
+
+const within0 = (rule: object) => ({ ...rule, path: '/policy/rules/0' });
 
 test('conditions are described in English', () => {
   expect(

@@ -1,12 +1,11 @@
-import { createScanner, parseTree, type SyntaxKind } from 'jsonc-parser';
-import { blockAt, editBlock, readJsonc, setValue } from '@/lib/jsonc';
+import { textEdit, within } from '@/lib/config-edits';
+import { blockAt } from '@/lib/jsonc';
 import { isRecord } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
-
-/** Argument rules as they stand in the configuration: a list with comments, edited as text. */
+import type { Edit } from '@/types/api';
 
 const t = texts.rules;
-const path = ['policy', 'rules'];
+export const rulesPath = ['policy', 'rules'];
 
 type Json = Record<string, unknown>;
 
@@ -14,92 +13,28 @@ const list = (value: unknown): string =>
   (Array.isArray(value) ? value : [value]).map((one) => String(one)).join(t.or);
 
 /** The list of rules in a configuration file, '[]' if it has none. */
-export const rulesOf = (file: string): string => blockAt(file, path) ?? '[]';
+export const rulesOf = (file: string): string => blockAt(file, rulesPath) ?? '[]';
 
-/** The file with another list of rules; undefined if the file cannot be edited. */
-export function withRules(file: string, rules: string): string | undefined {
-  return editBlock(file, path, () => rules) ?? setValue(file, path, rules);
-}
-
-interface Part {
-  before: string;
-  source: string;
-  after: string;
-}
-
-const comma = 5 as SyntaxKind;
-const sameLine = new Set([12, 13, 15]); // comments and blanks
-
-/** The rules of a list, each with the comments before it and on its line. */
-function partsOf(rules: string): { parts: Part[]; rest: string } | undefined {
-  const tree = readJsonc(rules).fault
-    ? undefined
-    : parseTree(rules, [], { allowTrailingComma: true });
-  if (tree?.type !== 'array') return undefined;
-  let at = tree.offset + 1;
-  const parts = (tree.children ?? []).map((child) => {
-    const end = child.offset + child.length;
-    const scanner = createScanner(rules);
-    scanner.setPosition(end);
-    let after = '';
-    let next = end;
-    for (
-      let token = scanner.scan();
-      sameLine.has(token) || token === comma;
-      token = scanner.scan()
-    ) {
-      next = scanner.getPosition();
-      if (token !== comma) after += scanner.getTokenValue();
-    }
-    const part = {
-      before: rules.slice(at, child.offset),
-      source: rules.slice(child.offset, end),
-      after,
-    };
-    at = next;
-    return part;
-  });
-  return { parts, rest: rules.slice(at, tree.offset + tree.length - 1) };
-}
-
-function joined({ parts, rest }: { parts: Part[]; rest: string }): string {
-  const items = parts.map(
-    ({ before, source, after }, index) =>
-      `${before}${source}${index < parts.length - 1 ? ',' : ''}${after}`,
+/** Edits of the list of rules as edits of the file. */
+export const ruleEdits = (file: string, edits: Edit[]): Edit[] =>
+  within(
+    rulesPath,
+    blockAt(file, rulesPath) === undefined ? [textEdit([], '[]'), ...edits] : edits,
   );
-  return `[${items.join('')}${rest}]`;
-}
 
-/** The list with a rule at another place; with to undefined, without it. */
-export function moveRule(rules: string, from: number, to: number | undefined): string {
-  const all = partsOf(rules);
-  const [part] = all?.parts.splice(from, 1) ?? [];
-  if (!all || !part) return rules;
-  if (to !== undefined) all.parts.splice(to, 0, part);
-  return joined(all);
-}
-
-/** The list with a rule before all others; action is its "then". */
-export function addRule(rules: string, { action, ...rule }: Json & { action: string }): string {
-  const all = partsOf(rules);
-  if (!all) return rules;
-  const source = JSON.stringify(
-    Object.fromEntries([...Object.entries(rule), ['then', action]]),
-    null,
-    2,
-  ).replaceAll('\n', '\n  ');
-  all.parts.unshift({ before: '\n  ', source, after: '' });
-  if (all.parts.length === 1 && !all.rest.includes('\n')) all.rest = `${all.rest}\n`;
-  return joined(all);
-}
+/** The edit that adds a rule before all others; action is its "then". */
+export const newRule = ({ action, ...rule }: Json & { action: string }): Edit =>
+  textEdit(
+    [0],
+    JSON.stringify(Object.fromEntries([...Object.entries(rule), ['then', action]]), null, 2),
+  );
 
 /** The rules of a list as sentences; undefined if it is not a list of objects. */
 export function describeRules(
-  rules: string,
+  rules: unknown,
 ): { action: string; text: string; because: string }[] | undefined {
-  const { value, fault } = readJsonc(rules);
-  if (fault || !Array.isArray(value) || !value.every(isRecord)) return undefined;
-  return value.map((rule) => ({
+  if (!Array.isArray(rules) || !rules.every(isRecord)) return undefined;
+  return rules.map((rule) => ({
     action: String(rule.then ?? ''),
     text: [
       rule.tool ? String(rule.tool) : t.everyTool,

@@ -6,9 +6,11 @@ import { Failure } from '@/components/failure';
 import { SelectField } from '@/components/fields';
 import { Modal } from '@/components/modal';
 import { TextField } from '@/components/text-field';
-import { addRule, rulesOf } from '@/lib/argument-rules';
+import { newRule, rulesOf } from '@/lib/argument-rules';
+import { edited } from '@/lib/config-edits';
 import { configQuery } from '@/lib/config-file';
 import { escapeControlCharacters } from '@/lib/format';
+import { readJsonc } from '@/lib/jsonc';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { RuleSuggestion } from '@/types/api';
@@ -33,10 +35,10 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
   const save = useSaveRules(onClose);
   const like = suggested.data;
   const yaml = file && /\.ya?ml$/.test(file.path);
-  const rules = useMemo(() => {
+  const rule = useMemo(() => {
     if (!file || !like || yaml) return undefined;
     const where = whereOf(like.where, off);
-    return addRule(rulesOf(file.text), {
+    return newRule({
       tool: `${like.server}__${like.tool}`,
       ...(where && { where }),
       action,
@@ -44,10 +46,11 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
     });
   }, [file, like, yaml, off, action, because]);
   useEffect(() => {
-    if (rules === undefined) return;
+    if (!file || !rule) return;
+    const rules = JSON.stringify(edited(readJsonc(rulesOf(file.text)).value, [rule]));
     const timer = setTimeout(() => run(rules), 300);
     return () => clearTimeout(timer);
-  }, [rules, run]);
+  }, [file, rule, run]);
   return (
     <Modal label={t.makeTitle} onClose={onClose} className="max-w-xl">
       <div className="scroll-area space-y-3 p-5">
@@ -91,8 +94,8 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
           </Button>
           <Button
             look="primary"
-            disabled={!file || rules === undefined || save.isPending}
-            onClick={() => file && rules !== undefined && save.mutate({ file, rules })}
+            disabled={!file || !rule || save.isPending}
+            onClick={() => file && rule && save.mutate({ file, edits: [rule] })}
           >
             {t.save}
           </Button>

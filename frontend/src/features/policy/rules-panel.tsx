@@ -4,19 +4,20 @@ import { useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { ConfigPartEditor } from '@/components/config-part-editor';
 import { Failure } from '@/components/failure';
-import { addRule, describeRules, moveRule, rulesOf } from '@/lib/argument-rules';
+import { describeRules, newRule, ruleEdits, rulesOf, rulesPath } from '@/lib/argument-rules';
 import { classes } from '@/lib/class-names';
-import { configQuery } from '@/lib/config-file';
+import { edited, moveEdit, setEdit, textEdit, typedText } from '@/lib/config-edits';
+import { configQuery, editedConfigQuery } from '@/lib/config-file';
 import { escapeControlCharacters } from '@/lib/format';
+import { readJsonc } from '@/lib/jsonc';
 import { ownValue } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import { useUnsaved } from '@/lib/unsaved-changes';
-import type { ConfigFile } from '@/types/api';
+import type { ConfigFile, Edit } from '@/types/api';
 import { TrialResult, useTrial } from './rule-trial';
 import { useSaveRules } from './use-save-rules';
 
 const t = texts.rules;
-const rulesPath = ['policy', 'rules'];
 const tones = {
   allow: 'bg-ok-soft text-ok',
   ask: 'bg-warn-soft text-warn',
@@ -33,30 +34,45 @@ export function RulesPanel() {
 
 function Rules({ file: now }: { file: ConfigFile }) {
   // The file when editing began: saving is rejected if the file has changed since.
-  const [edit, setEdit] = useState<{ file: ConfigFile; text: string }>();
+  const [draft, setDraft] = useState<{ file: ConfigFile; edits: Edit[] }>();
   const [asText, setAsText] = useState(false);
-  const file = edit?.file ?? now;
-  const text = edit?.text ?? rulesOf(file.text);
-  const dirty = edit !== undefined && edit.text !== rulesOf(edit.file.text);
+  const { file, edits } = draft ?? { file: now, edits: [] };
+  const before = rulesOf(file.text);
+  const typed = edits.length > 0 ? typedText(edits) : before;
+  const dirty = typed !== before;
   useUnsaved(dirty);
+  const preview = useQuery(
+    editedConfigQuery(
+      file.etag,
+      asText && typed === undefined
+        ? [textEdit([], file.text), ...ruleEdits(file.text, edits)]
+        : [],
+    ),
+  );
+  const text = typed ?? (preview.data && rulesOf(preview.data.text));
   const trial = useTrial();
-  const save = useSaveRules(() => setEdit(undefined));
-  const change = (next: string) => {
-    setEdit({ file, text: next });
+  const save = useSaveRules(() => setDraft(undefined));
+  const change = (next: Edit[]) => {
+    setDraft({ file, edits: next });
     trial.reset();
     save.reset();
   };
-  const rules = describeRules(text);
+  const add = (edit: Edit) => change([...edits, edit]);
+  const fault = typed === undefined ? undefined : readJsonc(typed).fault;
+  const value = fault ? undefined : edited(readJsonc(before).value, edits);
+  const rules = describeRules(value);
   const decided = new Map(trial.data?.rules.map(({ rule, calls }) => [rule, calls]));
   return (
     <div className="space-y-3">
       <p className="text-sm text-ink2">{t.hint}</p>
-      {asText ? (
+      {asText && text === undefined ? (
+        <Failure error={preview.error} />
+      ) : asText && text !== undefined ? (
         <ConfigPartEditor
           base={rulesPath}
           label={t.editor}
           value={text}
-          onChange={change}
+          onChange={(all) => change([textEdit([], all)])}
           language="jsonc"
           className="h-72"
         />
@@ -97,7 +113,7 @@ function Rules({ file: now }: { file: ConfigFile }) {
                     small
                     label={t.up(index + 1)}
                     disabled={index === 0}
-                    onClick={() => change(moveRule(text, index, index - 1))}
+                    onClick={() => add(moveEdit([], index, index - 1))}
                   >
                     <ArrowUp className="size-4" aria-hidden />
                   </IconButton>
@@ -105,14 +121,14 @@ function Rules({ file: now }: { file: ConfigFile }) {
                     small
                     label={t.down(index + 1)}
                     disabled={index === rules.length - 1}
-                    onClick={() => change(moveRule(text, index, index + 1))}
+                    onClick={() => add(moveEdit([], index, index + 1))}
                   >
                     <ArrowDown className="size-4" aria-hidden />
                   </IconButton>
                   <IconButton
                     small
                     label={t.remove(index + 1)}
-                    onClick={() => change(moveRule(text, index, undefined))}
+                    onClick={() => add(setEdit([index], undefined))}
                   >
                     <X className="size-4" aria-hidden />
                   </IconButton>
@@ -129,13 +145,13 @@ function Rules({ file: now }: { file: ConfigFile }) {
             <Button
               look="primary"
               disabled={!rules || save.isPending}
-              onClick={() => save.mutate({ file, rules: text })}
+              onClick={() => save.mutate({ file, edits })}
             >
               {t.save}
             </Button>
             <Button
               onClick={() => {
-                setEdit(undefined);
+                setDraft(undefined);
                 trial.reset();
                 save.reset();
               }}
@@ -144,13 +160,16 @@ function Rules({ file: now }: { file: ConfigFile }) {
             </Button>
           </>
         )}
-        <Button disabled={!rules?.length || trial.isPending} onClick={() => trial.mutate(text)}>
+        <Button
+          disabled={!rules?.length || trial.isPending}
+          onClick={() => trial.mutate(JSON.stringify(value))}
+        >
           {trial.isPending ? t.trying : t.try}
         </Button>
         <Button
           onClick={() => {
-            change(
-              addRule(text, {
+            add(
+              newRule({
                 tool: 'SERVER__TOOL',
                 where: { '/path': { under: '/' } },
                 action: 'ask',

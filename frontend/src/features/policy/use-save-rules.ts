@@ -1,20 +1,16 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { withRules } from '@/lib/argument-rules';
-import { configQuery, restoreConfig, saveConfig } from '@/lib/config-file';
-import { RequestError } from '@/lib/request';
+import { ruleEdits } from '@/lib/argument-rules';
+import { configQuery, patchConfig, restoreConfig } from '@/lib/config-file';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
-import type { ConfigFile } from '@/types/api';
+import type { ConfigFile, Edit } from '@/types/api';
 
-/** Writes a list of rules to the file that they are based on, with undo. */
+/** Writes edits of the list of rules to the file that they are based on, with undo. */
 export function useSaveRules(onSaved: () => void) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ file, rules }: { file: ConfigFile; rules: string }) => {
-      const text = withRules(file.text, rules);
-      if (text === undefined) throw new RequestError(texts.rules.invalid, 0, 'validation');
-      return saveConfig(text, file.etag);
-    },
+    mutationFn: ({ file, edits }: { file: ConfigFile; edits: Edit[] }) =>
+      patchConfig(ruleEdits(file.text, edits), file.etag),
     onSuccess: (saved, { file }) => {
       client.setQueryData(configQuery.queryKey, saved);
       toast('ok', texts.rules.saved, {

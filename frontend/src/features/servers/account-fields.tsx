@@ -1,18 +1,19 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
-import { lazy, type ReactNode, Suspense, useEffect, useId, useRef, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useId, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { isStrings, Pairs } from '@/components/config-fields';
 import { LinesField, TextField } from '@/components/text-field';
+import { setEdit } from '@/lib/config-edits';
 import { configQuery } from '@/lib/config-file';
 import { escapeControlCharacters, wellFormed } from '@/lib/format';
-import { removeValue, setValue, sourceAt } from '@/lib/jsonc';
 import { lazyChunk } from '@/lib/lazy-chunk';
 import { isRecord } from '@/lib/own-property';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
+import type { Edit } from '@/types/api';
 import {
   accountsIn,
   credentialsOf,
@@ -34,26 +35,22 @@ interface Props {
   server: string;
   /** The name of the server in the file. */
   label: string;
-  entry: string;
   /** The entry in the file. */
-  saved: string | undefined;
+  saved: unknown;
   value: Record<string, unknown>;
   faults: Fault[];
   set: (path: string[], to: unknown) => void;
-  onChange: (entry: string) => void;
+  onEdit: (edit: Edit) => void;
+  onTakeBack: (edit: Edit, otherwise: Edit) => void;
 }
 
 /** The accounts of a server: their credentials, who chooses them, and their sign-ins. */
 export function AccountFields(props: Props) {
-  const { server, entry, value, set, onChange } = props;
+  const { server, value, set, onEdit, onTakeBack } = props;
   const [name, setName] = useState('');
   const input = useRef<HTMLInputElement>(null);
   const say = useLocalToast();
   const { data } = useQuery(profilesQuery);
-  const latest = useRef(entry);
-  useEffect(() => {
-    latest.current = entry;
-  }, [entry]);
   const all = isRecord(value.accounts) ? value.accounts : {};
   const names = Object.keys(all);
   const fault = faultOfName(name.trim(), names);
@@ -69,17 +66,12 @@ export function AccountFields(props: Props) {
       toast('bad', t.inUse(escapeControlCharacters(account)));
       return;
     }
-    const block = sourceAt(entry, ['accounts', account]);
-    const after = removeValue(entry, ['accounts', ...(names.length > 1 ? [account] : [])]);
-    onChange(after);
+    const removal = setEdit(['accounts', ...(names.length > 1 ? [account] : [])], undefined);
+    onEdit(removal);
     input.current?.focus();
     say('ok', t.removed(escapeControlCharacters(account)), {
       text: texts.care.undo,
-      run: () => {
-        const now = latest.current;
-        const back = now === after ? entry : setValue(now, ['accounts', account], block ?? '{}');
-        if (back !== undefined) onChange(back);
-      },
+      run: () => onTakeBack(removal, setEdit(['accounts', account], all[account])),
     });
   };
   return (
@@ -122,25 +114,23 @@ export function AccountFields(props: Props) {
 function Account({
   server,
   label,
-  entry,
   saved,
   value,
   faults,
   set,
-  onChange,
   account,
   onRemove,
 }: Props & { account: string; onRemove: () => void }) {
   const id = useId();
   const [renaming, setRenaming] = useState(false);
   const { data: config } = useQuery(configQuery);
-  const own = accountsIn(entry)[account] ?? {};
+  const own = accountsIn(value)[account] ?? {};
   const key = credentialsOf(value);
   const at = (...path: string[]) => ['accounts', account, ...path];
   const faultAt = (part?: string) => faultOf(faults, label, account, part);
   const missing = missingNames(value, own);
   const isSaved = account in accountsIn(saved);
-  const signs = signsIn(isSaved ? saved : entry, account);
+  const signs = signsIn(isSaved ? saved : value, account);
   const name = escapeControlCharacters(account);
   const folders = own.folders === undefined ? [] : own.folders;
   return (
@@ -165,10 +155,12 @@ function Account({
           title={key === 'env' ? texts.add.environment : texts.add.headers}
           add={key === 'env' ? texts.servers.config.addVariable : texts.servers.config.addHeader}
           fault={faultAt(key)}
-          secretOf={(one) => secretOfAccount(label, account, one, [entry, config?.text ?? ''])}
+          secretOf={(one) =>
+            secretOfAccount(label, account, one, [JSON.stringify(value), config?.text ?? ''])
+          }
           value={own[key]}
           onSet={(one, to) => set(at(key, one), to)}
-          onRemove={(one) => onChange(removeValue(entry, at(key, one)))}
+          onRemove={(one) => set(at(key, one), undefined)}
         />
         {missing.length > 0 && (
           <p className="mt-1 text-xs text-warn">
@@ -182,11 +174,7 @@ function Account({
           hint={t.foldersHint}
           fault={faultAt('folders')}
           value={folders.join('\n')}
-          onChange={(to) =>
-            to === ''
-              ? onChange(removeValue(entry, at('folders')))
-              : set(at('folders'), to.split('\n'))
-          }
+          onChange={(to) => set(at('folders'), to === '' ? undefined : to.split('\n'))}
         />
       )}
       {renaming && (
@@ -195,9 +183,9 @@ function Account({
             server={server}
             label={label}
             account={account}
-            names={Object.keys(accountsIn(entry))}
+            names={Object.keys(accountsIn(value))}
             signsIn={signs}
-            blocked={entry !== saved}
+            blocked={JSON.stringify(value) !== JSON.stringify(saved)}
             onClose={() => setRenaming(false)}
           />
         </Suspense>

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { moveEdit, setEdit } from '@/lib/config-edits';
 import type { Profiles } from '@/types/api';
 import {
   accountsIn,
@@ -33,12 +34,11 @@ const path = ['mcpServers', 'Git Hub'];
 describe('the accounts of a server', () => {
   it('are renamed with the profiles and clients that choose them, and nothing else changes', () => {
     const users = { profiles: ['office'], clients: ['ci'] };
-    expect(renameAccount(file, path, 'git-hub', ['work', 'day'], users)).toBe(
-      file
-        .replace('"accounts": { "work": {}, /*', '"accounts": { "day": {}, /*')
-        .replace('"GIT-hub": "work"', '"GIT-hub": "day"')
-        .replace('"git-hub": "work"', '"git-hub": "day"'),
-    );
+    expect(renameAccount(file, path, 'git-hub', ['work', 'day'], users)).toEqual([
+      moveEdit([...path, 'accounts'], 'work', 'day'),
+      setEdit(['profiles', 'office', 'accounts', 'GIT-hub'], 'day'),
+      setEdit(['clients', 'ci', 'accounts', 'git-hub'], 'day'),
+    ]);
     expect(renameAccount(file, path, 'git-hub', ['gone', 'day'], users)).toBeUndefined();
   });
 
@@ -72,17 +72,15 @@ describe('the accounts of a server', () => {
   });
 
   it('sign in unless they have a key or sign-in is disabled', () => {
-    const entry =
-      '{"url": "u", "accounts": {"work": {}, "bot": {"headers": {"authorization": ""}}}}';
+    const entry = { url: 'u', accounts: { work: {}, bot: { headers: { authorization: '' } } } };
     expect([signsIn(entry, 'work'), signsIn(entry, 'bot'), signsIn(entry, 'gone')]).toEqual([
       true,
       false,
       false,
     ]);
-    const off =
-      '{"url": "u", "oauth": {"enabled": false}, "accounts": {"a": {}, "b": {"oauth": {}}}}';
+    const off = { url: 'u', oauth: { enabled: false }, accounts: { a: {}, b: { oauth: {} } } };
     expect([signsIn(off, 'a'), signsIn(off, 'b')]).toEqual([false, true]);
-    expect(signsIn('{"command": "c", "accounts": {"a": {}}}', 'a')).toBe(false);
+    expect(signsIn({ command: 'c', accounts: { a: {} } }, 'a')).toBe(false);
   });
 
   it('are offered where the daemon accepts them', () => {
@@ -92,10 +90,10 @@ describe('the accounts of a server', () => {
     expect(takesAccounts({ from: {} })).toBe(false);
   });
 
-  it('are read from any text', () => {
-    expect(Object.keys(accountsIn('{"accounts": {"a": 1, "b": {}} /* c */}'))).toEqual(['a', 'b']);
-    for (const text of [undefined, '{', '[]', 'null', '{"accounts": []}'])
-      expect(accountsIn(text)).toEqual({});
+  it('are read from any value', () => {
+    expect(Object.keys(accountsIn({ accounts: { a: 1, b: {} } }))).toEqual(['a', 'b']);
+    for (const value of [undefined, [], null, { accounts: [] }])
+      expect(accountsIn(value)).toEqual({});
   });
 
   it('show their own errors', () => {

@@ -1,9 +1,10 @@
-import { readJsonc, renameMember, setValue } from '@/lib/jsonc';
+import { moveEdit, setEdit } from '@/lib/config-edits';
+import { readJsonc, valueAt } from '@/lib/jsonc';
 import { isRecord } from '@/lib/own-property';
 import { RequestError } from '@/lib/request';
 import { secretName } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
-import type { Profiles } from '@/types/api';
+import type { Edit, Profiles } from '@/types/api';
 
 const t = texts.servers.accounts;
 
@@ -21,10 +22,9 @@ const isRemote = (entry: Values) => 'url' in entry || 'httpUrl' in entry;
 /** The key of an entry with the credentials: an account has the same one. */
 export const credentialsOf = (entry: Values) => (isRemote(entry) ? 'headers' : 'env');
 
-/** The accounts in the text of an entry; none if it is not valid. */
-export function accountsIn(entry: string | undefined): Record<string, Values> {
-  const { value, fault } = readJsonc(entry ?? '{}');
-  const accounts = fault ? {} : valuesOf(valuesOf(value).accounts);
+/** The accounts in an entry. */
+export function accountsIn(entry: unknown): Record<string, Values> {
+  const accounts = valuesOf(valuesOf(entry).accounts);
   return Object.fromEntries(Object.entries(accounts).map(([name, one]) => [name, valuesOf(one)]));
 }
 
@@ -32,9 +32,9 @@ export function accountsIn(entry: string | undefined): Record<string, Values> {
 export const takesAccounts = (entry: Values) =>
   !(isRemote(entry) && 'command' in entry) && !('from' in entry);
 
-/** Whether an account in the text of an entry may sign in by OAuth. */
-export function signsIn(entry: string | undefined, account: string): boolean {
-  const server = valuesOf(readJsonc(entry ?? '{}').value);
+/** Whether an account in an entry may sign in by OAuth. */
+export function signsIn(entry: unknown, account: string): boolean {
+  const server = valuesOf(entry);
   const own = accountsIn(entry)[account];
   if (!own || !isRemote(server)) return false;
   const hasKey = Object.keys(valuesOf(own.headers)).some((n) => /^authorization$/i.test(n));
@@ -94,8 +94,8 @@ export function secretOfAccount(server: string, account: string, name: string, u
 }
 
 /**
- * Renames an account in a configuration file, at its server and at the profiles and clients that
- * choose it. Fails if one of them is in another file: it would choose an account that does not exist.
+ * The edits that rename an account in a configuration file, at its server and at the profiles and
+ * clients that choose it. Fails if one of them is in another file: it would choose an account that does not exist.
  */
 export function renameAccount(
   file: string,
@@ -103,21 +103,22 @@ export function renameAccount(
   server: string,
   [from, to]: [string, string],
   users: { profiles: string[]; clients: string[] },
-): string | undefined {
-  let text = renameMember(file, [...path, 'accounts', from], to);
-  if (text === undefined) return undefined;
+): Edit[] | undefined {
   const root = valuesOf(readJsonc(file).value);
+  const accounts = [...path, 'accounts'];
+  if (valueAt(root, [...accounts, from]) === undefined) return undefined;
+  const edits = [moveEdit(accounts, from, to)];
   for (const kind of ['profiles', 'clients'] as const) {
     const left = new Set(users[kind]);
     for (const [name, one] of Object.entries(valuesOf(root[kind])))
       for (const [id, chosen] of Object.entries(valuesOf(valuesOf(one).accounts)))
-        if (id.toLowerCase() === server.toLowerCase() && chosen === from && text !== undefined) {
-          text = setValue(text, [kind, name, 'accounts', id], JSON.stringify(to));
+        if (id.toLowerCase() === server.toLowerCase() && chosen === from) {
+          edits.push(setEdit([kind, name, 'accounts', id], to));
           left.delete(name);
         }
     const [elsewhere] = left;
     if (elsewhere !== undefined)
       throw new RequestError(t.renameElsewhere[kind](elsewhere), 0, 'conflict');
   }
-  return text;
+  return edits;
 }

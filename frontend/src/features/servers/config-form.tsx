@@ -1,42 +1,39 @@
 import { Choice, isStrings, NumberField, Pairs, text } from '@/components/config-fields';
 import { LinesField, TextField } from '@/components/text-field';
-import { removeValue, setValue } from '@/lib/jsonc';
+import { setEdit } from '@/lib/config-edits';
 import { isRecord } from '@/lib/own-property';
 import { secretName } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
+import type { Edit } from '@/types/api';
 import { AccountFields } from './account-fields';
 import { type Fault, takesAccounts } from './accounts';
 
 const t = texts.servers.config;
 
-/** The common options of an entry as fields. A change leaves the rest of its text unchanged. */
+/** The common options of an entry as fields. */
 export function ConfigForm({
   server,
   label,
-  entry,
   saved,
   value,
   faults,
-  onChange,
+  onEdit,
+  onTakeBack,
 }: {
   server: string;
   /** Its name in the file. */
   label: string;
-  entry: string;
   /** The entry in the file. */
-  saved: string | undefined;
+  saved: unknown;
   value: Record<string, unknown>;
   /** The errors of the last attempt to save. */
   faults: Fault[];
-  onChange: (entry: string) => void;
+  onEdit: (edit: Edit) => void;
+  /** Takes an edit back, or else makes another one. */
+  onTakeBack: (edit: Edit, otherwise: Edit) => void;
 }) {
-  const set = (path: string[], to: unknown) => {
-    const next =
-      to === undefined || (to === '' && path.length === 1)
-        ? removeValue(entry, path)
-        : setValue(entry, path, JSON.stringify(to));
-    if (next !== undefined) onChange(next);
-  };
+  const set = (path: string[], to: unknown) =>
+    onEdit(setEdit(path, to === '' && path.length === 1 ? undefined : to));
   const address = ['url', 'httpUrl'].find((name) => name in value);
   const isDocker = 'container' in value || 'docker' in value;
   const seconds = (name: string) =>
@@ -86,7 +83,7 @@ export function ConfigForm({
             secretOf={(name) => secretName(server, name)}
             value={value.env}
             onSet={(name, to) => set(['env', name], to)}
-            onRemove={(name) => onChange(removeValue(entry, ['env', name]))}
+            onRemove={(name) => set(['env', name], undefined)}
           />
         </>
       )}
@@ -97,7 +94,7 @@ export function ConfigForm({
           secretOf={(name) => secretName(server, name)}
           value={value.headers}
           onSet={(name, to) => set(['headers', name], to)}
-          onRemove={(name) => onChange(removeValue(entry, ['headers', name]))}
+          onRemove={(name) => set(['headers', name], undefined)}
         />
       )}
       <div className="grid gap-4 sm:grid-cols-2">
@@ -131,12 +128,12 @@ export function ConfigForm({
         <AccountFields
           server={server}
           label={label}
-          entry={entry}
           saved={saved}
           value={value}
           faults={faults}
           set={set}
-          onChange={onChange}
+          onEdit={onEdit}
+          onTakeBack={onTakeBack}
         />
       )}
       <p className="text-xs text-ink3">{t.more}</p>

@@ -6,7 +6,7 @@ import { escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { faultOfName, renameAccount, usersOf } from './accounts';
-import { entryPath, useSaveBlock } from './review-and-add-server';
+import { entryPath, useSaveEdits } from './review-and-add-server';
 
 const t = texts.servers.accounts;
 
@@ -35,7 +35,7 @@ export function RenameAccount({
   const name = typed.trim();
   const others = names.filter((one) => one !== account);
   const fault = faultOfName(name, others);
-  const save = useSaveBlock(() => [], t.renamed(escapeControlCharacters(name)));
+  const save = useSaveEdits(t.renamed(escapeControlCharacters(name)));
   return (
     <FormDialog
       title={t.renameTitle(escapeControlCharacters(account))}

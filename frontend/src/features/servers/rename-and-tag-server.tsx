@@ -3,14 +3,14 @@ import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { FormDialog } from '@/components/form-dialog';
 import { TextField } from '@/components/text-field';
+import { setEdit } from '@/lib/config-edits';
 import { configQuery } from '@/lib/config-file';
 import { escapeControlCharacters } from '@/lib/format';
-import { setValue } from '@/lib/jsonc';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { RenamedServer, ServerStatus } from '@/types/api';
-import { entryPath, useSaveEntry } from './review-and-add-server';
+import { entryPath, inEntry, useSaveEdits } from './review-and-add-server';
 
 const t = texts.servers.edit;
 
@@ -59,7 +59,7 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
   const { data: config } = useQuery(configQuery);
   const path = config && entryPath(config.text, label);
   const tags = [...new Set(text.split(',').map((tag) => tag.trim()))].filter(Boolean).slice(0, 20);
-  const save = useSaveEntry(label, t.tagged(escapeControlCharacters(label)));
+  const save = useSaveEdits(t.tagged(escapeControlCharacters(label)));
   return (
     <FormDialog
       title={t.tagTitle(escapeControlCharacters(label.slice(0, 200)))}
@@ -68,9 +68,10 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
       pending={save.isPending}
       error={save.error}
       onSubmit={() =>
-        save.mutate((entry) => setValue(entry, ['tags'], JSON.stringify(tags)), {
-          onSuccess: onClose,
-        })
+        save.mutate(
+          inEntry(label, () => [setEdit(['tags'], tags)]),
+          { onSuccess: onClose },
+        )
       }
       onClose={onClose}
     >

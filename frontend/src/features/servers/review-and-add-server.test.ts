@@ -1,16 +1,17 @@
 import { expect, it } from 'vitest';
-import { plainJson } from '@/lib/jsonc';
 import { replacePlaceholder, review, withServers } from './review-and-add-server';
 
 const draft = { name: 'b', entry: '{"command":"x"}' };
-const parsed = (text: string) => JSON.parse(plainJson(withServers(text, [draft]) ?? 'null'));
+const places = (text: string) => withServers(text, [draft])?.map(({ path }) => path);
 
 it('a server is added to the existing servers of the file, or to a new block', () => {
-  expect(parsed('')).toEqual({ mcpServers: { b: { command: 'x' } } });
-  expect(parsed('{"servers":{"a":{}}}').servers).toHaveProperty('b');
-  expect(parsed('{"mcp":{"servers":{}}}').mcp.servers).toHaveProperty('b');
-  expect(parsed('{"bridge":{}}')).toEqual({ bridge: {}, mcpServers: { b: { command: 'x' } } });
-  expect(withServers('mcpServers:\n  a:\n', [draft])).toBeUndefined();
+  expect(withServers('', [draft])).toEqual([
+    { op: 'add', path: '/mcpServers/b', text: '{"command":"x"}' },
+  ]);
+  expect(places('{"servers":{"a":{}}}')).toEqual(['/servers/b']);
+  expect(places('{"mcp":{"servers":{}}}')).toEqual(['/mcp/servers/b']);
+  expect(places('{"bridge":{}}')).toEqual(['/mcpServers/b']);
+  expect(places('mcpServers:\n  a:\n')).toBeUndefined();
 });
 
 it('a review shows all arguments and finds placeholders', () => {

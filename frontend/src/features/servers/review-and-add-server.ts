@@ -1,8 +1,11 @@
-import { useConfigEdit } from '@/lib/config-file';
+import { textEdit, within } from '@/lib/config-edits';
 import { jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
-import { addMembers, blockAt, editBlock, sourceAt } from '@/lib/jsonc';
+import { blockAt, readJsonc, valueAt } from '@/lib/jsonc';
+import { isRecord } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import { type ToastAction, toast } from '@/lib/toast';
+import { useConfigEdit } from '@/lib/use-config-edit';
+import type { Edit } from '@/types/api';
 
 /** A server to be added to the configuration. */
 export interface Draft {
@@ -83,38 +86,37 @@ export function entryOf(text: string, name: string): string | undefined {
   return path && blockAt(text, path);
 }
 
-/** Changes a server's entry in the current file. The toast offers to undo the change. */
-export function useSaveEntry(name: string, saved: string) {
-  return useSaveBlock((text) => entryPath(text, name), saved);
-}
-
-/** Changes the value at a path of the current file, which is all of it for []. */
-export function useSaveBlock(pathOf: (text: string) => string[] | undefined, saved: string) {
+/** Edits the current file. The toast offers to undo the change. */
+export function useSaveEdits(saved: string) {
   return useConfigEdit({
-    edit: (text, change: (entry: string) => string | undefined) => {
-      const path = pathOf(text);
-      return path && editBlock(text, path, change);
-    },
+    edit: (text, change: (text: string) => Edit[] | undefined) => change(text),
     refused: texts.servers.more.elsewhere,
     onSuccess: (undo) => toast('ok', saved, undo),
   });
 }
 
+/** Edits of the entry of a server in a file; undefined if it is defined elsewhere. */
+export const inEntry =
+  (name: string, change: (entry: string) => Edit[]) =>
+  (text: string): Edit[] | undefined => {
+    const path = entryPath(text, name);
+    return path && within(path, change(blockAt(text, path) ?? ''));
+  };
+
 /** The path of a server's entry in the file. */
 export function entryPath(text: string, name: string): string[] | undefined {
-  return places.map((place) => [...place, name]).find((path) => sourceAt(text, path) !== undefined);
+  const { value, fault } = readJsonc(text);
+  return fault
+    ? undefined
+    : places.map((at) => [...at, name]).find((path) => valueAt(value, path) !== undefined);
 }
 
-/** The file with the servers added, or undefined if it has no place for them. */
-export function withServers(text: string, drafts: Draft[]): string | undefined {
-  const members = drafts.map(({ name, entry }): [string, string] => [name, entry]);
-  if (text.trim() === '') return withServers('{\n  "mcpServers": {}\n}\n', drafts);
-  for (const place of places) {
-    const added = addMembers(text, place, members);
-    if (added !== undefined) return added;
-  }
-  const block = addMembers('{}', [], members);
-  return block && addMembers(text, [], [['mcpServers', block]]);
+/** The edits that add servers, or undefined if the file has no place for them. */
+export function withServers(text: string, drafts: Draft[]): Edit[] | undefined {
+  const { value } = readJsonc(text);
+  if (text.trim() !== '' && !isRecord(value)) return undefined;
+  const place = places.find((path) => isRecord(valueAt(value, path))) ?? ['mcpServers'];
+  return drafts.map(({ name, entry }) => textEdit([...place, name], entry));
 }
 
 /** Adds the servers to the current file. `undo` restores the previous text. */

@@ -9,31 +9,41 @@ import { Failure } from '@/components/failure';
 import { CodeView } from '@/components/lazy-code-editor';
 import { Loading } from '@/components/page';
 import { SegmentedControl } from '@/components/segmented-control';
-import { configQuery } from '@/lib/config-file';
+import { edited, textEdit, typedText, withEdit, within } from '@/lib/config-edits';
+import { configQuery, editedConfigQuery } from '@/lib/config-file';
 import { isKept, readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
 import { readJsonc } from '@/lib/jsonc';
 import { maskSecrets } from '@/lib/mask-secrets';
+import { isRecord } from '@/lib/own-property';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { useLocalToast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved-changes';
-import type { ServerStatus } from '@/types/api';
+import type { Edit, ServerStatus } from '@/types/api';
 import { ConfigForm } from './config-form';
-import { entryOf, useSaveEntry } from './review-and-add-server';
+import { entryOf, entryPath, inEntry, useSaveEdits } from './review-and-add-server';
 
 const t = texts.servers.config;
-const entryPath = ['mcpServers', 'SERVER'];
+const schemaPath = ['mcpServers', 'SERVER'];
 
-/** An unsaved change of an entry, and the text that it is based on. */
+/** Unsaved edits of an entry, and the text that they are based on. */
 export interface EntryEdit {
   base: string;
-  text: string;
+  edits: Edit[];
+  /** The result, so that a draft with a secret is recognized. */
+  shown: string;
 }
+
+export const entryEdit = (base: string, edits: Edit[]): EntryEdit => ({
+  base,
+  edits,
+  shown: typedText(edits) ?? JSON.stringify(edited(readJsonc(base).value, edits)),
+});
 
 /** The change is kept as a draft while another view of the server or another page is shown. */
 export function useEntryEdit(server: string) {
-  const place = `server entry ${server}`;
+  const place = `server edits ${server}`;
   const [edit, setEdit] = useState(() => readDraft<EntryEdit>(place));
   const changed = isChanged(edit);
   const restored = useDraft(place, changed ? edit : undefined);
@@ -42,12 +52,15 @@ export function useEntryEdit(server: string) {
   return { edit, setEdit, restored };
 }
 
-const isChanged = (edit: EntryEdit | undefined) => edit !== undefined && edit.text !== edit.base;
+const isChanged = (edit: EntryEdit | undefined) =>
+  edit !== undefined &&
+  edit.shown !== edit.base &&
+  edit.shown !== JSON.stringify(readJsonc(edit.base).value);
 
 /** Edits the entry of a server in the configuration file, as a form or as text. */
 export function ServerEntryEditor({
   server,
-  state: { edit, setEdit, restored },
+  state: { edit: draft, setEdit, restored },
 }: {
   server: ServerStatus;
   state: ReturnType<typeof useEntryEdit>;
@@ -57,12 +70,21 @@ export function ServerEntryEditor({
   const [asText, setAsText] = useState(false);
   const [shown, setShown] = useState(false);
   const say = useLocalToast();
-  const save = useSaveEntry(label, t.saved(escapeControlCharacters(label)));
+  const save = useSaveEdits(t.saved(escapeControlCharacters(label)));
   const inFile = config && entryOf(config.text, label);
-  const entry = edit?.text ?? inFile;
-  const changed = isChanged(edit);
+  const base = draft?.base ?? inFile;
+  const edits = draft?.edits ?? [];
+  const changed = isChanged(draft);
+  const typed = edits.length > 0 ? typedText(edits) : base;
+  const path = config && entryPath(config.text, label);
+  const preview = useQuery(
+    editedConfigQuery(
+      config?.etag ?? '',
+      path && typed === undefined ? within(path, [textEdit([], base ?? ''), ...edits]) : [],
+    ),
+  );
   if (!config) return <Loading />;
-  if (entry === undefined)
+  if (base === undefined)
     return (
       <div className="space-y-2 px-4 py-4 text-sm text-ink2 md:px-5">
         <p>{texts.servers.more.elsewhere}</p>
@@ -71,26 +93,27 @@ export function ServerEntryEditor({
         </Link>
       </div>
     );
-  const { fault, value } = readJsonc(entry);
-  const sound = fault === undefined && typeof value === 'object' && value !== null;
-  const masked = maskSecrets(entry);
-  const change = (text: string) => {
-    setEdit({ base: edit?.base ?? entry, text });
+  const entry = typed ?? (preview.data && entryOf(preview.data.text, label));
+  const fault = typed === undefined ? undefined : readJsonc(typed).fault;
+  const value = edited(readJsonc(base).value, edits);
+  const sound = fault === undefined && isRecord(value);
+  const masked = entry === undefined ? undefined : maskSecrets(entry);
+  const change = (next: (edits: Edit[]) => Edit[]) => {
+    setEdit((now) => entryEdit(now?.base ?? base, next(now?.edits ?? [])));
     if (save.isError) save.reset();
   };
   const discard = () => {
     setEdit(undefined);
     save.reset();
-    say('ok', texts.care.typedGone, { text: texts.care.undo, run: () => setEdit(edit) });
+    say('ok', texts.care.typedGone, { text: texts.care.undo, run: () => setEdit(draft) });
   };
   const store = () => {
-    if (!edit || !sound) return;
-    const { base, text } = edit;
+    if (!draft || !sound) return;
     save.mutate(
-      (now) => {
+      inEntry(label, (now) => {
         if (now !== base) throw new RequestError(t.conflict, 412, 'conflict');
-        return text;
-      },
+        return edits;
+      }),
       { onSuccess: () => setEdit(undefined) },
     );
   };
@@ -108,7 +131,7 @@ export function ServerEntryEditor({
             onChange={(next) => setAsText(next === 'text')}
           />
           <span className="ml-auto">
-            <CopyButton label={t.copy} text={entry} />
+            <CopyButton label={t.copy} text={entry ?? JSON.stringify(value, null, 2)} />
           </span>
         </div>
         {!asText &&
@@ -116,28 +139,34 @@ export function ServerEntryEditor({
             <ConfigForm
               server={server.id}
               label={label}
-              entry={entry}
-              saved={inFile}
+              saved={readJsonc(inFile ?? '').value}
               faults={save.error instanceof RequestError ? save.error.fields : []}
-              value={value as Record<string, unknown>}
-              onChange={change}
+              value={value}
+              onEdit={(one) => change((all) => withEdit(all, one))}
+              onTakeBack={(one, otherwise) =>
+                change((all) =>
+                  all.includes(one) ? all.filter((other) => other !== one) : [...all, otherwise],
+                )
+              }
             />
           ) : (
             <p className="text-sm text-bad">{t.unsound}</p>
           ))}
-        {asText && masked !== entry && !shown && !changed ? (
+        {asText && entry === undefined && <Failure error={preview.error} />}
+        {asText && masked !== undefined && masked !== entry && !shown && !changed ? (
           <div className="space-y-2">
             <CodeView label={t.entry} text={escapeControlCharacters(masked)} language="jsonc" />
             <Button onClick={() => setShown(true)}>{t.reveal}</Button>
           </div>
         ) : (
-          asText && (
+          asText &&
+          entry !== undefined && (
             <ConfigPartEditor
-              base={entryPath}
+              base={schemaPath}
               label={t.entry}
               value={entry}
               language="jsonc"
-              onChange={change}
+              onChange={(text) => change(() => [textEdit([], text)])}
               onSave={store}
               className="max-h-[32rem] min-h-40"
             />

@@ -5,28 +5,24 @@ import { CopyField } from '@/components/copy-button';
 import { FormDialog } from '@/components/form-dialog';
 import { Modal } from '@/components/modal';
 import { TextField } from '@/components/text-field';
+import { setEdit, textEdit } from '@/lib/config-edits';
 import { escapeControlCharacters } from '@/lib/format';
-import { blockAt, setValue } from '@/lib/jsonc';
 import { ownValue } from '@/lib/own-property';
 import { secretName, useSecret } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
-import type { Remedy, ServerStatus } from '@/types/api';
+import type { Edit, Remedy, ServerStatus } from '@/types/api';
 import { useServerAction } from './api';
-import { useSaveEntry } from './review-and-add-server';
+import { inEntry, useSaveEdits } from './review-and-add-server';
 
 const t = texts.servers.remedy;
 
 /** Replaces references to the variable with the secret, or else adds it to the environment. */
-export function withSecret(entry: string, variable: string, secret: string): string | undefined {
+export function withSecret(entry: string, variable: string, secret: string): Edit[] {
   const reference = `\${secret:${secret}}`;
   const replaced = entry
     .replaceAll(`\${${variable}}`, reference)
     .replaceAll(`\${env:${variable}}`, reference);
-  if (replaced !== entry) return replaced;
-  const json = JSON.stringify(reference);
-  return blockAt(entry, ['env']) === undefined
-    ? setValue(entry, ['env'], `{ ${JSON.stringify(variable)}: ${json} }`)
-    : setValue(entry, ['env', variable], json);
+  return [replaced === entry ? setEdit(['env', variable], reference) : textEdit([], replaced)];
 }
 
 /** Stores the missing value of a server as a secret, and adds a reference to its entry. */
@@ -46,13 +42,13 @@ export function SetKey({
   const [value, setText] = useState('');
   const secret = isSecret ? name : secretName(server.id, name);
   const store = useSecret();
-  const refer = useSaveEntry(label, t.keySet(escapeControlCharacters(label), name));
+  const refer = useSaveEdits(t.keySet(escapeControlCharacters(label), name));
   const restart = useServerAction(server);
   const save = useMutation({
     mutationFn: async () => {
       await store.mutateAsync({ name: secret, value: value.trim() });
       if (isSecret) await restart.mutateAsync('restart');
-      else await refer.mutateAsync((entry) => withSecret(entry, name, secret));
+      else await refer.mutateAsync(inEntry(label, (entry) => withSecret(entry, name, secret)));
     },
     onSuccess: onClose,
   });

@@ -1,8 +1,5 @@
 import { type QueryClient, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
-import { useConfigEdit } from '@/lib/config-file';
-import { setValue } from '@/lib/jsonc';
 import { request, requestList } from '@/lib/request';
-import { texts } from '@/lib/texts';
 import type {
   Client,
   Finding,
@@ -88,16 +85,6 @@ export function useBackup() {
   return useMutation({
     mutationFn: (path: string) =>
       request<{ path: string }>('POST', '/api/v1/history/backup', { body: { path } }),
-  });
-}
-
-/** Sets one value of the configuration file; the rest is unchanged. */
-export function useConfigValue() {
-  const client = useQueryClient();
-  return useConfigEdit({
-    edit: (text, { path, json }: { path: string[]; json: string }) => setValue(text, path, json),
-    refused: texts.settings.notHere,
-    onSettled: () => client.invalidateQueries({ queryKey: ['history'] }),
   });
 }
 

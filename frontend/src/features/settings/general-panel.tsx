@@ -4,23 +4,27 @@ import { windowQuery } from '@/components/browse-buttons';
 import { Choice, isStrings, NumberField, text } from '@/components/config-fields';
 import { Switch } from '@/components/switch';
 import { LinesField, TextField } from '@/components/text-field';
-import { configQuery, useConfigEdit } from '@/lib/config-file';
-import { readJsonc, removeValue, setValue } from '@/lib/jsonc';
+import { configQuery } from '@/lib/config-file';
+import { readJsonc, valueAt } from '@/lib/jsonc';
 import { isRecord } from '@/lib/own-property';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
+import { useConfigValue } from '@/lib/use-config-edit';
 
 const t = texts.settings.general;
 
 /** The options of the configuration that most users need; each change is saved immediately. */
 export function GeneralPanel() {
   const { data: config } = useQuery(configQuery);
-  const set = useOption();
+  const set = useConfigValue({
+    refused: texts.settings.notHere,
+    onSuccess: (undo) => toast('ok', texts.settings.saved, undo),
+    onError: toastError,
+  });
   if (!config) return null;
   const { value, fault } = readJsonc(config.text);
-  const at = (...path: string[]) =>
-    path.reduce<unknown>((of, name) => (isRecord(of) ? of[name] : undefined), value);
+  const at = (...path: string[]) => valueAt(value, path);
   const change = (path: string[], to: unknown, onError?: (error: unknown) => void) =>
     set.mutate({ path, to }, onError && { onError });
   const off = fault !== undefined || !isRecord(value);
@@ -105,17 +109,6 @@ export function GeneralPanel() {
       )}
     </div>
   );
-}
-
-/** Sets or removes one value of the configuration; the message offers to undo it. */
-function useOption() {
-  return useConfigEdit({
-    edit: (text, { path, to }: { path: string[]; to: unknown }) =>
-      to === undefined ? removeValue(text, path) : setValue(text, path, JSON.stringify(to)),
-    refused: texts.settings.notHere,
-    onSuccess: (undo) => toast('ok', texts.settings.saved, undo),
-    onError: toastError,
-  });
 }
 
 function StartAtLogin() {

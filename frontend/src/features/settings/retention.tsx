@@ -1,3 +1,4 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { LoaderCircle } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
@@ -6,8 +7,9 @@ import { TextField } from '@/components/text-field';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved-changes';
+import { useConfigValue } from '@/lib/use-config-edit';
 import type { HistoryState, RetentionPreview } from '@/types/api';
-import { type Bounds, useConfigValue, useHistoryMaintenance, useRetentionPreview } from './api';
+import { type Bounds, useHistoryMaintenance, useRetentionPreview } from './api';
 import { numberOf, RetentionLoss, Span } from './retention-confirmation';
 
 const t = texts.settings.history;
@@ -20,7 +22,11 @@ export function Retention({ state }: { state: HistoryState }) {
   const [days, setDays] = useState<string | undefined>(undefined);
   const [size, setSize] = useState<string | undefined>(undefined);
   const [asking, setAsking] = useState<RetentionPreview | undefined>(undefined);
-  const save = useConfigValue();
+  const client = useQueryClient();
+  const save = useConfigValue({
+    refused: texts.settings.notHere,
+    onSettled: () => client.invalidateQueries({ queryKey: ['history'] }),
+  });
   const preview = useRetentionPreview();
   const oldSize = String(Math.round(state.maxBytes / 1e6));
   const keep = days ?? String(state.keepDays);
@@ -36,7 +42,7 @@ export function Retention({ state }: { state: HistoryState }) {
     try {
       for (const key of ['keepDays', 'maxBytes'] as const)
         if (wanted[key] !== state[key])
-          await save.mutateAsync({ path: ['history', key], json: String(wanted[key]) });
+          await save.mutateAsync({ path: ['history', key], to: wanted[key] });
       setDays(undefined);
       setSize(undefined);
       toast('ok', texts.settings.saved);
