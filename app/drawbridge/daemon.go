@@ -301,6 +301,7 @@ func (d *daemon) features() []web.Feature {
 		&oauth.Feature{Logins: d.logins, Config: d.files.Current, Servers: d.servers},
 		d.clients,
 		d.recorded,
+		&policy.Feature{Policy: d.rules, Config: d.files.Current, Servers: d.servers, Views: d.views, Inbox: d.inbox, Store: d.history},
 		d.profiles,
 		&sandbox.Feature{Config: d.files, Servers: d.servers, Rules: d.dialer.SandboxRules, Refusals: d.dialer.SandboxRefusals, Sampler: d.connections},
 		&secret.Feature{Store: d.vault, Config: d.files.Current, Servers: d.servers, Log: d.log},

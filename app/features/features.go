@@ -7,6 +7,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/profiles"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
@@ -16,5 +17,5 @@ import (
 
 // Commands returns what adds the commands of each feature.
 func Commands() []terminal.Commands {
-	return []terminal.Commands{approvals.Commands, clientconf.Commands, history.Commands, marketplace.Commands, oauth.Commands, profiles.Commands, sandbox.Commands, secret.Commands, trust.Commands}
+	return []terminal.Commands{approvals.Commands, clientconf.Commands, history.Commands, marketplace.Commands, oauth.Commands, policy.Commands, profiles.Commands, sandbox.Commands, secret.Commands, trust.Commands}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
@@ -144,7 +145,7 @@ type Options struct {
 	Copies config.Backups // backups of the configuration file; none without a folder
 
 	Approvals *approvals.Feature
-	Rules     Rules    // the policy of calls
+	Rules     *policy.Policy
 	Commands  Commands // notices about new commands
 	Debug     func(id string) (supervisor.Debug, error)
 	// Try starts a server for a trial, with the sign-in of the configured server as, and calls use,

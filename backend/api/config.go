@@ -339,6 +339,11 @@ func (a *API) catalogOf(server string) *core.Catalog {
 	return offers[i].Catalog
 }
 
+func (a *API) registerToolSettings(r *web.Router) {
+	web.Op(r, "GET", "/api/v1/servers/{id}/tools", "All tools of a server, including hidden ones, with their settings", a.listToolSettings)
+	web.Op(r, "POST", "/api/v1/servers/{id}/tools", "Change tool settings in the configuration, in a single edit", a.setTools)
+}
+
 func (a *API) listToolSettings(_ context.Context, in *web.ServerInput) (*web.Answer[web.List[ToolWithSettings]], error) {
 	c, ok := a.ConfigEditor.Current().Server(in.ID)
 	if !ok {

@@ -280,14 +280,15 @@ func newSite(t *testing.T) *site {
 	changes, servers := &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}, &supervisor.Feature{Servers: s.fakes}
 	pending := &approvals.Feature{Inbox: s.inbox, Bus: s.bus, Config: s.fakes, Sources: []approvals.Source{servers, changes},
 		Holds: func(c *config.Condition, call *core.Call) bool { return policy.Holds(c, call, s.fakes.Current()) }}
+	rules := policy.New(policy.Options{Views: s.views})
 	recorded := &history.Feature{Version: "1.2.3", Store: s.store, Gateway: s.fakes, Views: s.views, Config: s.fakes.Current, Tokens: tokens, Sessions: s.fakes.Sessions}
 	s.api = New(Options{
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
 		Servers: s.fakes, Views: s.views, History: recorded, Logs: logs,
 		ConfigEditor: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
 		Approvals: pending, Commands: s.fakes,
-		Rules: policy.New(policy.Options{Views: s.views}), Trust: baseline,
-		Features: []web.Feature{clients, recorded, &marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, changes, servers, pending},
+		Rules: rules, Trust: baseline,
+		Features: []web.Feature{&policy.Feature{Policy: rules}, clients, recorded, &marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, changes, servers, pending},
 		Clients:  clients, Secrets: vault,
 		Desktop: &fakeDesktop{}, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
 		Observer: observer,

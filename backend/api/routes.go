@@ -156,7 +156,7 @@ func (a *API) document() *routes {
 	a.registerTrial(r)
 	a.registerDoctor(r)
 	a.registerDiagnostics(r)
-	a.registerPolicy(r)
+	a.registerToolSettings(r)
 	for _, f := range a.Features {
 		f.Routes(r)
 	}

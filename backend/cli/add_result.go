@@ -33,7 +33,7 @@ func (p *program) printServerResults(ctx context.Context, d *terminal.Daemon, ad
 	defer cancel()
 	for _, one := range added {
 		if p.Terminal() {
-			fmt.Fprintf(p.Stderr, "Starting %s… (Ctrl-C stops waiting)\n", terminal.EscapeLine(displayName(one)))
+			fmt.Fprintf(p.Stderr, "Starting %s… (Ctrl-C stops waiting)\n", terminal.EscapeLine(terminal.DisplayName(one)))
 		}
 		text, err := awaitResult(ctx, d, one)
 		if err != nil {
@@ -54,7 +54,7 @@ func awaitResult(ctx context.Context, d *terminal.Daemon, s core.ServerStatus) (
 	for {
 		now, err := terminal.Get[core.ServerStatus](ctx, d, terminal.ServerPath(s.ID, ""), nil)
 		if err != nil && core.CodeOf(err) != core.CodeNotFound {
-			return terminal.EscapeLine(displayName(s) + ": its state is not known yet; see \"drawbridge status\""), nil
+			return terminal.EscapeLine(terminal.DisplayName(s) + ": its state is not known yet; see \"drawbridge status\""), nil
 		}
 		switch now.State {
 		case core.StateRunning, core.StateDegraded:
@@ -71,14 +71,14 @@ func awaitResult(ctx context.Context, d *terminal.Daemon, s core.ServerStatus) (
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return terminal.EscapeLine(displayName(s) + ": it is still starting; see \"drawbridge status\""), nil
+			return terminal.EscapeLine(terminal.DisplayName(s) + ": it is still starting; see \"drawbridge status\""), nil
 		}
 	}
 }
 
 // describeFailure describes why a server does not work and what to do.
 func describeFailure(s core.ServerStatus) string {
-	lines := []string{displayName(s) + ": " + s.State.Word()}
+	lines := []string{terminal.DisplayName(s) + ": " + s.State.Word()}
 	if s.Reason != "" {
 		lines[0] += ", " + s.Reason
 	}
@@ -105,7 +105,7 @@ func describeTools(ctx context.Context, d *terminal.Daemon, s core.ServerStatus)
 }
 
 func describeWorking(s core.ServerStatus, tools []string) string {
-	text := displayName(s) + ": works, " + core.Plural(len(tools), "tool")
+	text := terminal.DisplayName(s) + ": works, " + core.Plural(len(tools), "tool")
 	if len(tools) > 0 {
 		text += ": " + terminal.Truncate(strings.Join(tools, ", "), 400)
 	}

@@ -77,7 +77,7 @@ func (p *program) command() *cobra.Command {
 	root.AddCommand(
 		p.serve(), p.stdio(), p.demo(),
 		p.status(), p.tools(), p.logs(),
-		p.actionCommand("start"), p.actionCommand("stop"), p.actionCommand("restart"), p.actionCommand("enable"), p.actionCommand("disable"), p.pauseCommand(true), p.pauseCommand(false), p.add(), p.test(), p.remove(), p.rename(), p.debug(), p.explainCall(), p.policy(),
+		p.actionCommand("start"), p.actionCommand("stop"), p.actionCommand("restart"), p.actionCommand("enable"), p.actionCommand("disable"), p.pauseCommand(true), p.pauseCommand(false), p.add(), p.test(), p.remove(), p.rename(), p.debug(),
 		p.validate(), p.doctor(), p.diagnostics(), p.uninstall(), p.backup(),
 		p.open(), p.quit(), p.version(),
 	)

@@ -259,7 +259,7 @@ The public names of its tools change, so rules in a client's own settings that n
 				for _, w := range s.Warnings {
 					fmt.Fprintln(p.Stderr, terminal.EscapeLine("Warning: "+w))
 				}
-				_, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(args[0]+": renamed to "+displayName(s.ServerStatus)))
+				_, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(args[0]+": renamed to "+terminal.DisplayName(s.ServerStatus)))
 				return err
 			})
 		},

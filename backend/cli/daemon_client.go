@@ -47,7 +47,7 @@ func (p *program) printDebug(d *supervisor.Debug, now time.Time) error {
 		return terminal.FormatAge(now, t)
 	}
 	s := &d.Status
-	say("Server", displayName(*s)+": "+s.State.Word())
+	say("Server", terminal.DisplayName(*s)+": "+s.State.Word())
 	say("Reason", s.Reason)
 	for _, warning := range s.Warnings {
 		say("Warning", warning)

@@ -117,7 +117,7 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 		t.Head, t.Right = append(t.Head, "Sandbox"), append(t.Right, false)
 	}
 	for _, server := range s.Servers {
-		cells := []string{nameAndID(server), server.State.Word(), toolCount(s, server), terminal.FormatAge(now, server.Since)}
+		cells := []string{terminal.NameAndID(server), server.State.Word(), toolCount(s, server), terminal.FormatAge(now, server.Since)}
 		if len(versions) > 0 {
 			cells = append(cells, terminal.Truncate(versions[server.ID], 24))
 		}
@@ -142,7 +142,7 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 	}
 	said := map[string]bool{}
 	for _, server := range s.Servers {
-		said[displayName(server)] = server.Reason != ""
+		said[terminal.DisplayName(server)] = server.Reason != ""
 		if strings.Contains(server.Reason, server.Detail) {
 			server.Detail = "" // the reason contains it
 		}
@@ -152,7 +152,7 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 		}
 		for _, why := range append([]string{server.Reason, todo, server.Detail}, server.Warnings...) {
 			if why != "" {
-				fmt.Fprintf(p.Stdout, "%s: %s\n", terminal.EscapeLine(displayName(server)), terminal.EscapeLine(why))
+				fmt.Fprintf(p.Stdout, "%s: %s\n", terminal.EscapeLine(terminal.DisplayName(server)), terminal.EscapeLine(why))
 			}
 		}
 	}
@@ -224,21 +224,6 @@ func stateWithReason(s core.ServerStatus) string {
 	return word + ", " + s.Reason
 }
 
-// nameAndID returns the name of a server, and its id if different: commands accept both.
-func nameAndID(s core.ServerStatus) string {
-	if s.Label != "" && s.Label != s.ID {
-		return s.Label + " (" + s.ID + ")"
-	}
-	return s.ID
-}
-
-func displayName(s core.ServerStatus) string {
-	if s.Label != "" {
-		return s.Label
-	}
-	return s.ID
-}
-
 // actionCommand returns a command that performs an action on one server.
 func (p *program) actionCommand(action string) *cobra.Command {
 	shorts := map[string]string{
@@ -253,7 +238,7 @@ func (p *program) actionCommand(action string) *cobra.Command {
 		Use: action + " SERVER", Aliases: aliases[action], Short: shorts[action], Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, terminal.ServerPath(args[0], "/"+action), nil, struct{}{}, func(s core.ServerStatus) error {
-				_, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(displayName(s)+": "+stateWithReason(s)))
+				_, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(terminal.DisplayName(s)+": "+stateWithReason(s)))
 				return err
 			})
 		},

@@ -361,3 +361,81 @@ func (p *Policy) Connected(server, account string) {
 		s.breakerOf(account).allowProbe()
 	}
 }
+
+// explainFolders names the profiles without a tool that apply only to the clients in some folders.
+func (f *Feature) explainFolders(profiles []config.Profile, server, tool string) (list []Verdict) {
+	for _, p := range profiles {
+		if len(p.Folders) == 0 {
+			continue
+		}
+		if _, v := f.explainProfile(p.Name, "profiles."+p.Name+".folders", server, tool); v.Result == Refuse {
+			v.Result, v.Detail = Pass, fmt.Sprintf("But in %s, the profile %q applies, which does not contain the tool.", shortPaths(p.Folders), p.Name)
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// shortPaths lists a few paths in one line.
+func shortPaths(paths []string) string {
+	const most = 3
+	if rest := len(paths) - most; rest > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(paths[:most], ", "), rest)
+	}
+	return strings.Join(paths, ", ")
+}
+
+// explainProfile reports whether the profile that the setting key chooses contains a tool, and
+// returns what the profile offers. It does not judge a tool that the server is not known to have: the catalog check
+// does.
+func (f *Feature) explainProfile(profile, key, server, tool string) (*registry.View, Verdict) {
+	v := Verdict{Name: "profile", Result: Refuse, Key: key}
+	view, ok := f.Views.Profile(profile, 0)
+	if !ok {
+		v.Detail = fmt.Sprintf("The profile %q applies, which does not exist.", profile)
+		return &registry.View{}, v
+	}
+	if whole, ok := f.Views.Server(server); ok {
+		if target, ok := whole.LookupOwnName(core.Tools, tool); !ok || target.Raw == nil {
+			return view, Verdict{}
+		}
+	}
+	holds := func(one registry.Item) bool { return one.Server == server && one.Name == tool }
+	if v.Detail = fmt.Sprintf("The client's profile %q hides the tool: it does not contain it.", profile); slices.ContainsFunc(view.Items(core.Tools), holds) {
+		v.Result, v.Detail = Pass, fmt.Sprintf("The client's profile %q contains the tool.", profile)
+	}
+	return view, v
+}
+
+// explainServer describes what happens to a call at the server.
+func explainServer(st core.ServerStatus) Verdict {
+	v := Verdict{Name: "server", Result: Wait}
+	switch st.State {
+	case core.StateRunning:
+		v.Result, v.Detail = Pass, "It is running"
+	case core.StateDegraded:
+		v.Result, v.Detail = Pass, "It responds, but some of its lists are unavailable"
+	case core.StateStopped:
+		v.Detail = "It is stopped; the next call starts it"
+		if st.ManualOnly {
+			v.Result, v.Detail = Refuse, "It is stopped, and a call does not start it; use drawbridge start "+st.ID
+		}
+	case core.StatePaused:
+		v.Result, v.Detail = Refuse, "All servers are paused; use drawbridge resume"
+	case core.StateFailed:
+		v.Detail = "It has failed; the next call tries to restart it"
+	case core.StateDisabled:
+		v.Result, v.Detail, v.Key = Refuse, "It is disabled", "mcpServers."+st.Label+".enabled"
+	case core.StateNeedsSignIn:
+		v.Result, v.Detail = Refuse, "You must sign in to it first"
+	case core.StateNeedsApproval:
+		v.Result, v.Detail = Refuse, "It does not start until you approve its command"
+	default:
+		v.Detail = "It is not ready; a call waits for it"
+	}
+	if st.Reason != "" && st.State != core.StateRunning {
+		v.Detail += " (" + strings.TrimSuffix(st.Reason, ".") + ")"
+	}
+	v.Detail += "."
+	return v
+}

@@ -292,3 +292,19 @@ func (e *Env) ClientName(ctx context.Context, text string) string {
 	}
 	return text
 }
+
+// NameAndID returns the name of a server, and its id if different: commands accept both.
+func NameAndID(s core.ServerStatus) string {
+	if s.Label != "" && s.Label != s.ID {
+		return s.Label + " (" + s.ID + ")"
+	}
+	return s.ID
+}
+
+// DisplayName returns the name of a server.
+func DisplayName(s core.ServerStatus) string {
+	if s.Label != "" {
+		return s.Label
+	}
+	return s.ID
+}

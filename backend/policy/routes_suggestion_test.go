@@ -1,40 +1,55 @@
-package api
+package policy
 
 import (
+	"context"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Conditions are suggested for recorded and for pending calls, and only those that a rule certainly
 // finds in the call.
 func TestConditionsAreSuggestedForCalls(t *testing.T) {
-	s := newSite(t)
 	now, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"}, "local": {"command": "x", "cwd": "/srv/notes"}, "far": {"url": "https://example.com/mcp"}}}`))
 	if now == nil {
 		t.Fatal(problems)
 	}
-	s.current = now
+	kept, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	var recorder sync.WaitGroup
+	recorder.Go(func() { _ = kept.Recorder().Run(ctx) })
+	defer recorder.Wait()
+	defer stop()
+	inbox := approvals.New(approvals.Options{Bus: &core.Bus{}})
+	s := webtest.New(&Feature{Config: func() *config.Config { return now }, Inbox: inbox, Store: kept})
 	at := time.Now()
 	for i, server := range []string{"files", "files", "far"} {
 		params := []byte(`{"path":"/srv/notes/` + server + `/a","mode":"r"}`)
-		s.recorder.Record(&core.Call{ID: at.UnixMicro() + int64(i), At: at, Server: server, Method: "tools/call", Name: "read", Outcome: core.OutcomeOK,
+		kept.Recorder().Record(&core.Call{ID: at.UnixMicro() + int64(i), At: at, Server: server, Method: "tools/call", Name: "read", Outcome: core.OutcomeOK,
 			Params: params, Arguments: core.Span{End: len(params)}}, core.Reply{Result: []byte(`{}`)})
 	}
-	params := []byte(`{"path":"b/a.txt"}`)
-	s.recorder.Record(&core.Call{ID: at.UnixMicro() + 3, At: at, Server: "local", Method: "tools/call", Name: "read", Outcome: core.OutcomeOK,
+	params := []byte(`{"path":"b/f.txt"}`)
+	kept.Recorder().Record(&core.Call{ID: at.UnixMicro() + 3, At: at, Server: "local", Method: "tools/call", Name: "read", Outcome: core.OutcomeOK,
 		Params: params, Arguments: core.Span{End: len(params)}}, core.Reply{Result: []byte(`{}`)})
-	s.recorder.Flush(t.Context())
+	kept.Recorder().Flush(t.Context())
 	suggest := func(body string, status int, want string) {
 		t.Helper()
-		if got, text, _ := s.ask(t, "POST", "/api/v1/policy/suggest", body); got != status || !strings.Contains(text, want) {
+		if got, text := s.Ask("POST", "/api/v1/policy/suggest", body); got != status || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s, want %s", body, got, text, want)
 		}
 	}
@@ -47,12 +62,14 @@ func TestConditionsAreSuggestedForCalls(t *testing.T) {
 	suggest(id(3), http.StatusOK, `"where":["{\"/path\":{\"under\":\"/srv/notes/b\"}}"]`)
 	answered := make(chan error, 1)
 	go func() {
-		_, err := s.inbox.Ask(t.Context(), approvals.Item{Kind: approvals.Call, Server: "files", Held: &approvals.Held{Tool: "read", Workspace: "/srv", Arguments: `{"path":"/srv/x/y"}`}})
+		_, err := inbox.Ask(t.Context(), approvals.Item{Kind: approvals.Call, Server: "files", Held: &approvals.Held{Tool: "read", Workspace: "/srv", Arguments: `{"path":"/srv/x/y"}`}})
 		answered <- err
 	}()
-	eventually.True(t, "one approval is pending", func() bool { return len(s.inbox.List()) == 1 })
-	held := s.inbox.List()[0].ID
+	eventually.True(t, "one approval is pending", func() bool { return len(inbox.List()) == 1 })
+	held := inbox.List()[0].ID
 	suggest(`{"approval":"`+held+`"}`, http.StatusOK, `"where":["{\"/path\":{\"under\":\"${workspaceFolder}\"}}"]`)
-	must(t, s.inbox.Answer(held, approvals.Decline, nil))
+	if err := inbox.Answer(held, approvals.Decline, nil); err != nil {
+		t.Error(err)
+	}
 	<-answered
 }

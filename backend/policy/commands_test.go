@@ -1,4 +1,4 @@
-package cli
+package policy
 
 import (
 	"io"
@@ -8,10 +8,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 )
 
 func TestWaitForServersHasExitCode(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	var looks atomic.Int32
 	f.Mux.HandleFunc("GET /api/v1/servers", func(w http.ResponseWriter, _ *http.Request) {
 		state := "starting"
@@ -39,9 +41,11 @@ func TestWaitForServersHasExitCode(t *testing.T) {
 }
 
 func TestTooLargeRulesAreRefused(t *testing.T) {
-	f := newFakeDaemon(t)
+	f := terminaltest.New(t, Commands)
 	path := filepath.Join(t.TempDir(), "rules.jsonc")
-	must(t, os.WriteFile(path, []byte("[]"+strings.Repeat(" ", maxRules)), 0o600))
+	if err := os.WriteFile(path, []byte("[]"+strings.Repeat(" ", maxRules)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if got := f.Run(true, "policy", "try", path); got.Code != 1 || !strings.Contains(got.Err, "larger than 1 MiB") {
 		t.Errorf("%+v", got)
 	}

@@ -1,4 +1,4 @@
-package history
+package policy
 
 import (
 	"bytes"
@@ -20,6 +20,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
+
+// Calls reads recorded calls; *store.Store implements it.
+type Calls interface {
+	Calls(ctx context.Context, q store.Query) (calls []core.Call, next int64, err error)
+	Call(ctx context.Context, id int64) (*store.Record, error)
+}
 
 // RuleSuggestion contains conditions for a rule about calls like one call.
 type RuleSuggestion struct {
@@ -308,13 +314,6 @@ func oneOrList(list []string) any {
 	return list
 }
 
-// CallRules decides about calls by their arguments; *policy.ArgumentRules implements it.
-type CallRules interface {
-	NeedsArguments(call *core.Call) (needs, applies bool)
-	DependsOnProfile(call *core.Call) bool
-	Decide(call *core.Call) (then, key, why string)
-}
-
 // RuleTrial is what rules would have done with the recorded calls to tools.
 type RuleTrial struct {
 	From     time.Time `json:"from" doc:"Calls since this time were tested"`
@@ -364,7 +363,7 @@ const (
 
 // TryRules decides about the recorded calls since from, newest first, as if rules had been in
 // force. Links and folders are those of today.
-func TryRules(ctx context.Context, calls Calls, rules CallRules, from time.Time) (*RuleTrial, error) {
+func TryRules(ctx context.Context, calls Calls, rules *ArgumentRules, from time.Time) (*RuleTrial, error) {
 	out := &RuleTrial{From: from.UTC(), Decisions: []RuleDecision{}, Rules: []RuleCount{}}
 	end := time.Now().Add(trialTime)
 	read := 0
@@ -442,7 +441,7 @@ func isByUser(c *core.Call) bool {
 		c.Session == "" && c.Shim == "" && c.Era == core.Legacy
 }
 
-func (t *RuleTrial) decide(rules CallRules, c *core.Call) {
+func (t *RuleTrial) decide(rules *ArgumentRules, c *core.Call) {
 	then, key, why := rules.Decide(c)
 	switch then {
 	case "":

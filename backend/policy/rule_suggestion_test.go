@@ -1,4 +1,4 @@
-package history
+package policy
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -129,7 +128,7 @@ func TestRulesAreTriedOnRecordedCalls(t *testing.T) {
 	add("", "put", ask, user(func(c *core.Call) { c.Client.Name = "drawbridge-app" }))
 	add("", "put", `{"path":"/etc/passwd"}`, user(func(c *core.Call) { c.Account = "work" }))
 	add("cursor", "x", `{}`, func(r *store.Record) { r.Method = "prompts/get" })
-	got, err := TryRules(t.Context(), calls, policy.NewArgumentRules(rules, now), start.Add(-time.Hour))
+	got, err := TryRules(t.Context(), calls, NewArgumentRules(rules, now), start.Add(-time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

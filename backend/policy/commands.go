@@ -1,4 +1,4 @@
-package cli
+package policy
 
 import (
 	"fmt"
@@ -8,20 +8,22 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
 	"github.com/spf13/cobra"
 )
 
-func (p *program) policy() *cobra.Command {
+// Commands adds the commands about the policy of calls.
+func Commands(e *terminal.Env, root *cobra.Command) { root.AddCommand(explainCall(e), policy(e)) }
+
+func policy(e *terminal.Env) *cobra.Command {
 	cmd := &cobra.Command{Use: "policy", Short: "Test argument rules against the recorded history", Args: terminal.NoArgs}
-	cmd.AddCommand(p.policyTry())
+	cmd.AddCommand(policyTry(e))
 	return cmd
 }
 
-func (p *program) policyTry() *cobra.Command {
+func policyTry(e *terminal.Env) *cobra.Command {
 	days := 30
 	cmd := &cobra.Command{
 		Use: "try [FILE]", Short: "Show what argument rules would have done with the recorded calls", Args: terminal.ArgCount(0, 1),
@@ -32,14 +34,14 @@ func (p *program) policyTry() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"days": days}
 			if len(args) == 1 {
-				text, err := p.readRules(args[0])
+				text, err := readRules(e, args[0])
 				if err != nil {
 					return err
 				}
 				body["rules"] = string(text)
 				body["yaml"] = slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(args[0]))
 			}
-			return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, "policy/try", nil, body, p.printRuleTrial)
+			return terminal.Show(cmd.Context(), e, http.MethodPost, "policy/try", nil, body, func(t RuleTrial) error { return printRuleTrial(e, t) })
 		},
 	}
 	cmd.Flags().IntVar(&days, "days", days, "test the rules against the calls of the last `NUMBER` days")
@@ -49,8 +51,8 @@ func (p *program) policyTry() *cobra.Command {
 // maxRules is the most bytes that the daemon accepts.
 const maxRules = 1 << 20
 
-func (p *program) readRules(file string) ([]byte, error) {
-	in := p.Stdin
+func readRules(e *terminal.Env, file string) ([]byte, error) {
+	in := e.Stdin
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
@@ -69,13 +71,13 @@ func (p *program) readRules(file string) ([]byte, error) {
 	return text, nil
 }
 
-func (p *program) printRuleTrial(t api.RuleTrial) error {
+func printRuleTrial(e *terminal.Env, t RuleTrial) error {
 	table := terminal.Table{Head: []string{"AT", "CLIENT", "SERVER", "TOOL", "THEN", "WHY", "ID"}}
 	for _, d := range t.Decisions {
 		table.Add(d.At.Local().Format("2006-01-02 15:04:05"), d.Client, d.Server, d.Tool, d.Then, d.Why, d.ID)
 	}
 	if len(t.Decisions) > 0 {
-		if err := p.PrintTable(&table); err != nil {
+		if err := e.PrintTable(&table); err != nil {
 			return err
 		}
 	}
@@ -93,6 +95,6 @@ func (p *program) printRuleTrial(t api.RuleTrial) error {
 	if more := t.Asked + t.Denied - len(t.Decisions); more > 0 {
 		text += fmt.Sprintf("The newest %d are shown.\n", len(t.Decisions))
 	}
-	_, err := fmt.Fprint(p.Stdout, text)
+	_, err := fmt.Fprint(e.Stdout, text)
 	return err
 }

@@ -1,4 +1,4 @@
-package api
+package policy
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -16,15 +15,15 @@ func TestExplanationCoversServerState(t *testing.T) {
 		state               core.State
 		reason, result, say string
 	}{
-		{core.StateRunning, "", policy.Pass, "It is running."},
-		{core.StateDegraded, "no prompts.", policy.Pass, "It responds, but some of its lists are unavailable (no prompts)."},
-		{core.StateStopped, "", policy.Wait, "It is stopped; the next call starts it."},
-		{core.StateStarting, "", policy.Wait, "It is not ready; a call waits for it."},
-		{core.StateWaiting, "Docker does not answer", policy.Wait, "It is not ready; a call waits for it (Docker does not answer)."},
-		{core.StateFailed, "exit status 1", policy.Wait, "It has failed; the next call tries to restart it (exit status 1)."},
-		{core.StateDisabled, "", policy.Refuse, "It is disabled."},
-		{core.StateNeedsSignIn, "", policy.Refuse, "You must sign in to it first."},
-		{core.StateNeedsApproval, "", policy.Refuse, "It does not start until you approve its command."},
+		{core.StateRunning, "", Pass, "It is running."},
+		{core.StateDegraded, "no prompts.", Pass, "It responds, but some of its lists are unavailable (no prompts)."},
+		{core.StateStopped, "", Wait, "It is stopped; the next call starts it."},
+		{core.StateStarting, "", Wait, "It is not ready; a call waits for it."},
+		{core.StateWaiting, "Docker does not answer", Wait, "It is not ready; a call waits for it (Docker does not answer)."},
+		{core.StateFailed, "exit status 1", Wait, "It has failed; the next call tries to restart it (exit status 1)."},
+		{core.StateDisabled, "", Refuse, "It is disabled."},
+		{core.StateNeedsSignIn, "", Refuse, "You must sign in to it first."},
+		{core.StateNeedsApproval, "", Refuse, "It does not start until you approve its command."},
 	} {
 		got := explainServer(core.ServerStatus{ID: "files", Label: "Files", State: c.state, Reason: c.reason})
 		if got.Name != "server" || got.Result != c.result || got.Detail != c.say {
@@ -34,7 +33,7 @@ func TestExplanationCoversServerState(t *testing.T) {
 			t.Errorf("%s: the setting that decides is %q", c.state, key)
 		}
 	}
-	if got := explainServer(core.ServerStatus{ID: "files", State: core.StateStopped, ManualOnly: true}); got.Result != policy.Refuse {
+	if got := explainServer(core.ServerStatus{ID: "files", State: core.StateStopped, ManualOnly: true}); got.Result != Refuse {
 		t.Errorf("a server that only the user starts: %+v", got)
 	}
 }
@@ -47,8 +46,8 @@ func TestExplanationAppliesClientProfile(t *testing.T) {
 		return core.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `"}`)}
 	}
 	r.Set("files", "", &core.Catalog{Tools: []core.Item{tool("read"), tool("write")}})
-	a := &API{Options: Options{Views: r}}
-	for tool, want := range map[string]string{"read": policy.Pass, "write": policy.Refuse} {
+	a := &Feature{Views: r}
+	for tool, want := range map[string]string{"read": Pass, "write": Refuse} {
 		if _, v := a.explainProfile("p", "clients.cursor.profile", "files", tool); v.Result != want || v.Key != "clients.cursor.profile" {
 			t.Errorf("%s: %+v", tool, v)
 		}
@@ -56,11 +55,11 @@ func TestExplanationAppliesClientProfile(t *testing.T) {
 	if _, v := a.explainProfile("p", "clients.cursor.profile", "files", "later"); v.Name != "" {
 		t.Errorf("a tool that nobody has listed: %+v", v)
 	}
-	if view, v := a.explainProfile("gone", "k", "files", "read"); v.Result != policy.Refuse || len(view.Items(core.Tools)) != 0 {
+	if view, v := a.explainProfile("gone", "k", "files", "read"); v.Result != Refuse || len(view.Items(core.Tools)) != 0 {
 		t.Errorf("a profile that is not there: %+v", v)
 	}
 	folders := []config.Profile{{Name: "p", Folders: []string{"/a", "/b", "/c", "/d"}}, {Name: "gone"}}
-	if v := a.explainFolders(folders, "files", "write"); len(v) != 1 || v[0].Result != policy.Pass || !strings.Contains(v[0].Detail, "/a, /b, /c and 1 more") {
+	if v := a.explainFolders(folders, "files", "write"); len(v) != 1 || v[0].Result != Pass || !strings.Contains(v[0].Detail, "/a, /b, /c and 1 more") {
 		t.Errorf("in its folders: %+v", v)
 	}
 	if v := a.explainFolders(folders, "files", "read"); v != nil {

@@ -1,4 +1,4 @@
-package cli
+package policy
 
 import (
 	"context"
@@ -9,16 +9,14 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
 
-func (p *program) explainCall() *cobra.Command {
+func explainCall(e *terminal.Env) *cobra.Command {
 	var client, arguments, folder string
 	var all, wait bool
 	var limit time.Duration
@@ -32,11 +30,11 @@ func (p *program) explainCall() *cobra.Command {
 				return terminal.UsageError(fmt.Errorf("usage: %s", cmd.UseLine()))
 			}
 			if all {
-				return p.explainAll(cmd.Context(), client, wait, limit)
+				return explainAll(cmd.Context(), e, client, wait, limit)
 			}
 			query := url.Values{"server": {args[0]}, "tool": {args[1]}}
 			if client != "" {
-				query.Set("client", p.ClientName(cmd.Context(), client))
+				query.Set("client", e.ClientName(cmd.Context(), client))
 			}
 			if arguments != "" {
 				query.Set("arguments", arguments)
@@ -48,7 +46,7 @@ func (p *program) explainCall() *cobra.Command {
 				}
 				query.Set("folder", path)
 			}
-			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, "explain", query, nil, p.printExplanation)
+			return terminal.Show(cmd.Context(), e, http.MethodGet, "explain", query, nil, func(x Explanation) error { return printExplanation(e, x) })
 		},
 	}
 	cmd.Flags().StringVar(&client, "client", "", "evaluate the call for the client whose token has this `NAME`")
@@ -60,29 +58,29 @@ func (p *program) explainCall() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printExplanation(e policy.Explanation) error {
+func printExplanation(e *terminal.Env, x Explanation) error {
 	result := "would pass"
 	t := terminal.Table{Head: []string{"CHECK", "RESULT", "WHY", "SETTING"}}
-	for _, c := range e.Checks {
+	for _, c := range x.Checks {
 		t.Add(c.Name, c.Result, c.Detail, c.Key)
 		switch {
-		case c.Result == policy.Ask && e.Passes:
+		case c.Result == Ask && x.Passes:
 			result = "would wait for the user"
-		case c.Result == policy.Wait && c.Name == "server" && e.Passes:
+		case c.Result == Wait && c.Name == "server" && x.Passes:
 			result = "would wait for the server"
 		}
 	}
-	if !e.Passes {
+	if !x.Passes {
 		result = "would be rejected"
 	}
 	client := "a client"
-	if e.Client != "" {
-		client = e.Client
+	if x.Client != "" {
+		client = x.Client
 	}
-	if _, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(fmt.Sprintf("A call by %s to %s on %s %s", client, e.Tool, e.Server, result))); err != nil {
+	if _, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(fmt.Sprintf("A call by %s to %s on %s %s", client, x.Tool, x.Server, result))); err != nil {
 		return err
 	}
-	return p.PrintTable(&t)
+	return e.PrintTable(&t)
 }
 
 // readiness is one server of explain --all.
@@ -99,13 +97,13 @@ type readiness struct {
 // explainAll reports for every server whether its tools can be called. With wait it waits up to
 // limit for starting servers. The exit code is 1 if a server is not ready; disabled servers are
 // ignored.
-func (p *program) explainAll(ctx context.Context, client string, wait bool, limit time.Duration) error {
-	d, err := p.Daemon()
+func explainAll(ctx context.Context, e *terminal.Env, client string, wait bool, limit time.Duration) error {
+	d, err := e.Daemon()
 	if err != nil {
 		return err
 	}
 	if client != "" {
-		client = p.ClientName(ctx, client)
+		client = e.ClientName(ctx, client)
 	}
 	deadline := time.Now().Add(limit)
 	for {
@@ -124,7 +122,7 @@ func (p *program) explainAll(ctx context.Context, client string, wait bool, limi
 		if err := findRefused(ctx, d, list, client); err != nil {
 			return err
 		}
-		return p.printReadiness(list)
+		return printReadiness(e, list)
 	}
 }
 
@@ -152,7 +150,7 @@ func serverReadiness(ctx context.Context, d *terminal.Daemon) (list []readiness,
 
 // findRefused finds the tools whose calls would be rejected.
 func findRefused(ctx context.Context, d *terminal.Daemon, list []readiness, client string) error {
-	tools, err := terminal.Get[web.List[api.Tool]](ctx, d, "tools", nil)
+	tools, err := terminal.Get[web.List[struct{ Server, Tool string }]](ctx, d, "tools", nil)
 	if err != nil {
 		return err
 	}
@@ -169,7 +167,7 @@ func findRefused(ctx context.Context, d *terminal.Daemon, list []readiness, clie
 		if client != "" {
 			query.Set("client", client)
 		}
-		e, err := terminal.Get[policy.Explanation](ctx, d, "explain", query)
+		e, err := terminal.Get[Explanation](ctx, d, "explain", query)
 		if err != nil {
 			return err
 		}
@@ -180,7 +178,7 @@ func findRefused(ctx context.Context, d *terminal.Daemon, list []readiness, clie
 	return nil
 }
 
-func (p *program) printReadiness(list []readiness) error {
+func printReadiness(e *terminal.Env, list []readiness) error {
 	missing := 0
 	for _, r := range list {
 		if !r.Ready && r.State != core.StateDisabled {
@@ -189,7 +187,7 @@ func (p *program) printReadiness(list []readiness) error {
 	}
 	document := map[string]any{"ready": missing == 0, "items": list, "next": ""}
 	t := terminal.Table{Title: "Readiness", Head: []string{"Server", "Ready", "Tools", "Rejected", "Why"}, Right: []bool{false, false, true, true, false}}
-	err := terminal.PrintRows(&p.Env, document, list, t, readinessRow)
+	err := terminal.PrintRows(e, document, list, t, readinessRow)
 	if err == nil && missing > 0 {
 		err = terminal.SilentError(fmt.Errorf("%d servers are not ready", missing))
 	}
@@ -208,5 +206,5 @@ func readinessRow(r readiness) []string {
 	if why == "" && !r.Ready {
 		why = r.State.Word()
 	}
-	return []string{nameAndID(core.ServerStatus{ID: r.Server, Label: r.Label}), ready, strconv.Itoa(r.Tools), strconv.Itoa(len(r.Refused)), why}
+	return []string{terminal.NameAndID(core.ServerStatus{ID: r.Server, Label: r.Label}), ready, strconv.Itoa(r.Tools), strconv.Itoa(len(r.Refused)), why}
 }
