@@ -53,7 +53,7 @@ func (s *Supervisor) For(ctx context.Context, call *core.Call) (Upstream, error)
 func needsOwnEra(call *core.Call) bool { return strings.HasPrefix(call.Method, "tasks/") }
 
 func useConnection(call *core.Call, l *connection) (Upstream, error) {
-	call.Instance = l.ID()
+	call.Instance = l.Peer().ID
 	return l, nil
 }
 
@@ -199,7 +199,7 @@ func (r *shared) servePrimary(call *core.Call) (Upstream, error) {
 	if !l.primary.usable() {
 		return nil, r.unavailableError(l)
 	}
-	if needsOwnEra(call) && l.primary.Era() != call.Era {
+	if needsOwnEra(call) && l.primary.Peer().Era != call.Era {
 		return nil, &core.Error{Code: core.CodeUnavailable, Retriable: true, Hint: "Try again in a minute.",
 			Message: fmt.Sprintf("%s has no connection that uses the %s protocol, which the task requires", r.describe(), call.Era)}
 	}

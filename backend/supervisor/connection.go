@@ -181,7 +181,7 @@ func (r *runner) openSecondEra() {
 	if b.conn != nil && !b.conn.usable() {
 		r.closeSecondEra("connection lost")
 	}
-	if r.state.phase != phaseRunning || r.primary.Era() != core.Legacy || b.conn != nil || b.opening || !b.mayOpen() || time.Now().Before(b.retryAfter) {
+	if r.state.phase != phaseRunning || r.primary.Peer().Era != core.Legacy || b.conn != nil || b.opening || !b.mayOpen() || time.Now().Before(b.retryAfter) {
 		return
 	}
 	c, key := r.config(), eraKey(r.config().LaunchKey(), r.primary.Catalog().Info)

@@ -91,9 +91,7 @@ func (c *fakeConn) Refresh(context.Context, ...core.Kind) error {
 	return nil
 }
 
-func (c *fakeConn) Era() core.Era         { return c.era }
-func (c *fakeConn) Version() string       { return "v" }
-func (c *fakeConn) ID() string            { return c.id }
+func (c *fakeConn) Peer() upstream.Peer   { return upstream.Peer{ID: c.id, Era: c.era, Version: "v"} }
 func (c *fakeConn) Done() <-chan struct{} { return c.ended }
 func (c *fakeConn) Err() error            { return errors.New("the connection broke") }
 

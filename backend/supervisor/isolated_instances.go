@@ -117,7 +117,7 @@ func (s *Supervisor) ProcessOf(call *core.Call) (string, error) {
 		return "", own.disabledError()
 	case running:
 		r.lastUsed.Store(time.Now().UnixNano())
-		return r.live.Load().primary.ID(), nil
+		return r.live.Load().primary.Peer().ID, nil
 	case c.Start == config.StartManual && !own.live.Load().wanted:
 		return "", own.manualStartError()
 	}

@@ -159,7 +159,7 @@ func (r *runner) startSucceeded() {
 	r.s.o.Connected(r.id, r.owner.account)
 	r.step(evConnected)
 	r.resetTimers()
-	r.s.o.Log.Info("MCP server connected", "server", r.id, "tools", len(catalog.Tools), "era", l.Era(), "version", l.Version())
+	r.s.o.Log.Info("MCP server connected", "server", r.id, "tools", len(catalog.Tools), "era", l.Peer().Era, "version", l.Peer().Version)
 	r.s.o.Journal(r.id, slog.LevelInfo, "connected, "+core.Plural(len(catalog.Tools), "tool"))
 	for _, w := range slices.Concat(catalog.Warnings, r.conflicts()) {
 		r.s.o.Journal(r.id, slog.LevelWarn, w)
@@ -170,7 +170,7 @@ func (r *runner) startSucceeded() {
 // the same version of the server last had one.
 func (r *runner) fullCatalog() *core.Catalog {
 	c := *r.primary.Catalog()
-	if r.primary.Era() != core.Legacy {
+	if r.primary.Peer().Era != core.Legacy {
 		return &c
 	}
 	c.ModernCapabilities = r.secondEra.capabilities

@@ -48,7 +48,7 @@ func (r *runner) publish() {
 	l.status.Warnings = slices.Concat(l.status.Warnings, l.conflicts)
 	if r.state.phase == phaseRunning && r.primary != nil {
 		l.primary, l.modern = r.primary, r.secondEra.conn
-		l.modernPossible = r.primary.Era() == core.Legacy && r.secondEra.mayOpen()
+		l.modernPossible = r.primary.Peer().Era == core.Legacy && r.secondEra.mayOpen()
 		l.modernRetryAfter = r.secondEra.retryAfter
 		if r.secondEra.opening {
 			l.modernOpening = r.secondEra.since
@@ -132,7 +132,7 @@ func (r *runner) status(old core.ServerStatus) core.ServerStatus {
 	}
 	catalog := r.catalog()
 	if l := r.primary; l != nil {
-		st.Era, st.Version, st.PID = l.Era(), l.Version(), l.Process.PID
+		st.Era, st.Version, st.PID = l.Peer().Era, l.Peer().Version, l.Process.PID
 		st.Updated = time.Unix(0, l.lastHeard.Load()).UTC()
 	} else if r.state.phase == phaseStarting {
 		st.PID = r.process.PID

@@ -201,9 +201,9 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		return Session{Process: started.describe()}, d.asMissingLogin(c.SignInID(), err)
 	}
 	if r.Era == "" {
-		d.eras.recordEra(key, conn.Era())
+		d.eras.recordEra(key, conn.Peer().Era)
 	}
-	if conn.Era() == core.Modern && d.OnModernChange != nil && !r.SkipCatalog && !d.trial {
+	if conn.Peer().Era == core.Modern && d.OnModernChange != nil && !r.SkipCatalog && !d.trial {
 		go func() {
 			d.OnModernChange(c.ID)
 			<-conn.Done()

@@ -94,8 +94,8 @@ func TestLegacySSEServerWorks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newLegacySSEServer()
 			c := connectRemote(t, s, "", func(o *Options) { o.Remote.LegacySSE = events })
-			if len(c.Catalog().Tools) != 1 || c.Version() != "2024-11-05" {
-				t.Errorf("%+v, %s", c.Catalog(), c.Version())
+			if len(c.Catalog().Tools) != 1 || c.Peer().Version != "2024-11-05" {
+				t.Errorf("%+v, %s", c.Catalog(), c.Peer().Version)
 			}
 			reply := send(t, c, core.Legacy, `{"name":"echo","arguments":{"é":"x y"}}`)
 			if want := `{"z":1.0,"n":9007199254740993,"echo":{"name":"echo","arguments":{"é":"x y"}}}`; string(reply.Result) != want {

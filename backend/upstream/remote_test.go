@@ -36,8 +36,8 @@ func TestRemoteServerWorksInBothEras(t *testing.T) {
 	t.Parallel()
 	for _, era := range []core.Era{"", core.Modern} {
 		c := connectRemote(t, builtin.DemoHandler(), era, nil)
-		if want := map[core.Era]core.Era{"": core.Legacy, core.Modern: core.Modern}[era]; c.Era() != want {
-			t.Errorf("era %s, want %s", c.Era(), want)
+		if want := map[core.Era]core.Era{"": core.Legacy, core.Modern: core.Modern}[era]; c.Peer().Era != want {
+			t.Errorf("era %s, want %s", c.Peer().Era, want)
 		}
 		cat := c.Catalog()
 		if len(cat.Tools) != 6 || len(cat.Prompts) != 1 || len(cat.Resources) != 1 || len(cat.Warnings) != 0 {
@@ -55,7 +55,7 @@ func TestRemoteServerWorksInBothEras(t *testing.T) {
 			`{"name":"slow","arguments":{},"_meta":{"progressToken":"mine"}}`), ProgressToken: core.Span{Start: 55, End: 61}}, sink)
 		cancel(nil)
 		if core.CodeOf(err) != core.CodeTimeout || sink.n == 0 {
-			t.Errorf("%s: %v after %d notifications", c.Era(), err, sink.n)
+			t.Errorf("%s: %v after %d notifications", c.Peer().Era, err, sink.n)
 		}
 	}
 }

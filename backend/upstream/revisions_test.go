@@ -27,8 +27,8 @@ func TestServersOfEveryLegacyRevisionAreCalled(t *testing.T) {
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			inner.ServeHTTP(w, r)
 		}), "", nil)
-		if c.Version() != revision || len(c.Catalog().Tools) != 1 || len(c.Catalog().Warnings) != 0 {
-			t.Errorf("%s: %s %v", revision, c.Version(), c.Catalog().Warnings)
+		if c.Peer().Version != revision || len(c.Catalog().Tools) != 1 || len(c.Catalog().Warnings) != 0 {
+			t.Errorf("%s: %s %v", revision, c.Peer().Version, c.Catalog().Warnings)
 		}
 		if reply := send(t, c, core.Modern, `{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`); string(reply.Result) != `{"content":[]}` {
 			t.Errorf("%s: %s", revision, reply.Result)

@@ -25,9 +25,7 @@ type Connection interface {
 	Ping(ctx context.Context) error
 	// Refresh reads the lists of kinds again; see upstream.Conn.
 	Refresh(ctx context.Context, kinds ...core.Kind) error
-	Era() core.Era
-	Version() string
-	ID() string
+	Peer() Peer
 	Done() <-chan struct{}
 	Err() error
 	// Close closes the connection. It returns after its process has exited.
@@ -264,7 +262,7 @@ func (d *Dialer) Try(ctx context.Context, c *config.Server, as string, use func(
 			t.explainUnusableOutput(err)
 		}
 	} else {
-		t.Era, t.Version, t.Catalog = session.Era(), session.Version(), session.Catalog()
+		t.Era, t.Version, t.Catalog = session.Peer().Era, session.Peer().Version, session.Catalog()
 		if use != nil {
 			use(session)
 		}

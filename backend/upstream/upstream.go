@@ -152,14 +152,15 @@ type Conn struct {
 // Catalog returns the catalog that was read last. It is never nil.
 func (c *Conn) Catalog() *core.Catalog { return c.catalog.Load() }
 
-// Era returns the era that the connection speaks.
-func (c *Conn) Era() core.Era { return c.era }
+// Peer returns who is at the other end.
+func (c *Conn) Peer() Peer { return Peer{c.id, c.era, c.version} }
 
-// Version returns the negotiated protocol revision.
-func (c *Conn) Version() string { return c.version }
-
-// ID returns the id of the connection, which is unique in this process.
-func (c *Conn) ID() string { return c.id }
+// Peer is the other end of one connection.
+type Peer struct {
+	ID      string // of the connection, unique in this process
+	Era     core.Era
+	Version string // the negotiated protocol revision
+}
 
 // Done is closed when the connection can no longer be used.
 func (c *Conn) Done() <-chan struct{} { return c.t.Done() }

@@ -93,8 +93,8 @@ func send(t testing.TB, c *Conn, era core.Era, params string) core.Reply {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if call.Instance != c.ID() {
-		t.Errorf("instance %q, want %q", call.Instance, c.ID())
+	if call.Instance != c.Peer().ID {
+		t.Errorf("instance %q, want %q", call.Instance, c.Peer().ID)
 	}
 	return reply
 }
@@ -108,8 +108,8 @@ func TestConnectDetectsServerEra(t *testing.T) {
 		for kind, dial := range map[string]func(context.Context) (Pipe, error){"pipe": inProcess(mode), "process": spawn(mode)} {
 			t.Run(mode+"/"+kind, func(t *testing.T) {
 				c := connect(t, Options{Dial: dial})
-				if c.Era() != want {
-					t.Errorf("era %s, want %s", c.Era(), want)
+				if c.Peer().Era != want {
+					t.Errorf("era %s, want %s", c.Peer().Era, want)
 				}
 				if tools := c.Catalog().Tools; len(tools) != 1 || tools[0].Name != "echo" {
 					t.Errorf("tools %v", tools)
@@ -129,8 +129,8 @@ func TestDualEraServerConnectsInRequestedEra(t *testing.T) {
 	t.Parallel()
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		c := connect(t, Options{Dial: inProcess("echo"), Era: era})
-		if c.Era() != era {
-			t.Errorf("era %s, want %s", c.Era(), era)
+		if c.Peer().Era != era {
+			t.Errorf("era %s, want %s", c.Peer().Era, era)
 		}
 		reply := send(t, c, era, `{"name":"echo","arguments":{"n":9007199254740993}}`)
 		if !strings.Contains(string(reply.Result), `"structuredContent":{"n":9007199254740993}`) {
@@ -412,8 +412,8 @@ func TestKnownEraIsTriedFirst(t *testing.T) {
 			}
 		})
 		c := connectRemote(t, h, "", func(o *Options) { o.FirstEra = core.Modern })
-		if (c.Era() == core.Modern) != modern || *first.Load() != "server/discover" {
-			t.Errorf("%s after %s", c.Era(), *first.Load())
+		if (c.Peer().Era == core.Modern) != modern || *first.Load() != "server/discover" {
+			t.Errorf("%s after %s", c.Peer().Era, *first.Load())
 		}
 	}
 }

@@ -113,7 +113,7 @@ func run(url, scenario string) error {
 // answers what a modern server asks with its result.
 func exchange(ctx context.Context, c *upstream.Conn, method string, params json.RawMessage) error {
 	for range 5 {
-		reply, err := c.Send(ctx, &core.Call{Era: c.Era(), Method: method, Params: params}, person{})
+		reply, err := c.Send(ctx, &core.Call{Era: c.Peer().Era, Method: method, Params: params}, person{})
 		if err != nil {
 			return err
 		}
