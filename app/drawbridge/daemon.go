@@ -266,9 +266,9 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	d.pages = api.New(api.Options{
 		Version: version, URL: d.url, StartedAt: d.startedAt, ConfigPath: o.Sources.Main(),
 		Servers: d.servers, Views: d.views, History: d.recorded, Logs: d.logs,
-		ConfigEditor: d.files, Sessions: sessions, Admin: d.admin, Tokens: d.tokens, Bridge: d.front, Bus: d.bus, UI: frontend.FS(), Log: d.log,
-		Desktop: d.settings, Usage: d.dialer.Usage, Clients: d.clients, Secrets: d.vault, Logins: d.logins,
-		Doctor: doctorOptions(d.files.Current), DiagnosticSources: bundleOptions(o.Folders, o.Sources), Approvals: d.approvals, Commands: d.servers,
+		ConfigEditor: d.files, Sessions: sessions, Admin: d.admin, Tokens: d.tokens, Bus: d.bus, UI: frontend.FS(), Log: d.log,
+		Desktop: d.settings, Usage: d.dialer.Usage, Logins: d.logins,
+		Approvals: d.approvals, Commands: d.servers,
 		Debug: d.servers.Debug, Try: d.dialer.Try, BeginTrial: d.dialer.BeginTrial, Rules: d.rules, Trust: d.baseline, Features: append(d.features(), d.approvals, changes, servers), Observer: d.connections,
 		Copies:  config.BackupsOf(o.Folders.Data),
 		Redact:  recorder.Redact,
@@ -300,6 +300,10 @@ func (d *daemon) features() []web.Feature {
 		},
 		&oauth.Feature{Logins: d.logins, Config: d.files.Current, Servers: d.servers},
 		d.clients,
+		&doctor.Feature{
+			Version: version, URL: d.url, Folders: d.options.Folders, Sources: d.options.Sources, Config: d.files, Servers: d.servers,
+			Withheld: d.baseline.Withheld, Status: func() any { return d.pages.Status() }, Local: doctor.Local, Redact: redact,
+		},
 		d.recorded,
 		&policy.Feature{Policy: d.rules, Config: d.files.Current, Servers: d.servers, Views: d.views, Inbox: d.inbox, Store: d.history},
 		d.profiles,
@@ -342,32 +346,6 @@ func (d *daemon) startDesktop(ctx context.Context) {
 			process.ReleaseMemory()
 		})
 	})
-}
-
-// doctorOptions returns a function that collects what the diagnostics check on this machine; the
-// API adds the rest.
-func doctorOptions(current func() *config.Config) func(context.Context) (doctor.Options, error) {
-	return func(ctx context.Context) (doctor.Options, error) {
-		path := os.Getenv("PATH")
-		login, noLogin := process.LoginEnv(ctx)
-		if login["PATH"] != "" {
-			path = login["PATH"]
-		}
-		return doctor.Options{
-			Config: current(), Getenv: os.Getenv, Listening: doctor.Listening, Docker: doctor.CheckDocker,
-			LookPath: func(program string) (string, error) { return process.Resolve(program, path) }, LoginShellError: noLogin,
-		}, nil
-	}
-}
-
-// bundleOptions returns a function that names the sources of a diagnostics bundle.
-func bundleOptions(folders config.Folders, sources config.Sources) func(context.Context) doctor.BundleOptions {
-	return func(ctx context.Context) doctor.BundleOptions {
-		home, _ := os.UserHomeDir()
-		paths, _ := sources.Paths() // a folder that cannot be read adds no files
-		admin, _ := loopback.ReadAdminToken(folders.Data)
-		return doctor.BundleOptions{Folders: folders, Config: paths, Home: home, Secrets: []string{admin}, Getenv: process.Lookup(ctx, os.Getenv)}
-	}
 }
 
 // openLog returns the program's log. It writes JSON lines to dir, rotated at 10 MB with five files

@@ -16,7 +16,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
-	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -44,7 +43,7 @@ func program() int {
 		}
 	}
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
-		Env: terminal.Env{Version: version}, Features: features.Commands(), Commit: commit, CommitDate: commitDate, Serve: serve, Desktop: showOrStart, Redact: redact.Text,
+		Env: terminal.Env{Version: version}, Features: features.Commands(), Commit: commit, CommitDate: commitDate, Serve: serve, Desktop: showOrStart,
 		TryServer: tryServer,
 		Show: func(url string, f config.Folders, browser bool) error {
 			return openUI(url, f.Data, browser, os.Stdout)

@@ -4,6 +4,7 @@ package features
 import (
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
@@ -17,5 +18,5 @@ import (
 
 // Commands returns what adds the commands of each feature.
 func Commands() []terminal.Commands {
-	return []terminal.Commands{approvals.Commands, clientconf.Commands, history.Commands, marketplace.Commands, oauth.Commands, policy.Commands, profiles.Commands, sandbox.Commands, secret.Commands, trust.Commands}
+	return []terminal.Commands{approvals.Commands, clientconf.Commands, doctor.Commands, history.Commands, marketplace.Commands, oauth.Commands, policy.Commands, profiles.Commands, sandbox.Commands, secret.Commands, trust.Commands}
 }

@@ -16,16 +16,12 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
-	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
-	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
-	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
@@ -75,11 +71,6 @@ type Logs interface {
 	Tail(server string, n int) []serverlog.Line // the last n lines; 0 returns all in memory
 }
 
-// Bridge reports on the connected clients; *bridge.Bridge implements it.
-type Bridge interface {
-	Sessions() []bridge.Session
-}
-
 // Trust compares definitions of tools with the trusted ones; *trust.Baseline implements it.
 type Trust interface {
 	Withheld() map[string]int
@@ -127,19 +118,12 @@ type Options struct {
 	History      *history.Feature
 	Logs         Logs
 	ConfigEditor ConfigEditor
-	Bridge       Bridge
 	Tokens       *loopback.Tokens
 	Sessions     *loopback.BrowserSessions
 	Admin        *loopback.AdminToken
 	Bus          *core.Bus
 
-	Desktop Desktop             // start at login, pause, quit
-	Clients *clientconf.Feature // the clients on this machine
-	// Doctor finds problems of servers and clients.
-	Doctor  func(ctx context.Context) (doctor.Options, error)
-	Secrets *secret.Store // the values of ${secret:NAME}
-	// DiagnosticSources returns the sources of a diagnostic bundle.
-	DiagnosticSources func(ctx context.Context) doctor.BundleOptions
+	Desktop Desktop // start at login, pause, quit
 
 	Logins Logins         // signing in to remote servers
 	Copies config.Backups // backups of the configuration file; none without a folder

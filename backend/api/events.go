@@ -69,7 +69,7 @@ func (a *API) snapshot(ctx context.Context) Snapshot {
 		}
 	}
 	slices.SortFunc(calls, func(x, y core.Call) int { return int(max(-1, min(1, y.ID-x.ID))) })
-	s := Snapshot{Status: a.statusNow(), Calls: make([]history.Call, 0, len(calls)), Approvals: a.Approvals.Pending()}
+	s := Snapshot{Status: a.Status(), Calls: make([]history.Call, 0, len(calls)), Approvals: a.Approvals.Pending()}
 	for i := range calls {
 		s.Calls = append(s.Calls, history.NewCall(&calls[i]))
 	}

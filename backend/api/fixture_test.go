@@ -285,18 +285,15 @@ func newSite(t *testing.T) *site {
 	s.api = New(Options{
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
 		Servers: s.fakes, Views: s.views, History: recorded, Logs: logs,
-		ConfigEditor: s.fakes, Bridge: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
+		ConfigEditor: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
 		Approvals: pending, Commands: s.fakes,
 		Rules: rules, Trust: baseline,
-		Features: []web.Feature{&policy.Feature{Policy: rules}, clients, recorded, &marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, changes, servers, pending},
-		Clients:  clients, Secrets: vault,
-		Desktop: &fakeDesktop{}, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
+		Features: []web.Feature{&doctor.Feature{}, &policy.Feature{Policy: rules}, clients, recorded, &marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, changes, servers, pending},
+		Desktop:  &fakeDesktop{}, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
 		Observer: observer,
 		Redact:   func(text string) string { return text },
 		Notices:  func() []core.Notice { return nil }, KnowsReleases: func() bool { return false },
-		Doctor:            func(context.Context) (doctor.Options, error) { return doctor.Options{}, errors.New("no diagnosis") },
-		DiagnosticSources: func(context.Context) doctor.BundleOptions { return doctor.BundleOptions{} },
-		BeginTrial:        new(upstream.Dialer).BeginTrial,
+		BeginTrial: new(upstream.Dialer).BeginTrial,
 		Try: func(context.Context, *config.Server, string, func(upstream.Connection)) upstream.Trial {
 			return upstream.Trial{}
 		},

@@ -136,7 +136,7 @@ func (a *API) document() *routes {
 	doc := humago.New(t, cfg)
 	r := web.NewRouter(doc, a.Log, a.serverID)
 
-	web.Op(r, "GET", "/api/v1/status", "State of the daemon, its servers and clients", a.status)
+	web.Op(r, "GET", "/api/v1/status", "State of the daemon, its servers and clients", a.getStatus)
 	web.Op(r, "GET", "/api/v1/servers", "All servers, in configuration order", a.listServers)
 	web.Op(r, "GET", "/api/v1/servers/{id}", "A server with the end of its log and its resource usage", a.getServer)
 	web.Op(r, "POST", "/api/v1/servers/{id}/{action}", "Start, stop, restart, enable or disable a server; connect, disconnect and reconnect are aliases of the first three", a.changeServer)
@@ -154,8 +154,6 @@ func (a *API) document() *routes {
 	web.Op(r, "PATCH", "/api/v1/config", "Edit the configuration file and keep its comments; If-Match must be the ETag of the file that was read", a.patchConfig)
 	a.registerDocker(r)
 	a.registerTrial(r)
-	a.registerDoctor(r)
-	a.registerDiagnostics(r)
 	a.registerToolSettings(r)
 	for _, f := range a.Features {
 		f.Routes(r)

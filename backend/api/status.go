@@ -16,11 +16,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-func (a *API) status(context.Context, *web.None) (*web.Answer[Status], error) {
-	return web.Reply(a.statusNow())
+func (a *API) getStatus(context.Context, *web.None) (*web.Answer[Status], error) {
+	return web.Reply(a.Status())
 }
 
-func (a *API) statusNow() Status {
+// Status returns the summary of the whole state.
+func (a *API) Status() Status {
 	st := a.History.Store.Recorder().Stats()
 	cfg := a.ConfigEditor.Current()
 	s := Status{

@@ -18,8 +18,6 @@ type Options struct {
 	// Desktop runs the command without arguments: it shows the window of the running daemon,
 	// or starts one with tray and window.
 	Desktop func(ctx context.Context, o ServeOptions) error
-	// Redact masks secrets in a text. nil masks nothing.
-	Redact func(text string) string
 	// TryServer runs a trial without a daemon. It takes and returns the documents of POST
 	// /api/v1/test. nil: a daemon is required.
 	TryServer func(ctx context.Context, o ServeOptions, request []byte) (result []byte, err error)
@@ -78,7 +76,7 @@ func (p *program) command() *cobra.Command {
 		p.serve(), p.stdio(), p.demo(),
 		p.status(), p.tools(), p.logs(),
 		p.actionCommand("start"), p.actionCommand("stop"), p.actionCommand("restart"), p.actionCommand("enable"), p.actionCommand("disable"), p.pauseCommand(true), p.pauseCommand(false), p.add(), p.test(), p.remove(), p.rename(), p.debug(),
-		p.validate(), p.doctor(), p.diagnostics(), p.uninstall(), p.backup(),
+		p.validate(), p.uninstall(), p.backup(),
 		p.open(), p.quit(), p.version(),
 	)
 	for _, add := range p.Features {

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -13,7 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -228,4 +231,15 @@ func WriteZip(w io.Writer, files []File, now time.Time) error {
 // BundleName returns the file name of an archive that was made at this time.
 func BundleName(now time.Time) string {
 	return "drawbridge-diagnostics-" + now.Format("20060102-150405") + ".zip"
+}
+
+// localBundle names what a bundle contains of this machine.
+func localBundle(ctx context.Context, folders config.Folders, sources config.Sources, getenv func(string) string) BundleOptions {
+	paths, _ := sources.Paths() // a folder that cannot be read adds no files
+	admin, _ := loopback.ReadAdminToken(folders.Data)
+	home := getenv("HOME")
+	if home == "" {
+		home, _ = os.UserHomeDir()
+	}
+	return BundleOptions{Now: time.Now(), Folders: folders, Config: paths, Home: home, Secrets: []string{admin}, Getenv: process.Lookup(ctx, getenv)}
 }

@@ -22,6 +22,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -430,4 +432,36 @@ func readPreviousConfigFiles(f config.Folders) map[string][]byte {
 		}
 	}
 	return texts
+}
+
+// Local returns what can be examined on this machine without a daemon, for servers that start with
+// the environment getenv.
+func Local(ctx context.Context, c *config.Config, getenv func(string) string) Options {
+	path := getenv("PATH")
+	login, noLogin := process.LoginEnv(ctx)
+	if login["PATH"] != "" {
+		path = login["PATH"]
+	}
+	return Options{
+		Config: c, Getenv: getenv, Listening: Listening, Docker: CheckDocker, LoginShellError: noLogin,
+		LookPath: func(program string) (string, error) { return process.Resolve(program, path) },
+	}
+}
+
+// addSecrets adds the state of the secrets, and which of them are missing.
+func (o *Options) addSecrets(ctx context.Context, vault *secret.Store) error {
+	st := vault.Status(ctx)
+	o.KeyringLocked, o.VaultProblem, o.Unlock = st.Locked, st.Notice, vault.Unlock
+	if st.Locked {
+		return nil
+	}
+	all, err := vault.List(ctx)
+	if err != nil {
+		return err
+	}
+	o.MissingSecrets = config.ReferencedSecrets(o.Config)
+	for _, e := range all {
+		delete(o.MissingSecrets, e.Name)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
@@ -23,28 +23,31 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (p *program) doctor() *cobra.Command {
+// Commands adds the commands that find problems.
+func Commands(e *terminal.Env, root *cobra.Command) { root.AddCommand(doctor(e), diagnostics(e)) }
+
+func doctor(e *terminal.Env) *cobra.Command {
 	var fix string
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check for problems with servers and clients", Args: terminal.NoArgs,
 		Long: "Check for problems with servers and clients, and suggest solutions. Findings with a name in brackets can\nbe fixed with doctor --fix NAME.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			findings, err := p.examine(cmd.Context(), fix)
+			findings, err := examineWith(cmd.Context(), e, fix)
 			if err != nil {
 				return err
 			}
 			wrong := 0
 			for _, f := range findings {
-				if f.Level == doctor.Problem {
+				if f.Level == Problem {
 					wrong++
 				}
 			}
-			if p.JSON {
-				if err := p.PrintJSON(web.List[doctor.Finding]{Items: findings}); err != nil {
+			if e.JSON {
+				if err := e.PrintJSON(web.List[Finding]{Items: findings}); err != nil {
 					return err
 				}
 			} else {
-				p.printFindings(findings)
+				printFindings(e, findings)
 			}
 			if wrong > 0 {
 				return terminal.SilentError(fmt.Errorf("%d problems", wrong))
@@ -56,45 +59,45 @@ func (p *program) doctor() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printFindings(findings []doctor.Finding) {
-	marks := map[doctor.Level]string{doctor.OK: "ok     ", doctor.Warning: "warning", doctor.Problem: "PROBLEM"}
+func printFindings(e *terminal.Env, findings []Finding) {
+	marks := map[Level]string{OK: "ok     ", Warning: "warning", Problem: "PROBLEM"}
 	for _, f := range findings {
-		fmt.Fprintf(p.Stdout, "%s  %s %s: %s\n", marks[f.Level], f.Check, terminal.EscapeLine(f.Subject), terminal.EscapeLine(f.Message))
+		fmt.Fprintf(e.Stdout, "%s  %s %s: %s\n", marks[f.Level], f.Check, terminal.EscapeLine(f.Subject), terminal.EscapeLine(f.Message))
 		if f.Fix != "" {
-			fmt.Fprintf(p.Stdout, "         %s\n", terminal.EscapeLine(f.Fix))
+			fmt.Fprintf(e.Stdout, "         %s\n", terminal.EscapeLine(f.Fix))
 		}
 		if f.Action != "" {
-			fmt.Fprintf(p.Stdout, "         [%s] %s\n", terminal.EscapeLine(f.ID), terminal.EscapeLine(f.Action))
+			fmt.Fprintf(e.Stdout, "         [%s] %s\n", terminal.EscapeLine(f.ID), terminal.EscapeLine(f.Action))
 		}
 	}
 }
 
-// examine runs the checks, after it applied the fix with the given id unless "". It uses the
+// examineWith runs the checks, after it applied the fix with the given id unless "". It uses the
 // running daemon, which knows more.
-func (p *program) examine(ctx context.Context, fix string) ([]doctor.Finding, error) {
-	if p.DaemonRuns() {
-		found, err := p.askDaemon(ctx, fix)
+func examineWith(ctx context.Context, e *terminal.Env, fix string) ([]Finding, error) {
+	if e.DaemonRuns() {
+		found, err := askDaemon(ctx, e, fix)
 		if core.CodeOf(err) != core.CodeNotFound || fix != "" {
 			return found, err
 		}
 	}
-	o, err := p.doctorOptions(ctx)
+	o, err := localOptions(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	if fix != "" {
-		if err := doctor.Fix(ctx, o, fix); err != nil {
+		if err := Fix(ctx, o, fix); err != nil {
 			return nil, err
 		}
-		if o, err = p.doctorOptions(ctx); err != nil {
+		if o, err = localOptions(ctx, e); err != nil {
 			return nil, err
 		}
 	}
-	return doctor.Examine(ctx, o), nil
+	return Examine(ctx, o), nil
 }
 
-func (p *program) askDaemon(ctx context.Context, fix string) ([]doctor.Finding, error) {
-	d, err := p.Daemon()
+func askDaemon(ctx context.Context, e *terminal.Env, fix string) ([]Finding, error) {
+	d, err := e.Daemon()
 	if err != nil {
 		return nil, err
 	}
@@ -102,17 +105,17 @@ func (p *program) askDaemon(ctx context.Context, fix string) ([]doctor.Finding, 
 	if fix != "" {
 		method, path = http.MethodPost, "doctor/"+url.PathEscape(fix)
 	}
-	list, err := terminal.Request[web.List[doctor.Finding]](ctx, d, method, path, nil, nil)
+	list, err := terminal.Request[web.List[Finding]](ctx, d, method, path, nil, nil)
 	return list.Items, err
 }
 
-// doctorOptions holds what can be checked without a daemon.
-func (p *program) doctorOptions(ctx context.Context) (o doctor.Options, err error) {
-	folders, err := p.Folders()
+// localOptions holds what can be checked without a daemon.
+func localOptions(ctx context.Context, e *terminal.Env) (o Options, err error) {
+	folders, err := e.Folders()
 	if err != nil {
 		return o, err
 	}
-	current, err := p.Sources(folders).Load()
+	current, err := e.Sources(folders).Load()
 	if current == nil {
 		current = config.Default()
 	}
@@ -121,40 +124,25 @@ func (p *program) doctorOptions(ctx context.Context) (o doctor.Options, err erro
 	} else if err != nil {
 		return o, err
 	}
-	c, err := clientconf.Open(&p.Env)
+	c, err := clientconf.Open(e)
 	if err != nil {
 		return o, err
 	}
-	path := p.Getenv("PATH")
 	process.SetLoginLimit(current.Global.LoginShellTimeout)
-	login, noLogin := process.LoginEnv(ctx)
-	if noLogin == nil && login["PATH"] != "" {
-		path = login["PATH"]
+	o = Local(ctx, current, e.Getenv)
+	o.Clients = c.List()
+	o.Restore = func(ctx context.Context, key string) error {
+		_, err := c.Restore(ctx, key, clientconf.TokenOf(e))
+		return err
 	}
-	o = doctor.Options{
-		Config: current, Getenv: p.Getenv, Clients: c.List(), Listening: doctor.Listening, Docker: doctor.CheckDocker,
-		LookPath: func(program string) (string, error) { return process.Resolve(program, path) }, LoginShellError: noLogin,
-		Restore: func(ctx context.Context, key string) error {
-			_, err := c.Restore(ctx, key, clientconf.TokenOf(&p.Env))
-			return err
-		},
+	vault, err := secret.StoreOf(e)
+	if err == nil {
+		_ = o.addSecrets(ctx, vault) // without it, no secret is reported as missing
 	}
-	vault, err := secret.StoreOf(&p.Env)
-	if err != nil {
-		return o, err
-	}
-	st := vault.Status(ctx)
-	o.KeyringLocked, o.VaultProblem, o.Unlock = st.Locked, st.Notice, vault.Unlock
-	if all, err := vault.List(ctx); err == nil {
-		o.MissingSecrets = config.ReferencedSecrets(current)
-		for _, e := range all {
-			delete(o.MissingSecrets, e.Name)
-		}
-	}
-	return o, nil
+	return o, err
 }
 
-func (p *program) diagnostics() *cobra.Command {
+func diagnostics(e *terminal.Env) *cobra.Command {
 	var yes bool
 	var output string
 	cmd := &cobra.Command{
@@ -163,27 +151,27 @@ func (p *program) diagnostics() *cobra.Command {
 			"masked secrets. The contents are listed first. Nothing is sent. With --json, the contents are printed and nothing is written.",
 		Example: "  drawbridge diagnostics\n  drawbridge diagnostics --yes --output report.zip",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			files, err := p.collect(cmd.Context())
+			files, err := collect(cmd.Context(), e)
 			if err != nil {
 				return err
 			}
 			t := terminal.Table{Title: "Contents", Head: []string{"File", "Bytes"}, Right: []bool{false, true}}
-			err = terminal.PrintList(&p.Env, files, t, func(f doctor.File) []string { return []string{f.Name, fmt.Sprint(f.Bytes)} })
-			if err != nil || p.JSON {
+			err = terminal.PrintList(e, files, t, func(f File) []string { return []string{f.Name, fmt.Sprint(f.Bytes)} })
+			if err != nil || e.JSON {
 				return err
 			}
 			now := time.Now()
 			if output == "" {
-				output = doctor.BundleName(now)
+				output = BundleName(now)
 			}
-			if err := p.Confirm(yes, "Write "+output+"?"); err != nil {
+			if err := e.Confirm(yes, "Write "+output+"?"); err != nil {
 				return err
 			}
 			if err := writeBundle(output, files, now); err != nil {
 				return err
 			}
 			path, err := filepath.Abs(output)
-			fmt.Fprintln(p.Stdout, "Written: "+terminal.EscapeLine(path)+"\nReview the file before you share it.")
+			fmt.Fprintln(e.Stdout, "Written: "+terminal.EscapeLine(path)+"\nReview the file before you share it.")
 			return err
 		},
 	}
@@ -192,12 +180,12 @@ func (p *program) diagnostics() *cobra.Command {
 	return cmd
 }
 
-func writeBundle(path string, files []doctor.File, now time.Time) error {
+func writeBundle(path string, files []File, now time.Time) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("cannot write the zip: %w", err)
 	}
-	if err := doctor.WriteZip(f, files, now); err != nil {
+	if err := WriteZip(f, files, now); err != nil {
 		f.Close()
 		return fmt.Errorf("cannot write the zip: %w", err)
 	}
@@ -205,27 +193,23 @@ func writeBundle(path string, files []doctor.File, now time.Time) error {
 }
 
 // collect requests the bundle from the running daemon, or builds a smaller one without it.
-func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
-	if p.DaemonRuns() {
-		d, err := p.Daemon()
+func collect(ctx context.Context, e *terminal.Env) ([]File, error) {
+	if e.DaemonRuns() {
+		d, err := e.Daemon()
 		if err != nil {
 			return nil, err
 		}
-		list, err := terminal.Get[web.List[doctor.File]](ctx, d, "diagnostics", nil)
+		list, err := terminal.Get[web.List[File]](ctx, d, "diagnostics", nil)
 		if core.CodeOf(err) != core.CodeNotFound {
 			return list.Items, err
 		}
 	}
-	folders, err := p.Folders()
+	folders, err := e.Folders()
 	if err != nil {
 		return nil, err
 	}
-	paths, _ := p.Sources(folders).Paths() // an unreadable folder omits its files
-	admin, _ := loopback.ReadAdminToken(folders.Data)
-	o := doctor.BundleOptions{
-		Version: p.Version, Now: time.Now(), Folders: folders, Config: paths, Home: p.Getenv("HOME"), Getenv: process.Lookup(ctx, p.Getenv),
-		Secrets: []string{admin}, Redact: p.Redact, Documents: map[string]any{"running": false},
-	}
+	o := localBundle(ctx, folders, e.Sources(folders), e.Getenv)
+	o.Version, o.Redact, o.Documents = e.Version, redact.Text, map[string]any{"running": false}
 	if tokens, err := loopback.NewTokens(folders.Data, nil); err == nil {
 		list, err := tokens.ListWithSecrets()
 		if err != nil {
@@ -235,7 +219,7 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 			o.Secrets = append(o.Secrets, t.Token)
 		}
 	}
-	if vault, err := secret.StoreOf(&p.Env); err == nil {
+	if vault, err := secret.StoreOf(e); err == nil {
 		if st := vault.Status(ctx); !st.Locked {
 			all, err := vault.List(ctx)
 			if err != nil {
@@ -248,8 +232,8 @@ func (p *program) collect(ctx context.Context) ([]doctor.File, error) {
 			}
 		}
 	}
-	if patient, err := p.doctorOptions(ctx); err == nil {
-		o.Documents["doctor"] = doctor.Examine(ctx, patient)
+	if patient, err := localOptions(ctx, e); err == nil {
+		o.Documents["doctor"] = Examine(ctx, patient)
 	}
-	return doctor.Bundle(o), nil
+	return Bundle(o), nil
 }

@@ -1,0 +1,96 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
+	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
+	"github.com/drawbridge-mcp/drawbridge/config"
+)
+
+func save(t *testing.T, path, text string) {
+	t.Helper()
+	must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
+}
+
+func load(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	must(t, err)
+	return string(b)
+}
+
+// fakeWorld is a configuration without servers, and no client.
+type fakeWorld struct{}
+
+func (*fakeWorld) Current() *config.Config                   { return config.Default() }
+func (*fakeWorld) Problems() []config.Problem                { return nil }
+func (*fakeWorld) Statuses() []core.ServerStatus             { return nil }
+func (*fakeWorld) Restart(context.Context, string) error     { return nil }
+func (*fakeWorld) Sessions() []bridge.Session                { return nil }
+func (*fakeWorld) ClientInfos() []bridge.ClientInfo          { return nil }
+func (*fakeWorld) ClientActivities() []bridge.ClientActivity { return nil }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDoctorAppliesOfferedFixes(t *testing.T) {
+	home := t.TempDir()
+	vault := secret.For(t.TempDir(), func(string) string { return "off" })
+	connector, err := clientconf.New(clientconf.Options{
+		System: clientconf.System{GOOS: "linux", Home: home, Getenv: func(string) string { return "" }},
+		Dir:    filepath.Join(t.TempDir(), "clients"), Program: "/opt/drawbridge", Config: filepath.Join(t.TempDir(), "config.jsonc"), Vault: vault,
+	})
+	must(t, err)
+	tokens, err := loopback.NewTokens(t.TempDir(), nil)
+	must(t, err)
+	world := &fakeWorld{}
+	clients := &clientconf.Feature{Connector: connector, Tokens: tokens, Config: config.Default, Views: registry.New(registry.Options{}), Bridge: world}
+	s := webtest.New(&Feature{
+		Config: world, Servers: world, Clients: clients, Secrets: vault, Withheld: func() map[string]int { return nil },
+		Local: func(_ context.Context, c *config.Config, _ func(string) string) Options {
+			return Options{Config: c, Getenv: func(string) string { return "" }, Listening: func(string) bool { return true }, LookPath: func(string) (string, error) { return "/bin/x", nil }}
+		},
+	})
+	connect := webtest.New(clients)
+	path := filepath.Join(home, ".cursor/mcp.json")
+	save(t, path, "{\"mcpServers\": {}}\n")
+	connect.Do(t, "/api/v1/connections/cursor/connect", `{}`, 200)
+	whole := load(t, path)
+	save(t, path, "{}\n")
+	finding := func() Finding {
+		t.Helper()
+		var list web.List[Finding]
+		s.Get(t, "/api/v1/doctor", &list)
+		for _, f := range list.Items {
+			if f.ID == "client-cursor" {
+				return f
+			}
+		}
+		t.Fatalf("%+v", list.Items)
+		return Finding{}
+	}
+	if f := finding(); f.Level != Problem || f.Action == "" {
+		t.Fatalf("%+v", f)
+	}
+	s.Do(t, "/api/v1/doctor/client-cursor", "", 200)
+	if load(t, path) != whole {
+		t.Fatal(load(t, path))
+	}
+	s.Do(t, "/api/v1/doctor/nothing", "", 404)
+	s.Do(t, "/api/v1/doctor/client-cursor", "", 403) // no problem to fix
+}
