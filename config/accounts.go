@@ -274,30 +274,21 @@ func (r *reader) checkChosenAccounts(c *Config, at string, chosen map[string]str
 // OAuth configures signing in to an http or sse server. The zero value discovers everything
 // when the server requires it.
 type OAuth struct {
-	Off bool `json:",omitempty"` // a 401 of the server is an error, not a request to sign in
+	Off bool `json:",omitempty" key:"enabled,not"` // a 401 of the server is an error, not a request to sign in
 	// ClientID and ClientSecret are of a client that the user registered with the
 	// authorization server. The secret is as written: ${secret:NAME} is expanded at use.
-	ClientID     string `json:",omitempty"`
-	ClientSecret string `json:",omitempty"`
+	ClientID     string `json:",omitempty" key:"clientId"`
+	ClientSecret string `json:",omitempty" key:"clientSecret"`
 	// ClientMetadataURL is the https address of a document that describes the client.
-	ClientMetadataURL string   `json:",omitempty"`
-	Scopes            []string `json:",omitempty"` // to request instead of those that the server names
-	Issuer            string   `json:",omitempty"` // which of the authorization servers that the server names
-	CallbackPort      int      `json:",omitempty"` // port of the redirect URI on this machine; 0 is any
+	ClientMetadataURL string   `json:",omitempty" key:"clientMetadataUrl,document"`
+	Scopes            []string `json:",omitempty" key:"scopes"`       // to request instead of those that the server names
+	Issuer            string   `json:",omitempty" key:"issuer,http"`  // which of the authorization servers that the server names
+	CallbackPort      int      `json:",omitempty" key:"callbackPort"` // port of the redirect URI on this machine; 0 is any
 }
 
 // oauthFields are the keys of the section "oauth". The key scope is scopes in one string.
 func oauthFields(o *OAuth, scope *string) []field {
-	return []field{
-		str("clientId", &o.ClientID, validateNotBlank),
-		str("clientSecret", &o.ClientSecret, validateNotBlank),
-		str("clientMetadataUrl", &o.ClientMetadataURL, validateDocumentURL),
-		list("scopes", &o.Scopes),
-		str("scope", scope),
-		str("issuer", &o.Issuer, validateHTTPURL),
-		count("callbackPort", &o.CallbackPort, 0, 65535),
-		booleanSetter("enabled", func(on bool) { o.Off = !on }),
-	}
+	return schemaTree().Defs["server"].Properties["oauth"].fields(o, str("scope", scope))
 }
 
 func oauthField(o *OAuth) field {

@@ -54,11 +54,11 @@ type Config struct {
 
 // Global holds the defaults that apply to every server that does not set its own.
 type Global struct {
-	RequestTimeout time.Duration // globalSettings.timeout
-	Debug          bool          // globalSettings.debug
+	RequestTimeout time.Duration `key:"timeout"` // globalSettings.timeout
+	Debug          bool          `key:"debug"`   // globalSettings.debug
 	// LoginShellTimeout is globalSettings.loginShellTimeoutMs, the time limit for reading
 	// the environment of the login shell.
-	LoginShellTimeout time.Duration
+	LoginShellTimeout time.Duration `key:"loginShellTimeoutMs"`
 	// ApproveNewCommands is globalSettings.approveNewCommands: whether a new or changed
 	// command, or one whose sandbox was loosened, needs approval before it runs.
 	ApproveNewCommands bool
@@ -69,19 +69,19 @@ type Global struct {
 type Server struct {
 	ID    string   // the label as a slug; identifies the server everywhere
 	Label string   // the name as written
-	Tags  []string // chosen by the user, for searching
+	Tags  []string `key:"tags"` // chosen by the user, for searching
 	Type  core.Transport
 
 	// Command is the program of stdio and docker servers. With http and sse it is the program
 	// that serves URL and is started first. With a docker image, "" is the default program of
 	// the image.
-	Command    string
-	Args       []string          // of Command
+	Command    string            `key:"command"`
+	Args       []string          `key:"args"` // of Command
 	Env        map[string]string // of Command
-	InheritEnv []string          // names of variables that are inherited from the daemon
-	Cwd        string            // of Command; docker uses Docker.Workdir
+	InheritEnv []string          `key:"inheritEnv"` // names of variables that are inherited from the daemon
+	Cwd        string            `key:"cwd"`        // of Command; docker uses Docker.Workdir
 
-	URL     string            // http and sse
+	URL     string            `key:"url,http"` // http and sse
 	Headers map[string]string // http and sse
 	OAuth   OAuth             // http and sse
 
@@ -95,35 +95,35 @@ type Server struct {
 
 	Replay Replay // replay
 
-	Disabled bool
+	Disabled bool `key:"disabled"`
 	// AllowInsecure permits plain http to other machines.
-	AllowInsecure bool
-	Trust         bool // whether the user trusts the annotations of this server
-	Debug         bool
+	AllowInsecure bool `key:"allowInsecure"`
+	Trust         bool `key:"trust"` // whether the user trusts the annotations of this server
+	Debug         bool `key:"debug"`
 
-	Session   string // SessionShared, SessionPerClient, SessionPerSession, SessionPerRoot or, docker only, SessionPerCall
-	Start     string // StartAuto, StartOnDemand or StartManual
-	Namespace string // replaces ID as the prefix of public names; "" means ID
-	Framing   string // FramingAuto, FramingNDJSON or FramingContentLength
-	Record    string // RecordFull, RecordMeta or RecordOff
+	Session   string `key:"session"`      // SessionShared, SessionPerClient, SessionPerSession, SessionPerRoot or, docker only, SessionPerCall
+	Start     string `key:"start"`        // StartAuto, StartOnDemand or StartManual
+	Namespace string `key:"namespace,id"` // replaces ID as the prefix of public names; "" means ID
+	Framing   string `key:"framing"`      // FramingAuto, FramingNDJSON or FramingContentLength
+	Record    string `key:"record"`       // RecordFull, RecordMeta or RecordOff
 	// ValidateOutput is ValidateOff, ValidateWarn or ValidateError.
-	ValidateOutput string
+	ValidateOutput string `key:"validateOutput"`
 	// ToolChanges is ToolChangesAsk, ToolChangesAccept or ToolChangesBlock.
-	ToolChanges string
+	ToolChanges string `key:"toolChanges"`
 
-	StartupTimeout time.Duration // until initialized and listed
-	RequestTimeout time.Duration // of one call; progress restarts it
-	MaxRequest     time.Duration // of one call in total, regardless of progress
-	IdleStop       time.Duration // time without a call after which the process is stopped; 0 never
-	CatalogRefresh time.Duration // interval of reading lists whose changes the server does not announce; 0 never
-	Heartbeat      time.Duration // between pings; 0 switches them off
-	Stale          time.Duration // silence after which a server is treated as dead; 0 never
-	Restart        Restart
+	StartupTimeout time.Duration `key:"startupTimeoutMs"`    // until initialized and listed
+	RequestTimeout time.Duration `key:"requestTimeoutMs"`    // of one call; progress restarts it
+	MaxRequest     time.Duration `key:"maxRequestMs"`        // of one call in total, regardless of progress
+	IdleStop       time.Duration `key:"idleStopMs"`          // time without a call after which the process is stopped; 0 never
+	CatalogRefresh time.Duration `key:"catalogRefreshMs"`    // interval of reading lists whose changes the server does not announce; 0 never
+	Heartbeat      time.Duration `key:"heartbeatIntervalMs"` // between pings; 0 switches them off
+	Stale          time.Duration `key:"staleTimeoutMs"`      // silence after which a server is treated as dead; 0 never
+	Restart        Restart       `key:"restart"`
 
 	Filter *Filter // which tools clients see and how; nil shows all of them unchanged
 	Rules  Rules   // the policy of its calls
 	// HonorTTL caches resources of a modern server for as long as the server permits.
-	HonorTTL bool
+	HonorTTL bool `key:"honorTtl"`
 
 	Source Position // of the server's name in its file
 
@@ -189,10 +189,10 @@ type Restart struct {
 	// MaxAttempts is the number of consecutive failed starts, including the first, after which
 	// the server is given up. 0 and 1 never restart. A minute without failure resets the count.
 	// The default is five starts: two without a delay, then after 1, 2 and 4 s.
-	MaxAttempts int
-	Backoff     time.Duration // delay before the second restart; the first has none
-	MaxBackoff  time.Duration
-	Strategy    string // RestartExponential or RestartFixed
+	MaxAttempts int           `key:"maxAttempts"`
+	Backoff     time.Duration `key:"backoffMs"` // delay before the second restart; the first has none
+	MaxBackoff  time.Duration `key:"maxBackoffMs"`
+	Strategy    string        `key:"strategy"` // RestartExponential or RestartFixed
 }
 
 // Growth of the delay between restarts.
@@ -203,25 +203,21 @@ const (
 
 // Bridge configures the endpoint for clients.
 type Bridge struct {
-	Listen       string // host:port, a loopback address
-	RequireToken bool
-	AllowedHosts []string      // further values of the Host header to accept
-	ListWait     time.Duration // how long a list waits for servers that are starting
-	Naming       string        // one of Namings
-	// DescribeServer says where the shared endpoint names the server of a tool: one of
-	// Describes.
-	DescribeServer string
-	SelfTools      bool // offer the built-in tools at the shared endpoint
+	Listen       string        `key:"listen,loopback"` // host:port, a loopback address
+	RequireToken bool          `key:"requireToken"`
+	AllowedHosts []string      `key:"allowedHosts"` // further values of the Host header to accept
+	ListWait     time.Duration `key:"listWaitMs"`   // how long a list waits for servers that are starting
+	Naming       string        `key:"naming"`       // one of Namings
+	// DescribeServer says where the shared endpoint names the server of a tool: "off", "title" or
+	// "description".
+	DescribeServer string `key:"describeServer"`
+	SelfTools      bool   `key:"selfTools"` // offer the built-in tools at the shared endpoint
 	// HistoryFor lists the clients, by the names of their tokens, that may search the calls of
 	// all clients with the built-in tools. Other clients see only their own calls.
-	HistoryFor []string
+	HistoryFor []string `key:"historyFor"`
 	// Socket additionally opens a Unix socket in the data folder, for shim and CLI.
-	Socket bool
+	Socket bool `key:"socket"`
 }
-
-// Describes lists the places for the name of the server: none, the title of a tool, or its
-// description.
-var Describes = []string{"off", "title", "description"}
 
 // Namings lists the schemes of public tool names.
 var Namings = []string{
@@ -235,19 +231,19 @@ var Namings = []string{
 
 // History configures what is recorded and for how long.
 type History struct {
-	Enabled bool
-	KeepFor time.Duration // calls older than this are deleted; 0 keeps all
+	Enabled bool          `key:"enabled"`
+	KeepFor time.Duration `key:"keepDays"` // calls older than this are deleted; 0 keeps all
 	// MaxBytes is the size of the database beyond which the oldest calls are deleted; 0 means no limit.
-	MaxBytes int64
+	MaxBytes int64 `key:"maxBytes"`
 	// MaxPayload is the number of bytes of arguments, result and error that are stored, each.
-	MaxPayload int
+	MaxPayload int `key:"maxPayloadBytes"`
 	// FullSession is the id of a session whose payloads are stored up to 8 MiB each, or "".
-	FullSession string
+	FullSession string `key:"fullSession"`
 	// Redact lists regular expressions (RE2) whose matches are never stored.
 	Redact []string
 	// DebugClients lists the names of applications or tokens whose messages are kept in memory
 	// for the timeline of a session.
-	DebugClients []string
+	DebugClients []string `key:"debugClients"`
 }
 
 // KeepsLess reports whether the configuration may delete calls that was would keep.
@@ -260,34 +256,34 @@ func narrower[N ~int64](next, was N) bool { return next > 0 && (was == 0 || next
 
 // Desktop configures the integration with the desktop.
 type Desktop struct {
-	Notifications bool // about pending approvals and failures; true by default
+	Notifications bool `key:"notifications"` // about pending approvals and failures; true by default
 }
 
 // Metrics configures who may read /metrics and where metrics are sent. The zero value disables
 // both.
 type Metrics struct {
-	Enabled bool
-	Public  bool // readable without the admin token by every program of this machine
-	OTLP    OTLP
+	Enabled bool `key:"enabled"`
+	Public  bool `key:"public"` // readable without the admin token by every program of this machine
+	OTLP    OTLP `key:"otlp"`
 }
 
 // Updates configures the search for newer versions of Drawbridge, and the restart with an installed one.
 type Updates struct {
-	Check     bool
-	URL       string // of the signed document; "" means the one of this build
-	PublicKey string // of minisign; "" means the one of this build
+	Check     bool   `key:"check"`
+	URL       string `key:"url,http"`  // of the signed document; "" means the one of this build
+	PublicKey string `key:"publicKey"` // of minisign; "" means the one of this build
 	// RestartIdle is how long no call may have run before Drawbridge restarts with a version that
 	// was installed; 0 means that it does not restart.
-	RestartIdle time.Duration
+	RestartIdle time.Duration `key:"restartIdleMs"`
 }
 
 // OTLP configures the export of traces and metrics by OTLP over HTTP.
 type OTLP struct {
-	Endpoint string            // http(s)://host:port; /v1/traces and /v1/metrics are added; "" disables it
-	Headers  map[string]string // as written: ${VAR} is expanded at use
-	Traces   bool
-	Metrics  bool
-	Interval time.Duration // between two exports of metrics
+	Endpoint string            `key:"endpoint,http"` // http(s)://host:port; /v1/traces and /v1/metrics are added; "" disables it
+	Headers  map[string]string `key:"headers"`       // as written: ${VAR} is expanded at use
+	Traces   bool              `key:"traces"`
+	Metrics  bool              `key:"metrics"`
+	Interval time.Duration     `key:"intervalMs"` // between two exports of metrics
 }
 
 // Defaults. The value of a server wins over globalSettings, which wins over these.

@@ -19,25 +19,25 @@ import (
 // Its JSON is part of the keys of stored approvals, so that new fields must be omitted while
 // they are empty.
 type Docker struct {
-	Container string // name or id
-	Label     string // "key=value": the container with this label
-	User      string // "" means the default of the container
-	Workdir   string // "" means the default of the container
-	Service   string `json:",omitempty"` // of compose
-	Project   string `json:",omitempty"` // of compose; "" is any
-	Image     string `json:",omitempty"` // a container is created from it and removed with its server
+	Container string `key:"container,container"`           // name or id
+	Label     string `key:"label"`                         // "key=value": the container with this label
+	User      string `key:"user"`                          // "" means the default of the container
+	Workdir   string `key:"workdir"`                       // "" means the default of the container
+	Service   string `json:",omitempty" key:"service"`     // of compose
+	Project   string `json:",omitempty" key:"project"`     // of compose; "" is any
+	Image     string `json:",omitempty" key:"image,image"` // a container is created from it and removed with its server
 
-	Host    string `json:",omitempty"` // which Engine: "unix:///..." or "tcp://..."; "" is the one that the docker command uses
-	Context string `json:",omitempty"` // which Engine, by the name of a docker context
-	Start   bool   `json:",omitempty"` // whether to start a stopped container
+	Host    string `json:",omitempty" key:"host"`    // which Engine: "unix:///..." or "tcp://..."; "" is the one that the docker command uses
+	Context string `json:",omitempty" key:"context"` // which Engine, by the name of a docker context
+	Start   bool   `json:",omitempty" key:"start"`   // whether to start a stopped container
 
 	// These apply to Image only.
-	Mounts  []string `json:",omitempty"` // "/here:/there", "volume:/there", either with ":ro"
-	Network string   `json:",omitempty"` // "" is the Engine's default
-	Memory  string   `json:",omitempty"` // "512m"; "" is no limit
-	CPUs    string   `json:",omitempty"` // "1.5"; "" is no limit
-	NoInit  bool     `json:",omitempty"` // without an init process that reaps zombies
-	Pull    string   `json:",omitempty"` // PullMissing, PullNever or, as PullMissing, ""
+	Mounts  []string `json:",omitempty" key:"mounts"`        // "/here:/there", "volume:/there", either with ":ro"
+	Network string   `json:",omitempty" key:"network"`       // "" is the Engine's default
+	Memory  string   `json:",omitempty" key:"memory,memory"` // "512m"; "" is no limit
+	CPUs    string   `json:",omitempty"`                     // "1.5"; "" is no limit
+	NoInit  bool     `json:",omitempty" key:"init,not"`      // without an init process that reaps zombies
+	Pull    string   `json:",omitempty" key:"pull"`          // PullMissing, PullNever or, as PullMissing, ""
 }
 
 // When an image is pulled from its registry.
@@ -60,24 +60,8 @@ func (d Docker) named() (ways []string) {
 
 // dockerFields are the keys of the section "docker".
 func dockerFields(d *Docker) []field {
-	return []field{
-		str("container", &d.Container, validateNotBlank, nameMatching(`^/?[A-Za-z0-9][A-Za-z0-9_.-]*$`, "letters, digits and _ . -")),
-		str("label", &d.Label, validateNotBlank),
-		str("service", &d.Service, validateNotBlank),
-		str("project", &d.Project, validateNotBlank),
-		str("image", &d.Image, validateNotBlank, nameMatching(`^[A-Za-z0-9][A-Za-z0-9_.-]*([/:@][A-Za-z0-9_][A-Za-z0-9_.-]*)*$`, "letters, digits and _ . - with / : @ between them")),
-		str("host", &d.Host, validateNotBlank),
-		str("context", &d.Context, validateNotBlank),
-		str("user", &d.User),
-		str("workdir", &d.Workdir),
-		boolean("start", &d.Start),
-		list("mounts", &d.Mounts),
-		str("network", &d.Network, validateNotBlank),
-		str("memory", &d.Memory, validateMemorySize),
-		positiveNumber("cpus", &d.CPUs),
-		booleanSetter("init", func(on bool) { d.NoInit = !on }),
-		oneOf("pull", &d.Pull, PullMissing, PullNever),
-	}
+	cpus := number("cpus", 0, schemaTree().Defs["server"].Properties["docker"].Properties["cpus"].Maximum, func(text string, _ float64) { d.CPUs = text })
+	return schemaTree().Defs["server"].Properties["docker"].fields(d, cpus)
 }
 
 // nameMatching validates a name that the Engine would refuse, or read as something else. A name with
@@ -190,22 +174,6 @@ func ParseSize(s string) (int64, bool) {
 	return v << shift, true
 }
 
-// positiveNumber is a number above 0, not necessarily an integer, that is kept as written.
-func positiveNumber(name string, to *string) field {
-	return field{name, func(r *reader, name string, _ Position, n *node) {
-		if n.kind != kindNumber {
-			r.reportWrongKind(n, name, "a number")
-			return
-		}
-		if v, err := strconv.ParseFloat(n.text, 64); err != nil || v <= 0 || v > 4096 {
-			r.errorf(n.at, name, "'%s'%s must be a number greater than 0 and at most 4096", name, r.inServer())
-			return
-		}
-		*to = n.text
-	}}
-}
-
-// Where describes the selected container for the user.
 func (d Docker) Where() string {
 	switch {
 	case d.Container != "":

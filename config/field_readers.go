@@ -169,31 +169,14 @@ func booleanSetter(name string, set func(bool)) field {
 	}}
 }
 
-func count(name string, to *int, least, most int) field {
+// whole is an integer between two bounds.
+func whole(name string, least, most int64, set func(int64)) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
-		if v, ok := r.integer(n, name, int64(least), int64(most)); ok {
-			*to = int(v)
-		}
-	}}
-}
-
-// size is a number of bytes.
-func size(name string, to *int64, least int64) field {
-	return field{name, func(r *reader, name string, _ Position, n *node) {
-		if v, ok := r.integer(n, name, least, math.MaxInt64/2); ok {
-			*to = v
-		}
-	}}
-}
-
-// millis is a duration in milliseconds, at most a day. least is the smallest plausible value.
-func millis(name string, least time.Duration, to *time.Duration) field {
-	return field{name, func(r *reader, name string, _ Position, n *node) {
-		v, ok := r.integer(n, name, least.Milliseconds(), (24 * time.Hour).Milliseconds())
+		v, ok := r.integer(n, name, least, most)
 		if !ok {
 			return
 		}
-		*to = time.Duration(v) * time.Millisecond
+		set(v)
 		if name == "timeout" && v > 0 && v < 1000 {
 			r.report(n.at, name, true, fmt.Sprintf("%d seconds is %d", v, v*1000), "'timeout'%s is in milliseconds", r.inServer())
 		}
@@ -224,7 +207,7 @@ func delays(name string, to *[]time.Duration) field {
 }
 
 // number is any number between two bounds, the lower one excluded.
-func number(name string, to *float64, above, most float64) field {
+func number(name string, above, most float64, set func(text string, v float64)) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindNumber {
 			r.reportWrongKind(n, name, "a number")
@@ -235,15 +218,7 @@ func number(name string, to *float64, above, most float64) field {
 			r.errorf(n.at, name, "'%s'%s must be a number greater than %g and at most %g", name, r.inServer(), above, most)
 			return
 		}
-		*to = v
-	}}
-}
-
-func days(name string, to *time.Duration) field {
-	return field{name, func(r *reader, name string, _ Position, n *node) {
-		if v, ok := r.integer(n, name, 0, 36500); ok {
-			*to = time.Duration(v) * 24 * time.Hour
-		}
+		set(n.text, v)
 	}}
 }
 

@@ -96,6 +96,7 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 			*containers = append(*containers, container{path, n})
 		}}
 	}
+	root := schemaTree()
 	return []field{
 		servers("mcpServers", "mcpServers"),
 		servers("servers", "servers"),
@@ -106,50 +107,15 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 			globalSettings(&c.Global),
 		),
 		globalSettings(&c.Global),
-		section("bridge",
-			str("listen", &c.Bridge.Listen, validateLoopback),
-			boolean("requireToken", &c.Bridge.RequireToken),
-			list("allowedHosts", &c.Bridge.AllowedHosts),
-			millis("listWaitMs", 0, &c.Bridge.ListWait),
-			oneOf("naming", &c.Bridge.Naming, Namings...),
-			oneOf("describeServer", &c.Bridge.DescribeServer, Describes...),
-			boolean("selfTools", &c.Bridge.SelfTools),
-			list("historyFor", &c.Bridge.HistoryFor),
-			boolean("socket", &c.Bridge.Socket),
-		),
-		section("history",
-			boolean("enabled", &c.History.Enabled),
-			days("keepDays", &c.History.KeepFor),
-			size("maxBytes", &c.History.MaxBytes, 0),
-			count("maxPayloadBytes", &c.History.MaxPayload, 0, 64<<20),
-			str("fullSession", &c.History.FullSession, validateNotBlank),
-			patterns("redact", &c.History.Redact),
-			list("debugClients", &c.History.DebugClients),
-		),
+		root.section("bridge", &c.Bridge),
+		root.section("history", &c.History, patterns("redact", &c.History.Redact)),
 		section("policy", policyFields(policy, &c.Policy)...),
 		profilesField(&c.Profiles),
 		clientsField(&c.Clients),
 		section("directory", str("url", &c.DirectoryURL, validateHTTPURL)),
-		section("desktop",
-			boolean("notifications", &c.Desktop.Notifications),
-		),
-		section("updates",
-			boolean("check", &c.Updates.Check),
-			str("url", &c.Updates.URL, validateHTTPURL),
-			str("publicKey", &c.Updates.PublicKey),
-			millis("restartIdleMs", 0, &c.Updates.RestartIdle),
-		),
-		section("metrics",
-			boolean("enabled", &c.Metrics.Enabled),
-			boolean("public", &c.Metrics.Public),
-			section("otlp",
-				str("endpoint", &c.Metrics.OTLP.Endpoint, validateHTTPURL),
-				stringMap("headers", &c.Metrics.OTLP.Headers, nil),
-				boolean("traces", &c.Metrics.OTLP.Traces),
-				boolean("metrics", &c.Metrics.OTLP.Metrics),
-				millis("intervalMs", time.Second, &c.Metrics.OTLP.Interval),
-			),
-		),
+		root.section("desktop", &c.Desktop),
+		root.section("updates", &c.Updates),
+		root.section("metrics", &c.Metrics),
 		inputsField(),
 		anything("$schema"),
 	}
@@ -157,10 +123,7 @@ func rootFields(c *Config, policy *rules, containers *[]container) []field {
 
 // globalSettings is at the top or inside mcp; if both set a key, the later one in the file wins.
 func globalSettings(g *Global) field {
-	return section("globalSettings",
-		millis("timeout", 1, &g.RequestTimeout),
-		boolean("debug", &g.Debug),
-		millis("loginShellTimeoutMs", 100*time.Millisecond, &g.LoginShellTimeout),
+	return schemaTree().section("globalSettings", g,
 		oneOfThen("approveNewCommands", []string{ApproveOff, ApproveAsk}, func(word string) { g.ApproveNewCommands = word == ApproveAsk }),
 	)
 }
@@ -278,19 +241,13 @@ type entry struct {
 	rules     rules
 }
 
-// serverFields are the keys of one server. The schema has the same.
+// serverFields are the keys of one server.
 func serverFields(e *entry) []field {
 	s := &e.Server
-	fields := append(filterFields(&e.filter), ruleFields(&e.rules)...)
-	return append(fields, []field{
+	more := []field{
 		str("type", &e.typeName),
 		str("transport", &e.typeName),
-		str("command", &s.Command, validateNotBlank),
-		list("args", &s.Args),
 		stringMap("env", &s.Env, s.keys),
-		list("inheritEnv", &s.InheritEnv),
-		str("cwd", &s.Cwd),
-		str("url", &s.URL, validateHTTPURL),
 		str("httpUrl", &e.httpURL, validateHTTPURL),
 		stringMap("headers", &s.Headers, s.keys),
 		oauthField(&s.OAuth),
@@ -301,38 +258,13 @@ func serverFields(e *entry) []field {
 		section("from", replayFields(&s.Replay)...),
 		oneOf("misses", &s.Replay.Misses, MissesStrict, MissesNearest, MissesPassthrough),
 		boolean("realtime", &s.Replay.Realtime),
-		boolean("disabled", &s.Disabled),
 		boolean("enabled", &e.enabled),
-		boolean("allowInsecure", &s.AllowInsecure),
-		boolean("trust", &s.Trust),
-		boolean("debug", &s.Debug),
-		oneOf("session", &s.Session, SessionShared, SessionPerClient, SessionPerSession, SessionPerRoot, SessionPerCall),
-		oneOf("start", &s.Start, StartAuto, StartOnDemand, StartManual),
-		str("namespace", &s.Namespace, validateServerID),
-		list("tags", &s.Tags),
-		oneOf("framing", &s.Framing, FramingAuto, FramingNDJSON, FramingContentLength),
-		oneOf("record", &s.Record, RecordFull, RecordMeta, RecordOff),
-		oneOf("toolChanges", &s.ToolChanges, ToolChangesAsk, ToolChangesAccept, ToolChangesBlock),
-		oneOf("validateOutput", &s.ValidateOutput, ValidateOff, ValidateWarn, ValidateError),
-		millis("startupTimeoutMs", time.Millisecond, &s.StartupTimeout),
-		millis("requestTimeoutMs", time.Millisecond, &s.RequestTimeout),
-		millis("timeout", time.Millisecond, &e.timeout),
-		millis("maxRequestMs", time.Millisecond, &s.MaxRequest),
-		millis("idleStopMs", 0, &s.IdleStop),
-		millis("catalogRefreshMs", 0, &s.CatalogRefresh),
-		millis("heartbeatIntervalMs", 0, &s.Heartbeat),
-		millis("staleTimeoutMs", 0, &s.Stale),
-		section("restart",
-			count("maxAttempts", &s.Restart.MaxAttempts, 0, 1000),
-			millis("backoffMs", 0, &s.Restart.Backoff),
-			millis("maxBackoffMs", 0, &s.Restart.MaxBackoff),
-			oneOf("strategy", &s.Restart.Strategy, RestartExponential, RestartFixed),
-		),
-		boolean("honorTtl", &s.HonorTTL),
+		schemaTree().Defs["server"].field("timeout", "", &e.timeout),
 		section("policy", oneOf("preset", &e.rules.preset, PresetStrict)),
 		anything("name"),
 		anything("description"),
-	}...)
+	}
+	return schemaTree().Defs["server"].fields(s, slices.Concat(filterFields(&e.filter), ruleFields(&e.rules), more)...)
 }
 
 // serverEntry reads one server. The result is valid if no error was reported meanwhile.

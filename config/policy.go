@@ -15,30 +15,31 @@ type Rules struct {
 
 // Retry configures when a call is retried.
 type Retry struct {
-	Attempts int // after the first attempt
+	Attempts int `key:"attempts"` // after the first attempt
 	// Delays are the pauses before the retries; the last one repeats. Without Delays, pauses
 	// double from Backoff to MaxBackoff, with jitter.
-	Delays              []time.Duration
-	Backoff, MaxBackoff time.Duration
+	Delays     []time.Duration `key:"delaysMs"`
+	Backoff    time.Duration   `key:"backoffMs"`
+	MaxBackoff time.Duration   `key:"maxBackoffMs"`
 }
 
 // Breaker configures the circuit breaker of a server. Failures 0 disables it.
 type Breaker struct {
-	Failures int           // consecutive transport errors and timeouts
-	Open     time.Duration // how long it stays open before a trial call
+	Failures int           `key:"failures"` // consecutive transport errors and timeouts
+	Open     time.Duration `key:"openMs"`   // how long it stays open before a trial call
 }
 
 // RateLimit is a token bucket for each caller and tool. PerSecond 0 is no limit.
 type RateLimit struct {
-	PerSecond float64
-	Burst     int
-	By        string // ByClient or BySession
+	PerSecond float64 `key:"perSecond"`
+	Burst     int     `key:"burst"`
+	By        string  `key:"by"` // ByClient or BySession
 }
 
 // Concurrency limits the concurrent calls of a server. Max 0 means no limit.
 type Concurrency struct {
-	Max   int
-	Queue int // how many more calls may wait
+	Max   int `key:"max"`
+	Queue int `key:"queue"` // how many more calls may wait
 }
 
 // The owner of a token bucket.
@@ -171,15 +172,7 @@ func policyFields(s *rules, p *Policy) []field {
 }
 
 func retryField(to **Retry) field {
-	return optional("retry", to, Retry{Backoff: DefaultRetryBackoff, MaxBackoff: DefaultRetryMaxBackoff}, func(v *Retry) []field {
-		v.Attempts = -1
-		return []field{
-			count("attempts", &v.Attempts, 0, 20),
-			delays("delaysMs", &v.Delays),
-			millis("backoffMs", time.Millisecond, &v.Backoff),
-			millis("maxBackoffMs", time.Millisecond, &v.MaxBackoff),
-		}
-	}, func(v *Retry) {
+	return optional("retry", to, Retry{Attempts: -1, Backoff: DefaultRetryBackoff, MaxBackoff: DefaultRetryMaxBackoff}, func(v *Retry) {
 		if v.Attempts < 0 { // the length of delays is the number of retries
 			v.Attempts = len(v.Delays)
 		}
@@ -188,33 +181,23 @@ func retryField(to **Retry) field {
 }
 
 func breakerField(to **Breaker) field {
-	return optional("breaker", to, Breaker{Failures: DefaultFailures, Open: DefaultOpen}, func(v *Breaker) []field {
-		return []field{count("failures", &v.Failures, 0, 1000), millis("openMs", 10*time.Millisecond, &v.Open)}
-	}, nil)
+	return optional("breaker", to, Breaker{Failures: DefaultFailures, Open: DefaultOpen}, nil)
 }
 
 func rateLimitField(to **RateLimit) field {
-	return optional("rateLimit", to, RateLimit{PerSecond: DefaultPerSecond, Burst: DefaultBurst, By: ByClient}, func(v *RateLimit) []field {
-		return []field{
-			number("perSecond", &v.PerSecond, 0, 1e6),
-			count("burst", &v.Burst, 1, 1e6),
-			oneOf("by", &v.By, ByClient, BySession),
-		}
-	}, nil)
+	return optional("rateLimit", to, RateLimit{PerSecond: DefaultPerSecond, Burst: DefaultBurst, By: ByClient}, nil)
 }
 
 func concurrencyField(to **Concurrency) field {
-	return optional("concurrency", to, Concurrency{Queue: DefaultQueue}, func(v *Concurrency) []field {
-		return []field{count("max", &v.Max, 0, 10000), count("queue", &v.Queue, 0, 10000)}
-	}, nil)
+	return optional("concurrency", to, Concurrency{Queue: DefaultQueue}, nil)
 }
 
 // optional is a section that has no effect while it is absent. done, which may be nil, runs
 // after its keys were read.
-func optional[T any](name string, to **T, begin T, fields func(*T) []field, done func(*T)) field {
+func optional[T any](name string, to **T, begin T, done func(*T)) field {
 	return field{name, func(r *reader, name string, at Position, n *node) {
 		v := begin
-		section(name, fields(&v)...).read(r, name, at, n)
+		section(name, schemaTree().Defs[name].fields(&v)...).read(r, name, at, n)
 		if done != nil {
 			done(&v)
 		}

@@ -17,16 +17,16 @@ import (
 // Profile is a named view over servers and tools.
 type Profile struct {
 	Name        string
-	Description string
+	Description string `key:"description"`
 	// Servers is what it offers, by server id; nil is everything.
 	Servers map[string]ProfileServer
-	// ToolMode is how its tools are listed: one of ToolModes, or "" for all.
-	ToolMode string
+	// ToolMode is how its tools are listed: ToolsAll, ToolsSearch or ToolsDeferred, or "" for all.
+	ToolMode string `key:"toolMode"`
 	// Folders are absolute paths: a client that works in or below one of them uses the profile,
 	// unless it is bound to another one.
 	Folders []string
 	// Accounts are the accounts of servers that its clients use, by server id.
-	Accounts map[string]string `json:",omitempty"`
+	Accounts map[string]string `json:",omitempty" key:"accounts"`
 
 	Source Position `json:"-"` // of its name in its file
 }
@@ -43,17 +43,17 @@ type ProfileServer struct {
 	// Tools are patterns of the names of the server, with '*' and '?'. A tool must match Include,
 	// unless that is empty, and must not match Exclude.
 	Tools       Filter
-	NoPrompts   bool
-	NoResources bool // nor resource templates
+	NoPrompts   bool `key:"prompts,not"`
+	NoResources bool `key:"resources,not"` // nor resource templates
 }
 
 // Client holds the settings of the clients whose token has that name.
 type Client struct {
-	Profile  string // the only one it may use; "" for any
-	ToolMode string // wins over that of the profile; "" for no preference
+	Profile  string `key:"profile"`  // the only one it may use; "" for any
+	ToolMode string `key:"toolMode"` // wins over that of the profile; "" for no preference
 	// Accounts are the accounts of servers that it uses, by server id. They win over those of the
 	// profile.
-	Accounts map[string]string
+	Accounts map[string]string `key:"accounts"`
 	// MaxResultTokens is the maximum size of the text of tool results, about 4 bytes per token; 0
 	// for no limit.
 	MaxResultTokens int
@@ -61,11 +61,8 @@ type Client struct {
 	Source Position `json:"-"` // of its name in its file
 }
 
-// Limits of Client.MaxResultTokens.
-const (
-	MinResultTokens     = 500
-	LargestResultTokens = 1_000_000
-)
+// MinResultTokens is the lowest Client.MaxResultTokens.
+const MinResultTokens = 500
 
 // Equal reports whether both are the same.
 func (c Client) Equal(o Client) bool {
@@ -78,9 +75,6 @@ const (
 	ToolsSearch   = "search"   // not listed: find_tools and call_tool replace them
 	ToolsDeferred = "deferred" // by name and one line; describe_tools returns the rest
 )
-
-// ToolModes lists the values of toolMode.
-var ToolModes = []string{ToolsAll, ToolsSearch, ToolsDeferred}
 
 // Offers reports whether the profile offers anything of a server, and what.
 func (p *Profile) Offers(server string) (ProfileServer, bool) {
@@ -121,11 +115,8 @@ func profilesField(to *[]Profile) field {
 }
 
 func profileFields(p *Profile) []field {
-	return []field{
-		str("description", &p.Description),
-		oneOf("toolMode", &p.ToolMode, ToolModes...),
+	return schemaTree().Defs["profile"].fields(p,
 		absolutePaths("folders", &p.Folders),
-		stringMap("accounts", &p.Accounts, nil),
 		objects("servers", func(r *reader, m member) {
 			var s ProfileServer
 			r.object(m.value, profileServerFields(&s))
@@ -138,16 +129,11 @@ func profileFields(p *Profile) []field {
 				p.Servers = map[string]ProfileServer{}
 			}
 		}),
-	}
+	)
 }
 
 func profileServerFields(s *ProfileServer) []field {
-	return []field{
-		includeList(&s.Tools.Include),
-		list(HiddenByExclude, &s.Tools.Exclude),
-		booleanSetter("prompts", func(on bool) { s.NoPrompts = !on }),
-		booleanSetter("resources", func(on bool) { s.NoResources = !on }),
-	}
+	return schemaTree().Defs["profileServer"].fields(s, includeList(&s.Tools.Include), list(HiddenByExclude, &s.Tools.Exclude))
 }
 
 // clientsField reads clients.
@@ -163,8 +149,7 @@ func clientsField(to *map[string]Client) field {
 }
 
 func clientFields(c *Client) []field {
-	return []field{str("profile", &c.Profile, validateNotBlank), oneOf("toolMode", &c.ToolMode, ToolModes...), stringMap("accounts", &c.Accounts, nil),
-		section("results", count("maxTokens", &c.MaxResultTokens, MinResultTokens, LargestResultTokens))}
+	return schemaTree().Defs["client"].fields(c, section("results", schemaTree().Defs["clientResults"].field("maxTokens", "", &c.MaxResultTokens)))
 }
 
 // andThen runs a function after the value of a field was read.

@@ -10,12 +10,12 @@ import (
 // Replay configures a server that consists of recorded calls. Exactly one of File and Server is
 // set.
 type Replay struct {
-	File   string `json:",omitempty"` // a cassette
-	Server string `json:",omitempty"` // id of the server whose history is served
+	File   string `json:",omitempty" key:"file"`   // a cassette
+	Server string `json:",omitempty" key:"server"` // id of the server whose history is served
 	// Session, Account, Tag, Since and Until limit which calls of Server are served.
-	Session string    `json:",omitempty"`
-	Account string    `json:",omitempty"` // of Server; required if the calls used several
-	Tag     string    `json:",omitempty"`
+	Session string    `json:",omitempty" key:"session"`
+	Account string    `json:",omitempty" key:"account"` // of Server; required if the calls used several
+	Tag     string    `json:",omitempty" key:"tag"`
 	Since   time.Time `json:",omitzero"`
 	Until   time.Time `json:",omitzero"`
 	// Misses is MissesStrict, MissesNearest or MissesPassthrough.
@@ -31,15 +31,7 @@ const (
 )
 
 func replayFields(to *Replay) []field {
-	return []field{
-		str("file", &to.File, validateNotBlank),
-		str("server", &to.Server, validateNotBlank),
-		str("session", &to.Session, validateNotBlank),
-		str("account", &to.Account, validateNotBlank),
-		str("tag", &to.Tag, validateNotBlank),
-		pointInTime("since", &to.Since),
-		pointInTime("until", &to.Until),
-	}
+	return schemaTree().Defs["server"].Properties["from"].fields(to, pointInTime("since", &to.Since), pointInTime("until", &to.Until))
 }
 
 func pointInTime(name string, to *time.Time) field {

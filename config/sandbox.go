@@ -19,9 +19,9 @@ type Sandbox struct {
 	NoNetwork bool  `json:",omitempty"`
 	Ports     []int `json:",omitempty"`
 	// UnixSockets is "any", "none", or "", which means "none" with NoNetwork and "any" otherwise.
-	UnixSockets string `json:",omitempty"`
+	UnixSockets string `json:",omitempty" key:"unixSockets"`
 	// BestEffort starts the server even if the system cannot enforce all of it.
-	BestEffort bool `json:",omitempty"`
+	BestEffort bool `json:",omitempty" key:"bestEffort"`
 }
 
 // Values of sandbox and of sandbox.network.
@@ -64,15 +64,13 @@ func sandboxMode(name string, to *Sandbox) field {
 }
 
 func sandboxFields(to *Sandbox) []field {
-	return []field{
+	return schemaTree().Defs["sandbox"].fields(to,
 		sandboxMode("mode", to),
 		sandboxPaths("read", &to.Read),
 		sandboxPaths("write", &to.Write),
 		oneOfThen("network", []string{networkAny, networkNone}, func(word string) { to.NoNetwork = word == networkNone }),
 		portList("ports", &to.Ports),
-		oneOf("unixSockets", &to.UnixSockets, networkAny, networkNone),
-		boolean("bestEffort", &to.BestEffort),
-	}
+	)
 }
 
 func sandboxPaths(name string, to *[]string) field {

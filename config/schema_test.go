@@ -193,3 +193,39 @@ func TestStarterIsTheDefault(t *testing.T) {
 		t.Errorf("the starter is not the default: %v", problems)
 	}
 }
+
+func TestWordsAndLimitsComeFromTheSchema(t *testing.T) {
+	t.Parallel()
+	var to struct {
+		Word  string        `key:"word"`
+		Name  string        `key:"name,id"`
+		Off   bool          `key:"on,not"`
+		Count int           `key:"count"`
+		Wait  time.Duration `key:"waitMs"`
+		Keep  time.Duration `key:"keepDays"`
+		Inner struct {
+			List []string `key:"list"`
+		} `key:"inner"`
+	}
+	var node schemaNode
+	if err := json.Unmarshal([]byte(`{"properties": {"word": {"enum": ["a", "b"]}, "name": {"minLength": 1}, "on": {}, "count": {"minimum": 2, "maximum": 5},
+		"waitMs": {"minimum": 10, "maximum": 20}, "keepDays": {"maximum": 3}, "inner": {"properties": {"list": {}}}}}`), &node); err != nil {
+		t.Fatal(err)
+	}
+	for src, want := range map[string]string{
+		`{"word": "c"}`: "'word' must be one of a, b", `{"name": " "}`: "'name' must not be empty", `{"name": "a b"}`: "'name' must be at most 32 letters and digits, with single '_' or '-' between them",
+		`{"count": 1}`: "'count' must be a whole number from 2 to 5", `{"waitMs": 21}`: "'waitMs' must be a whole number from 10 to 20", `{"keepDays": -1}`: "'keepDays' must be a whole number from 0 to 3",
+		`{"inner": {"lst": 1}}`: "unknown key 'lst'", `{"inner": {"list": 1}}`: "'list' must be a list of strings, not a number",
+		`{"word": "b", "name": "x", "on": false, "count": 5, "waitMs": 10, "keepDays": 1, "inner": {"list": ["l"]}}`: "",
+	} {
+		root, _ := tree("c.json", []byte(src))
+		r := &reader{}
+		r.object(root, node.fields(&to))
+		if got := append(r.problems, Problem{})[0].Message; got != want {
+			t.Errorf("%s: %s", src, got)
+		}
+	}
+	if to.Word != "b" || to.Name != "x" || !to.Off || to.Count != 5 || to.Wait != 10*time.Millisecond || to.Keep != 24*time.Hour || len(to.Inner.List) != 1 {
+		t.Errorf("%+v", to)
+	}
+}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -517,20 +516,9 @@ func placesOf(name string) []string {
 	return nil
 }
 
-// keyPlaces maps each key to its sections, read from the schema on first use.
+// keyPlaces maps each key to its sections.
 var keyPlaces = sync.OnceValue(func() map[string][]string {
-	type object struct {
-		Properties map[string]struct {
-			Properties map[string]json.RawMessage
-		}
-	}
-	var root struct {
-		object
-		Defs map[string]object `json:"$defs"`
-	}
-	if err := json.Unmarshal(schema, &root); err != nil {
-		panic("config/schema.json: " + err.Error()) // it is embedded, and tests read it
-	}
+	root := schemaTree()
 	places := map[string][]string{}
 	for name, section := range root.Properties {
 		places[name] = append(places[name], "the top-level object")

@@ -22,19 +22,19 @@ type Filter struct {
 
 // Tool holds the settings of one tool. Zero values are unset.
 type Tool struct {
-	Disabled    bool
-	Rename      string // what clients call it, before the server's prefix
-	Title       string // replaces that of the server
-	Description string // replaces that of the server
+	Disabled    bool   `key:"enabled,not"`
+	Rename      string `key:"rename,tool"` // what clients call it, before the server's prefix
+	Title       string `key:"title"`       // replaces that of the server
+	Description string `key:"description"` // replaces that of the server
 	// Annotations replace those of the server, by the names in Hints.
 	Annotations    map[string]bool
-	RequestTimeout time.Duration
-	MaxRequest     time.Duration
-	CacheTTL       time.Duration
-	Approval       string   // one of Approvals
-	AllowClients   []string // tokens whose calls need no approval
-	ValidateInput  string
-	Record         string // RecordFull, RecordMeta or RecordOff; wins over that of the server
+	RequestTimeout time.Duration `key:"requestTimeoutMs"`
+	MaxRequest     time.Duration `key:"maxRequestMs"`
+	CacheTTL       time.Duration `key:"cacheTtlMs"`
+	Approval       string        `key:"approval"`     // one of Approvals
+	AllowClients   []string      `key:"allowClients"` // tokens whose calls need no approval
+	ValidateInput  string        `key:"validateInput"`
+	Record         string        `key:"record"` // RecordFull, RecordMeta or RecordOff; wins over that of the server
 	Retry          *Retry
 	RateLimit      *RateLimit
 	// ClientLimits are the rate limits of single clients, by the name of their token.
@@ -172,19 +172,8 @@ func Match(pattern, name string) bool {
 
 // toolFields are the keys of one tool.
 func toolFields(t *Tool) []field {
-	return []field{
-		booleanSetter("enabled", func(on bool) { t.Disabled = !on }),
-		str("rename", &t.Rename, validateToolName),
-		str("title", &t.Title),
-		str("description", &t.Description),
+	return schemaTree().Defs["tool"].fields(t,
 		section("annotations", hintFields(&t.Annotations)...),
-		millis("requestTimeoutMs", time.Millisecond, &t.RequestTimeout),
-		millis("maxRequestMs", time.Millisecond, &t.MaxRequest),
-		millis("cacheTtlMs", 0, &t.CacheTTL),
-		oneOf("approval", &t.Approval, Approvals...),
-		list("allowClients", &t.AllowClients),
-		oneOf("validateInput", &t.ValidateInput, ValidateOff, ValidateReject),
-		oneOf("record", &t.Record, RecordFull, RecordMeta, RecordOff),
 		retryField(&t.Retry),
 		rateLimitField(&t.RateLimit),
 		objects("clients", func(r *reader, m member) {
@@ -198,7 +187,7 @@ func toolFields(t *Tool) []field {
 			}
 			t.ClientLimits[m.name] = *limit
 		}),
-	}
+	)
 }
 
 func hintFields(to *map[string]bool) []field {

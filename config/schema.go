@@ -1,0 +1,95 @@
+package config
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+)
+
+// schemaNode is what the parser needs of an object or a key in schema.json.
+type schemaNode struct {
+	Enum             []string
+	Minimum, Maximum float64
+	ExclusiveMinimum float64
+	MinLength        int
+	Properties       map[string]*schemaNode
+	Defs             map[string]*schemaNode `json:"$defs"`
+}
+
+var schemaTree = sync.OnceValue(func() *schemaNode {
+	root := new(schemaNode)
+	if err := json.Unmarshal(schema, root); err != nil {
+		panic("config/schema.json: " + err.Error()) // it is embedded, and tests read it
+	}
+	return root
+})
+
+// formats are checks of strings that the schema cannot express, by their name in tags.
+var formats = map[string]func(string) string{
+	"http": validateHTTPURL, "loopback": validateLoopback, "id": validateServerID, "tool": validateToolName, "document": validateDocumentURL, "memory": validateMemorySize,
+	"container": nameMatching(`^/?[A-Za-z0-9][A-Za-z0-9_.-]*$`, "letters, digits and _ . -"),
+	"image":     nameMatching(`^[A-Za-z0-9][A-Za-z0-9_.-]*([/:@][A-Za-z0-9_][A-Za-z0-9_.-]*)*$`, "letters, digits and _ . - with / : @ between them"),
+}
+
+// fields returns the fields of an object: more, and one for each field of the struct to with a tag
+// key:"NAME" or key:"NAME,FORMAT". FORMAT is a check, or not for a key that clears the field. Types come from the struct, words and limits from the schema.
+func (s *schemaNode) fields(to any, more ...field) []field {
+	v := reflect.ValueOf(to).Elem()
+	for i := range v.NumField() {
+		if name, format, _ := strings.Cut(v.Type().Field(i).Tag.Get("key"), ","); name != "" {
+			more = append(more, s.field(name, format, v.Field(i).Addr().Interface()))
+		}
+	}
+	return more
+}
+
+func (s *schemaNode) field(name, format string, to any) field {
+	key := s.Properties[name]
+	least, most := int64(key.Minimum), int64(key.Maximum)
+	if key.Maximum == 0 {
+		most = math.MaxInt64 / 2
+	}
+	switch to := to.(type) {
+	case *string:
+		if key.Enum != nil {
+			return oneOf(name, to, key.Enum...)
+		}
+		var checks []func(string) string
+		if key.MinLength > 0 {
+			checks = append(checks, validateNotBlank)
+		}
+		if check := formats[format]; check != nil {
+			checks = append(checks, check)
+		}
+		return str(name, to, checks...)
+	case *bool:
+		return booleanSetter(name, func(on bool) { *to = on == (format != "not") })
+	case *[]string:
+		return list(name, to)
+	case *map[string]string:
+		return stringMap(name, to, nil)
+	case *int:
+		return whole(name, least, most, func(v int64) { *to = int(v) })
+	case *int64:
+		return whole(name, least, most, func(v int64) { *to = v })
+	case *float64:
+		return number(name, key.ExclusiveMinimum, key.Maximum, func(_ string, v float64) { *to = v })
+	case *[]time.Duration:
+		return delays(name, to)
+	case *time.Duration:
+		unit := time.Millisecond
+		if strings.HasSuffix(name, "Days") {
+			unit = 24 * time.Hour
+		}
+		return whole(name, least, most, func(v int64) { *to = time.Duration(v) * unit })
+	}
+	return section(name, key.fields(to)...)
+}
+
+// section is the key of an object that is read to a struct.
+func (s *schemaNode) section(name string, to any, more ...field) field {
+	return section(name, s.Properties[name].fields(to, more...)...)
+}
