@@ -56,7 +56,9 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration) (*han
 	busy := fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())
 	pragmas := []string{busy}
 	if file.Size() == 0 {
-		pragmas = append(pragmas, "auto_vacuum(incremental)") // effective only before the first table is created
+		// auto_vacuum is effective only before the first table is created. The empty file need not be on
+		// disk before its first calls are.
+		pragmas = append(pragmas, "synchronous(off)", "auto_vacuum(incremental)")
 	}
 	// temp_store(memory): statements that insert many rows write a statement journal, which would
 	// be a file. The cache of a writing connection is small: pages that it lacks are read from the
