@@ -1,33 +1,42 @@
-// Takes the pictures of docs/pictures and the animation of the README from the page, with the mock
-// daemon: npm run build && npm run pictures. Needs chromium; the animation also ffmpeg and gifsicle.
+// Takes the pictures of docs/pictures and the animation of the README from the page, with a
+// daemon: make daemon, then npm run pictures. Needs chromium; the animation also ffmpeg and gifsicle.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../e2e/browser.mjs';
+import { cleanUp, startDaemon } from '../e2e/daemon.mjs';
+import { signIn } from '../e2e/harness.mjs';
 import { settled } from '../e2e/waiting.mjs';
-import { startMock } from './mock.mjs';
 
 const target = fileURLToPath(new URL('../../docs/pictures/', import.meta.url));
 const frames = mkdtempSync(join(tmpdir(), 'pictures-'));
 const framesPerSecond = 4;
 const browser = await launch();
 
-/** A page of the mock daemon, which sends `rate` calls per second. */
+/** A page of a daemon with a client that makes `rate` calls per second. */
 async function open(rate, viewport) {
-  const mock = await startMock({ scene: 'full', rate });
+  const daemon = await startDaemon('full');
+  await daemon.api('DELETE', '/notices/secrets'); // that there is no keyring
   const context = await browser.newContext({ viewport, colorScheme: 'light' });
   const page = await context.newPage();
+  await signIn(page, daemon);
+  const call = await daemon.client('claude-code', 'filesystem');
+  const timer = rate && setInterval(call, 1000 / rate, 'search_files', { pattern: '**/*.md' });
   const go = async (path) => {
-    await page.goto(`${mock.url}/#${path}`);
+    await page.goto(`${daemon.url}/#${path}`);
     await settled(page);
   };
-  return { mock, page, go };
+  const close = () => {
+    clearInterval(timer);
+    return daemon.close();
+  };
+  return { close, page, go };
 }
 
 async function takePictures() {
-  const { mock, page, go } = await open(0, { width: 1280, height: 800 });
+  const { close, page, go } = await open(0, { width: 1280, height: 800 });
   for (const [name, path] of [
     ['overview', '/'],
     ['tools', '/tools'],
@@ -46,11 +55,11 @@ async function takePictures() {
     .click();
   await settled(page);
   await page.screenshot({ path: `${target}calls.png` });
-  await mock.close?.();
+  await close();
 }
 
 async function takeAnimation() {
-  const { mock, page, go } = await open(2, { width: 1000, height: 640 });
+  const { close, page, go } = await open(2, { width: 1000, height: 640 });
   let count = 0;
   const hold = async (seconds) => {
     for (let i = 0; i < seconds * framesPerSecond; i++) {
@@ -100,7 +109,7 @@ async function takeAnimation() {
     ],
   ]);
   execFileSync('gifsicle', ['-O3', '--lossy=30', raw, '-o', `${target}drawbridge.gif`]);
-  await mock.close?.();
+  await close();
 }
 
 try {
@@ -108,6 +117,7 @@ try {
   await takeAnimation();
 } finally {
   await browser.close();
+  await cleanUp();
   rmSync(frames, { recursive: true });
 }
 process.exit(0);

@@ -45,3 +45,33 @@ function wrapFetch(change, extra) {
     );
   };
 }
+
+/** Changes the JSON of the responses whose address matches, in place. */
+export function changeResponse(page, pattern, change) {
+  return page.route(pattern, async (route) => {
+    const response = await route.fetch();
+    const json = await response.json();
+    change(json);
+    await route.fulfill({ response, json });
+  });
+}
+
+/** Changes fields of the call or server with this ID in all answers. */
+export const changeItem = (page, id, fields) =>
+  changeAnswers(
+    page,
+    (value, _path, changed) =>
+      JSON.parse(JSON.stringify(value), (_, one) =>
+        one?.id === changed.id ? { ...one, ...changed.fields } : one,
+      ),
+    { id, fields },
+  );
+
+/** Makes the suggested conditions of a rule known. */
+export const suggestWhere = (page) =>
+  changeResponse(page, '**/policy/suggest', (suggestion) => {
+    suggestion.where = [
+      '{"/path":{"under":"/home/ada/projects"}}',
+      '{"/mode":{"glob":"overwrite"}}',
+    ];
+  });

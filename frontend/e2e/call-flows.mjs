@@ -1,19 +1,29 @@
 // The history of calls and its statistics in states that a real daemon cannot create quickly.
 import assert from 'node:assert/strict';
+import { changeItem, changeResponse } from './answers.mjs';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
 import { becomes, focused, until } from './waiting.mjs';
 
-const quiet = { scene: 'full', rate: 0 };
+/** All recorded calls, the newest first. */
+async function history(daemon) {
+  const all = [];
+  for (let next = ''; next !== undefined; ) {
+    const page = await daemon.api('GET', `/calls?limit=500${next && `&before=${next}`}`);
+    all.push(...page.items);
+    next = page.next || undefined;
+  }
+  return all;
+}
 
-flow('numbers beyond 2^53 are shown and sent digit by digit', quiet, async (page, mock) => {
-  const call = mock.world.calls.find((c) => c.outcome === 'ok' && c.tool === 'list_commits');
-  await page.goto(`${mock.url}/#/calls/${call.id}`);
+flow('numbers beyond 2^53 are shown and sent digit by digit', 'full', async (page, daemon) => {
+  const [call] = await daemon.items('/calls?outcome=ok&tool=list_commits&limit=1');
+  await page.goto(`${daemon.url}/#/calls/${call.id}`);
   await page.getByText('9007199254740993').first().waitFor();
   await page.getByText('1.0', { exact: true }).waitFor();
   await page.getByRole('link', { name: 'Edit and send' }).click();
   await becomes(() => page.getByLabel(/^limit/).inputValue(), '9007199254740993');
-  await page.goto(`${mock.url}/#/tools?tool=postgres__query`);
+  await page.goto(`${daemon.url}/#/tools?tool=postgres__query`);
   await page.getByRole('tab', { name: 'JSON', exact: true }).click();
   await page.getByLabel('Arguments (JSON)').fill('{"sql": "select 1", "n": 9007199254740993}');
   const [request] = await Promise.all([
@@ -26,15 +36,16 @@ flow('numbers beyond 2^53 are shown and sent digit by digit', quiet, async (page
 
 flow(
   'each call shows its arguments, its error, and what a search found',
-  quiet,
-  async (page, mock) => {
-    await page.goto(`${mock.url}/#/calls?tool=move_file`);
+  'full',
+  async (page, daemon) => {
+    await page.goto(`${daemon.url}/#/calls?tool=move_file&outcome=tool_error`);
     const rows = page.locator('[data-row]');
     const bad = rows.filter({ hasText: 'Tool error' }).first();
     await bad.getByText('ENOENT: no such file or directory').waitFor();
     await bad.getByText('source: /home/ada/notes/gate.md').waitFor();
     const requests = [];
     page.on('request', (r) => r.url().includes('/previews') && requests.push(r.url()));
+    await page.goto(`${daemon.url}/#/calls?tool=move_file`);
     await page.getByRole('searchbox').fill('moved');
     const row = rows.filter({ hasText: 'In the result:' }).first();
     await row.locator('mark', { hasText: 'moved' }).waitFor();
@@ -47,8 +58,8 @@ flow(
   },
 );
 
-flow('filters can be typed into the search', quiet, async (page, mock) => {
-  await page.goto(`${mock.url}/#/calls`);
+flow('filters can be typed into the search', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/calls`);
   const box = page.getByRole('searchbox');
   await box.fill('server:filesystem outcome:error gate');
   await box.press('Enter');
@@ -67,15 +78,16 @@ flow('filters can be typed into the search', quiet, async (page, mock) => {
 
 flow(
   'the table of calls is sorted, resized, given other columns, and saved as a view',
-  quiet,
-  async (page, mock) => {
-    await page.goto(`${mock.url}/#/calls?server=filesystem`);
+  'full',
+  async (page, daemon) => {
+    const all = await history(daemon);
+    await page.goto(`${daemon.url}/#/calls?server=filesystem`);
     const table = page.getByRole('table', { name: 'Calls' });
     const took = () =>
       page
         .locator('[data-call]')
         .evaluateAll((all) => all.map((a) => a.dataset.call))
-        .then((ids) => ids.map((id) => mock.world.calls.find((c) => c.id === id).tookNs));
+        .then((ids) => ids.map((id) => all.find((c) => c.id === id)?.tookNs));
     const falls = (list) => list.every((n, i) => i === 0 || list[i - 1] >= n);
     const heading = (name) => table.getByRole('columnheader', { name });
     assert.equal(await heading('Time').getAttribute('aria-sort'), 'descending');
@@ -113,7 +125,7 @@ flow(
     await focused(second);
     await second.press('Enter');
     await page.waitForURL(/#\/calls\/\d+\?.*sort=longest/);
-    await page.goto(`${mock.url}/#/calls`);
+    await page.goto(`${daemon.url}/#/calls`);
     await heading('Session').waitFor(); // columns are kept
     await page.getByRole('button', { name: 'View' }).click();
     await page.getByRole('menuitem', { name: 'Reset columns' }).click();
@@ -126,10 +138,10 @@ flow(
   },
 );
 
-flow('rows of calls are one line in compact density', quiet, async (page, mock) => {
-  await page.goto(`${mock.url}/#/settings`);
+flow('rows of calls are one line in compact density', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/settings`);
   await page.getByRole('radio', { name: 'Compact' }).click();
-  await page.goto(`${mock.url}/#/calls?tool=move_file`);
+  await page.goto(`${daemon.url}/#/calls?tool=move_file&outcome=tool_error`);
   const row = page.locator('[data-row]').filter({ hasText: 'Tool error' }).first();
   await row.getByText('ENOENT: no such file or directory').waitFor();
   await row.getByText('source: /home/ada/notes/gate.md').waitFor();
@@ -137,13 +149,13 @@ flow('rows of calls are one line in compact density', quiet, async (page, mock) 
   await inspect(page, 'all');
   await page.reload(); // kept, and applied before the first paint
   assert.equal(await page.evaluate(() => document.documentElement.dataset.density), 'compact');
-  await page.goto(`${mock.url}/#/settings`);
+  await page.goto(`${daemon.url}/#/settings`);
   await page.getByRole('radio', { name: 'Comfortable' }).click();
 });
 
-flow('the filters stay beside an open call', { ...quiet }, async (page, mock) => {
+flow('the filters stay beside an open call', 'full', async (page, daemon) => {
   await page.setViewportSize({ width: 1440, height: 900 });
-  await page.goto(`${mock.url}/#/calls?server=filesystem`);
+  await page.goto(`${daemon.url}/#/calls?server=filesystem`);
   const panel = page.getByRole('region', { name: 'Filters' });
   await panel.waitFor();
   const row = page.locator('[data-call]').nth(5);
@@ -164,20 +176,21 @@ flow('the filters stay beside an open call', { ...quiet }, async (page, mock) =>
 
 flow(
   'a session is shown as a waterfall, with approvals and questions on the same axis',
-  quiet,
-  async (page, mock) => {
-    // The sessions of the mock begin by the clock: the newest may have a single call.
-    const ended = mock.world.calls.filter((c) => c.outcome !== '');
-    const { session } = ended.find((c) => ended.filter((o) => o.session === c.session).length > 3);
-    const calls = ended.filter((c) => c.session === session);
+  'full',
+  async (page, daemon) => {
+    const all = await history(daemon);
+    // The newest session may have a single call.
+    const { session } = all.find((c) => all.filter((o) => o.session === c.session).length > 3);
+    const calls = all.filter((c) => c.session === session);
     const [asked, question] = calls;
-    Object.assign(asked, { approval: 'once', tookNs: 8e9, queuedNs: 6e9, outcome: 'ok' });
-    Object.assign(question, { fromServer: true, method: 'elicitation/create' });
-    await page.goto(`${mock.url}/#/sessions/${session}`);
+    const answered = { approval: 'once', tookNs: 8e9, queuedNs: 6e9, outcome: 'ok' };
+    await changeItem(page, asked.id, answered);
+    await changeItem(page, question.id, { fromServer: true, method: 'elicitation/create' });
+    await page.goto(`${daemon.url}/#/sessions/${session}`);
     await page.getByRole('radio', { name: 'Waterfall' }).click();
     const bars = page.getByRole('list', { name: 'Waterfall' }).getByRole('listitem');
     await bars.first().waitFor();
-    await becomes(() => bars.count(), mock.world.calls.filter((c) => c.session === session).length);
+    await becomes(() => bars.count(), calls.length);
     await bars.getByText('Allowed once after 6.00 s').waitFor({ state: 'attached' });
     await bars.getByText('Server to client').waitFor({ state: 'attached' });
     await inspect(page, 'all');
@@ -189,33 +202,33 @@ flow(
 
 flow(
   'a session is recorded in full, visibly, until somebody stops it',
-  quiet,
-  async (page, mock) => {
-    const { session } = mock.world.calls.find((c) => c.session);
-    await page.goto(`${mock.url}/#/sessions/${session}`);
+  'full',
+  async (page, daemon) => {
+    const [{ session }] = await daemon.items('/calls?client=cursor&limit=1');
+    await page.goto(`${daemon.url}/#/sessions/${session}`);
     await page.getByRole('button', { name: 'Record in full' }).click();
     await page.getByRole('menuitem', { name: 'For an hour' }).click();
     const banner = page.getByText(/are recorded in full until/);
     await banner.waitFor();
     await inspect(page, 'all');
-    const { full } = mock.world.history.recording;
+    const full = async () => (await daemon.api('GET', '/history')).recording.full ?? [];
     assert.deepEqual(
-      full.map((one) => one.session),
+      (await full()).map((one) => one.session),
       [session],
     );
     await page.getByRole('button', { name: 'Stop', exact: true }).click();
     await banner.waitFor({ state: 'detached' });
-    assert.deepEqual(mock.world.history.recording.full, []);
+    assert.deepEqual(await full(), []);
   },
 );
 
 flow(
   'a session is served again under another name, which can be undone',
-  quiet,
-  async (page, mock) => {
-    const { session } = mock.world.calls.find((c) => c.session && c.server && c.outcome === 'ok');
-    const before = mock.world.config.text;
-    await page.goto(`${mock.url}/#/sessions/${session}`);
+  'full',
+  async (page, daemon) => {
+    const [{ session }] = await daemon.items('/calls?client=cursor&outcome=ok&limit=1');
+    const before = await daemon.config();
+    await page.goto(`${daemon.url}/#/sessions/${session}`);
     await page.getByRole('button', { name: 'Replay this session' }).click();
     const dialog = page.getByRole('dialog', { name: 'Add replay server' });
     const boxes = dialog.getByRole('textbox');
@@ -229,7 +242,7 @@ flow(
     await inspect(page, 'all');
     await dialog.getByRole('button', { name: 'Add' }).click();
     await dialog.waitFor({ state: 'detached' });
-    const text = mock.world.config.text.replace(/\s+/g, ' ');
+    const text = (await daemon.config()).replace(/\s+/g, ' ');
     assert.match(
       text,
       new RegExp(
@@ -237,18 +250,18 @@ flow(
       ),
     );
     await page.getByRole('button', { name: 'Undo' }).click();
-    await becomes(() => mock.world.config.text, before);
+    await becomes(daemon.config, before);
   },
 );
 
-flow('calls between two times are served from the history', quiet, async (page, mock) => {
-  await page.goto(`${mock.url}/#/servers/github`);
-  const detail = page.getByRole('region', { name: 'GitHub' });
+flow('calls between two times are served from the history', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/servers/github`);
+  const detail = page.getByRole('region', { name: 'github' });
   await detail.getByRole('button', { name: /^More actions/ }).click();
   await page.getByRole('menuitem', { name: 'Add replay server…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Add replay server' });
   await dialog.getByRole('textbox').first().fill('between');
-  await dialog.getByLabel('GitHub account').selectOption('work');
+  await dialog.getByLabel('github account').selectOption('work');
   await dialog.getByLabel('Recorded calls').selectOption('Custom…');
   await dialog.getByLabel('From', { exact: true }).fill('2026-01-02T10:00');
   await dialog.getByLabel('To', { exact: true }).fill('2026-01-02T09:00');
@@ -259,14 +272,14 @@ flow('calls between two times are served from the history', quiet, async (page, 
   await dialog.getByRole('button', { name: 'Add' }).click();
   await dialog.waitFor({ state: 'detached' });
   const { since, until, account } = JSON.parse(
-    /"between": ({[^}]*"from": {[^}]*}[^}]*})/.exec(mock.world.config.text)[1],
+    /"between": ({[^}]*"from": {[^}]*}[^}]*})/.exec(await daemon.config())[1],
   ).from;
   assert.equal(Date.parse(until) - Date.parse(since), 90 * 60_000);
   assert.equal(account, 'work');
 });
 
-flow('a call opened at the bottom of the list stays in view', quiet, async (page, mock) => {
-  await page.goto(`${mock.url}/#/calls`);
+flow('a call opened at the bottom of the list stays in view', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/calls`);
   const rows = page.locator('[data-call]');
   await rows.first().waitFor();
   const height = page.viewportSize().height;
@@ -285,44 +298,41 @@ flow('a call opened at the bottom of the list stays in view', quiet, async (page
   );
 });
 
-flow('the history is read to its end while scrolling', quiet, async (page, mock) => {
-  await page.goto(`${mock.url}/#/calls`);
+flow('the history is read to its end while scrolling', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/calls`);
   const rows = page.locator('[data-row]');
   await rows.first().waitFor();
   const scroller = page.locator('.scroll-area:has([aria-label=Calls])');
-  const last = mock.world.calls.at(-1).id;
   await until(async () => {
     await scroller.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-    const end = await page.getByText('End of history').count();
-    return end > 0 && (await page.locator(`[data-call="${last}"]`).count()) > 0;
+    return page.getByText('End of history').count();
   }, 'the end of the list');
   assert.ok((await rows.count()) < 80, 'only what is in view exists');
 });
 
-flow(
-  'the search states which calls are not indexed yet',
-  { scene: 'trouble', rate: 0 },
-  async (page, mock) => {
-    await page.goto(`${mock.url}/#/calls`);
-    await page.getByRole('searchbox').fill('bridge');
-    await page
-      .getByText(/Search covers calls up to .*; 1,204 newer calls are not indexed yet/)
-      .waitFor();
-    assert.equal(await page.getByText(/^\d+ new calls?$/).count(), 0); // none arrived since
-  },
-);
+flow('the search states which calls are not indexed yet', 'trouble', async (page, daemon) => {
+  await changeResponse(page, '**/api/v1/history', (state) =>
+    Object.assign(state, { indexPending: 1204, indexedUpTo: new Date(0).toISOString() }),
+  );
+  await page.goto(`${daemon.url}/#/calls`);
+  await page.getByRole('searchbox').fill('bridge');
+  await page
+    .getByText(/Search covers calls up to .*; 1,204 newer calls are not indexed yet/)
+    .waitFor();
+  assert.equal(await page.getByText(/^\d+ new calls?$/).count(), 0); // none arrived since
+});
 
-flow('usage offers a longer time only if it contains calls', quiet, async (page, mock) => {
-  const { calls } = mock.world;
-  const old = calls.filter((c) => Date.parse(c.at) < Date.now() - 2 * 3_600_000);
-  assert.ok(old.length > 0);
-  calls.splice(0, calls.length, ...old);
-  await page.goto(`${mock.url}/#/usage?range=1h`);
+flow('usage offers a longer time only if it contains calls', 'full', async (page, daemon) => {
+  const all = await history(daemon);
+  const old = ({ at }) => Date.parse(at) < Date.now() - 2 * 3_600_000;
+  const remove = (calls) => daemon.api('POST', '/calls/delete', { ids: calls.map(({ id }) => id) });
+  await remove(all.filter((call) => !old(call)));
+  await page.goto(`${daemon.url}/#/usage?range=1h`);
   await page.getByRole('button', { name: 'Show 30 days' }).click();
   await page.waitForURL(/range=30d/);
   await page.getByRole('img', { name: /Calls and errors/ }).waitFor();
-  calls.splice(0, calls.length);
-  await page.goto(`${mock.url}/#/usage?range=7d`);
+  await remove(all.filter(old));
+  await page.goto(`${daemon.url}/#/usage?range=7d`);
   await page.reload(); // a recent response is not requested again
   await page.getByText('Calls are counted here as soon as a client makes them.').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Show 30 days' }).count(), 0);
@@ -330,10 +340,10 @@ flow('usage offers a longer time only if it contains calls', quiet, async (page,
 
 flow(
   'a call that failed inside Drawbridge shows its progress and stack trace',
-  quiet,
-  async (page, mock) => {
-    const call = mock.world.calls.find((c) => c.outcome === 'ok');
-    Object.assign(call, {
+  'full',
+  async (page, daemon) => {
+    const [call] = await daemon.items('/calls?client=cursor&outcome=ok&limit=1');
+    await changeItem(page, call.id, {
       outcome: 'protocol_error',
       code: 'internal',
       reason: 'an internal error',
@@ -342,7 +352,7 @@ flow(
       progressLog: [{ afterMs: 40, params: '{"progress":9007199254740993,"message":"halfway"}' }],
       stack: `goroutine 7 [running]:\n${'drawbridge/backend/gateway.(*Gateway).Call(...)\n'.repeat(60)}`,
     });
-    await page.goto(`${mock.url}/#/calls/${call.id}`);
+    await page.goto(`${daemon.url}/#/calls/${call.id}`);
     const progress = page.getByRole('list', { name: 'Progress' });
     await becomes(() => progress.innerText(), /\+40\.0 ms\s+9007199254740993\s+halfway/);
     await page.getByText('The first 1 of 120 progress messages are recorded.').waitFor();
@@ -352,14 +362,10 @@ flow(
   },
 );
 
-flow(
-  'calls are filtered by the version that answered',
-  { scene: 'full', rate: 0 },
-  async (page, mock) => {
-    await page.goto(`${mock.url}/#/calls?server=filesystem`);
-    const search = page.getByRole('searchbox').first();
-    await search.fill('version:0.2.0 ');
-    await page.getByText('Version: 0.2.0').waitFor();
-    await page.waitForURL(/version=0\.2\.0|version=%220\.2\.0%22/);
-  },
-);
+flow('calls are filtered by the version that answered', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/calls?server=filesystem`);
+  const search = page.getByRole('searchbox').first();
+  await search.fill('version:0.2.0 ');
+  await page.getByText('Version: 0.2.0').waitFor();
+  await page.waitForURL(/version=0\.2\.0|version=%220\.2\.0%22/);
+});

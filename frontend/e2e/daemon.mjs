@@ -53,7 +53,7 @@ async function make(scene, { config, files, history, before, later }) {
     await daemon.stop();
   }
   if (later) {
-    if (later.config) await put(data, configured(later.config));
+    await put(data, configured(later.config));
     await put(home, later.files);
   }
   return folder;
@@ -118,31 +118,32 @@ async function launch(folder, own) {
           ).length === count,
         `${count} calls wait`,
       ),
-    /** Calls a tool as a client that cannot ask its user, and returns the text of the response. */
-    async call(client, server, tool, args) {
-      let session;
-      const send = (id, method, params) =>
+    /** A session of a client that cannot ask its user: calls tools, and returns the text of each response. */
+    async client(name, server) {
+      const { tokens } = JSON.parse(await readFile(join(data, 'tokens.json'), 'utf8'));
+      const headers = {
+        Authorization: `Bearer ${tokens.find((one) => one.name === name).token}`,
+        'Content-Type': 'application/json',
+        Accept: 'application/json, text/event-stream',
+      };
+      const send = (method, params) =>
         fetch(`${daemon.url}/s/${server}/mcp`, {
           method: 'POST',
-          headers: {
-            Authorization: `Bearer ${tokens.get(client)}`,
-            'Content-Type': 'application/json',
-            Accept: 'application/json, text/event-stream',
-            ...(session && { 'Mcp-Session-Id': session }),
-          },
-          body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
+          headers,
+          body: JSON.stringify({ jsonrpc: '2.0', id: count++, method, params }),
         });
-      const { tokens: all } = JSON.parse(await readFile(join(data, 'tokens.json'), 'utf8'));
-      const tokens = new Map(all.map((one) => [one.name, one.token]));
-      const hello = await send(1, 'initialize', {
+      const clientInfo = { name, version: '1' };
+      const hello = await send('initialize', {
         protocolVersion: '2025-11-25',
         capabilities: {},
-        clientInfo: { name: client, version: '1' },
+        clientInfo,
       });
-      session = hello.headers.get('mcp-session-id');
+      headers['Mcp-Session-Id'] = hello.headers.get('mcp-session-id');
       await hello.text();
-      return (await send(2, 'tools/call', { name: tool, arguments: args })).text();
+      return async (tool, args) =>
+        (await send('tools/call', { name: tool, arguments: args })).text();
     },
+    call: async (client, server, tool, args) => (await daemon.client(client, server))(tool, args),
     async start() {
       let said = '';
       child = spawn(

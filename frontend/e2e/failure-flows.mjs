@@ -1,11 +1,11 @@
 // The page without a session, and while the daemon does not respond.
 import assert from 'node:assert/strict';
-import { flow, real } from './flow.mjs';
+import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
 import { addresses, naming } from './pages.mjs';
 import { becomes, live } from './waiting.mjs';
 
-real('another tab that is signed in unlocks this one', 'empty', async (page, daemon, context) => {
+flow('another tab that is signed in unlocks this one', 'empty', async (page, daemon, context) => {
   await page.setExtraHTTPHeaders({});
   await page.goto(`${daemon.url}/`);
   await page.getByText('This browser is not signed in').waitFor();
@@ -16,7 +16,7 @@ real('another tab that is signed in unlocks this one', 'empty', async (page, dae
   await becomes(() => other.url().includes('code'), false);
 });
 
-real('every page recovers by itself after the daemon does', 'full', async (page, daemon) => {
+flow('every page recovers by itself after the daemon does', 'full', async (page, daemon) => {
   await page.goto(`${daemon.url}/`);
   await live(page);
   // Everything that the page loads in advance is there: Chromium 150 remembers a failed request.
@@ -43,7 +43,7 @@ real('every page recovers by itself after the daemon does', 'full', async (page,
   }
 });
 
-real('every page has its heading before its content', 'full', async (page, daemon) => {
+flow('every page has its heading before its content', 'full', async (page, daemon) => {
   const fill = await naming(daemon);
   await page.route('**/api/**', () => {}); // no response ever
   for (const address of addresses.filter((one) => !one.includes('?'))) {
@@ -58,8 +58,8 @@ real('every page has its heading before its content', 'full', async (page, daemo
 
 flow(
   'a page that cannot be loaded keeps its heading and states the reason',
-  { scene: 'full', rate: 0 },
-  async (page, mock) => {
+  'full',
+  async (page, daemon) => {
     await page.route('**/api/v1/checks*', (route) =>
       route.fulfill({
         status: 422,
@@ -67,7 +67,7 @@ flow(
         body: '{"status":422,"code":"internal","detail":"cannot read the checks: the disk is full"}',
       }),
     );
-    await page.goto(`${mock.url}/#/checks`);
+    await page.goto(`${daemon.url}/#/checks`);
     await page
       .getByText(/the disk is full/)
       .first()
@@ -82,57 +82,55 @@ flow(
 
 flow(
   'while all servers are paused, every page says so and resumes them',
-  { scene: 'full', rate: 0 },
-  async (page, mock) => {
-    await page.goto(`${mock.url}/#/`);
+  'full',
+  async (page, daemon) => {
+    await page.goto(`${daemon.url}/#/`);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     const issues = page.getByText(/^(No issues|\d+ issues?)$/);
     const before = await issues.textContent();
-    mock.world.paused = true;
+    await daemon.api('PUT', '/desktop', { paused: true });
     for (const path of ['/', '/servers', '/calls', '/settings']) {
-      await page.goto(`${mock.url}/#${path}`);
+      await page.goto(`${daemon.url}/#${path}`);
       await page.reload();
       await page.getByRole('alert').filter({ hasText: 'All servers are paused' }).waitFor();
     }
-    await page.goto(`${mock.url}/#/`);
+    await page.goto(`${daemon.url}/#/`);
     const more = Number.parseInt(before, 10) + 1 || 1;
     await becomes(() => issues.textContent(), more === 1 ? '1 issue' : `${more} issues`);
     await inspect(page, 'all');
     await page.getByRole('button', { name: 'Resume', exact: true }).click();
     await page.getByText('All servers are paused').waitFor({ state: 'detached' });
-    assert.equal(mock.world.paused, false);
+    assert.equal((await daemon.api('GET', '/desktop')).paused, false);
     await becomes(() => issues.textContent(), before);
   },
 );
 
 flow(
   'if all servers are disabled, the overview and the list of servers say so',
-  { scene: 'full', rate: 0 },
-  async (page, mock) => {
-    const { world } = mock;
-    const reason = `All ${world.servers.length} servers are disabled`;
-    for (const server of world.servers) Object.assign(server, { state: 'disabled', reason: '' });
-    const status = world.status.bind(world);
-    world.status = () => ({ ...status(), idle: { reason, fix: 'Enable one' } });
+  'full',
+  async (page, daemon) => {
+    const { length } = await daemon.items('/servers');
+    const text = await daemon.config();
+    await daemon.writeConfig(text.replaceAll('"command"', '"disabled": true, "command"'));
     for (const path of ['/', '/servers']) {
-      await page.goto(`${mock.url}/#${path}`);
+      await page.goto(`${daemon.url}/#${path}`);
       await page.reload();
-      await page.getByText(reason).waitFor();
+      await page.getByText(`All ${length} servers are disabled`).waitFor();
     }
   },
 );
 
 flow(
   'a page whose script could not be loaded is requested again, then offers to reload',
-  { scene: 'full', rate: 0 },
-  async (page, mock) => {
+  'full',
+  async (page, daemon) => {
     let requests = 0;
     let failing = 1; // Chromium 150 remembers a failure until the page is reloaded, 156 does not
     await page.route('**/assets/calls-route*.js', (route) => {
       requests++;
       return failing-- > 0 ? route.abort() : route.continue();
     });
-    await page.goto(`${mock.url}/#/calls`);
+    await page.goto(`${daemon.url}/#/calls`);
     await page.getByRole('table', { name: 'Calls' }).waitFor();
     assert.equal(requests, 2);
     failing = Number.POSITIVE_INFINITY;
@@ -148,17 +146,17 @@ flow(
 
 flow(
   'a part of a page whose script could not be loaded is there after the page has reloaded itself',
-  { scene: 'full', rate: 0 },
-  async (page, mock) => {
+  'full',
+  async (page, daemon) => {
     let loads = 0;
-    await page.route(`${mock.url}/`, (route) => {
+    await page.route(`${daemon.url}/`, (route) => {
       loads++;
       return route.continue();
     });
     await page.route('**/assets/codemirror*.js', (route) =>
       loads > 1 ? route.continue() : route.abort(),
     );
-    await page.goto(`${mock.url}/#/servers/filesystem?view=debug`);
+    await page.goto(`${daemon.url}/#/servers/filesystem?view=debug`);
     await page.locator('.cm-content').first().waitFor();
     assert.equal(loads, 2);
   },

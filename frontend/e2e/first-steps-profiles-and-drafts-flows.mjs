@@ -1,81 +1,95 @@
 // Getting started, profiles of many tools, and dialogs of the desktop.
 import assert from 'node:assert/strict';
-import { makeScene } from '../dev/mock-scenes.mjs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { changeAnswers, changeResponse, suggestWhere } from './answers.mjs';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
-import { becomes, closeDialog, focused, live, settled } from './waiting.mjs';
+import { becomes, closeDialog, focused, pause, settled } from './waiting.mjs';
 
-const empty = { scene: 'empty', rate: 0 };
-const quiet = { scene: 'full', rate: 0 };
+const moveAll = 'Move 4 servers from 2 clients to Drawbridge';
 
-flow('the servers of all clients are imported and restored', empty, async (page, mock) => {
-  mock.world.connections.push(...makeScene('full').connections);
-  mock.world.unwritable.add('zed');
-  const connected = () => mock.world.connections.filter((one) => one.connected).length;
-  await page.goto(`${mock.url}/#/welcome`);
-  const all = page.getByRole('button', { name: 'Move 4 servers from 2 clients to Drawbridge' });
-  const dialog = page.getByRole('dialog', { name: 'Move 4 servers from 2 clients to Drawbridge' });
+flow('the servers of all clients are imported and restored', 'moving', async (page, daemon) => {
+  const file = join(daemon.home, '.cursor/mcp.json');
+  const before = await readFile(file, 'utf8');
+  await page.goto(`${daemon.url}/#/welcome`);
+  const all = page.getByRole('button', { name: moveAll });
+  const dialog = page.getByRole('dialog', { name: moveAll });
   await all.press('Enter');
   await focused(dialog.getByRole('button', { name: 'Cancel' }));
-  await dialog.getByRole('region', { name: 'Changes for Cursor' }).waitFor();
-  await dialog.getByRole('region', { name: 'Changes for Zed' }).waitFor();
+  await dialog
+    .getByRole('region', { name: /^Changes for Cursor/ })
+    .first()
+    .waitFor();
+  await dialog
+    .getByRole('region', { name: /^Changes for Zed/ })
+    .first()
+    .waitFor();
   await inspect(page, 'all');
   await closeDialog(page);
   await focused(all);
-  assert.equal(connected(), 2);
+  assert.equal(await readFile(file, 'utf8'), before);
   // A file that changed since the preview is not written.
   await all.press('Enter');
-  const { takeOver } = mock.world;
-  mock.world.takeOver = () => undefined;
+  await dialog
+    .getByRole('region', { name: /^Changes for Zed/ })
+    .first()
+    .waitFor();
+  const theirs = before.replace('files', 'papers');
+  await writeFile(file, theirs);
   await dialog.getByRole('button', { name: 'Move all' }).press('Enter');
-  await dialog.getByText('a file has changed since the preview').waitFor();
-  mock.world.takeOver = takeOver;
+  await dialog.getByText(/changed since the preview/).waitFor();
+  assert.equal(await readFile(file, 'utf8'), theirs);
+  await dialog
+    .getByText(/papers/)
+    .first()
+    .waitFor();
+  // One file that cannot be written does not hold up the others.
+  await changeResponse(page, '**/api/v1/takeover', ({ items }) => {
+    const zed = items?.find(({ key }) => key === 'zed');
+    if (zed) Object.assign(zed, { servers: 0, error: 'the file is read-only', reload: '' });
+  });
   await dialog.getByRole('button', { name: 'Move all' }).press('Enter');
   const results = page.getByRole('region', { name: 'Results by client' });
   await results.getByText('2 servers moved').waitFor();
   await results.getByText('Not changed: the file is read-only').waitFor();
-  assert.equal(connected(), 3);
+  assert.notEqual(await readFile(file, 'utf8'), theirs);
   await inspect(page, 'all');
   // Undo is still offered after visiting another page.
-  await page.goto(`${mock.url}/#/clients`);
-  await page.getByText('Working, 16 tools visible').waitFor();
-  await page.goto(`${mock.url}/#/welcome`);
+  await page.goto(`${daemon.url}/#/clients`);
+  await page.getByRole('heading', { name: 'Clients', level: 1 }).waitFor();
+  await page.goto(`${daemon.url}/#/welcome`);
   await results.getByRole('button', { name: 'Undo' }).press('Enter');
   await page.getByText('All files restored.').waitFor();
   await becomes(() => results.count(), 0);
-  assert.equal(connected(), 2);
-  await all.waitFor();
+  assert.equal(await readFile(file, 'utf8'), theirs);
 });
 
 flow(
   'from an empty start to the first recorded call, two clicks on one page',
-  empty,
-  async (page, mock) => {
-    const full = makeScene('full');
-    mock.world.connections.push(...full.connections.filter((one) => one.state === 'notConnected'));
+  'moving',
+  async (page, daemon) => {
     let clicks = 0;
     const click = async (target) => {
       await target.click();
       clicks++;
     };
     const tick = (text) => page.getByRole('heading', { name: `done: ${text}` });
-    await page.goto(`${mock.url}/#/`);
+    await page.goto(`${daemon.url}/#/`);
     await page.getByRole('heading', { name: 'Get started' }).waitFor();
-    await live(page); // an event that is sent earlier is lost
     for (const step of ['Add your servers', 'Connect your clients', 'Make your first call'])
       await page.getByRole('heading', { name: step, exact: true }).waitFor();
     await inspect(page, 'all');
-    await click(page.getByRole('button', { name: 'Move 4 servers from 2 clients to Drawbridge' }));
+    await click(page.getByRole('button', { name: moveAll }));
     await click(page.getByRole('dialog').getByRole('button', { name: 'Move all' }));
-    mock.world.servers.push(...full.servers);
-    mock.send('snapshot', { status: mock.world.status(), calls: [], approvals: [] });
     await tick('Add your servers').waitFor();
     await tick('Connect your clients').waitFor();
     await page.getByText('Waiting for the first call…').waitFor();
     const changed = page.getByRole('region', { name: 'Changed files' });
-    await changed.getByText('/home/ada/.config/drawbridge/config.jsonc').waitFor();
+    await changed.getByText('data/config.jsonc').waitFor();
     await changed.getByText('drawbridge clients undo --all').waitFor();
-    full.invent((call) => mock.send('call', { ...call, outcome: 'ok' }));
+    await daemon.running('files');
+    await daemon.call('cursor', 'files', 'list_directory', {});
     await tick('Make your first call').waitFor();
     await page.getByText('The call succeeded and was recorded.').waitFor();
     assert.equal(clicks, 2);
@@ -84,63 +98,88 @@ flow(
   },
 );
 
-// Longer than the page waits for its parts: the form appears when the answer does.
-const late = { ...empty, delay: (path) => (path === '/api/v1/takeover' ? 2500 : 0) };
+flow(
+  'where no client was found, a server is added on the same page',
+  'empty',
+  async (page, daemon) => {
+    // Longer than the page waits for its parts: the form appears when the answer does.
+    await page.route('**/api/v1/takeover', async (route) => {
+      await pause(2500);
+      await route.continue();
+    });
+    await page.goto(`${daemon.url}/#/welcome?step=call`);
+    await focused(page.getByRole('heading', { name: 'Make your first call' }));
+    await page.getByText('No tools to call yet. Add a server in step 1.').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Try a tool' }).count(), 0);
+    await page.getByRole('heading', { name: 'Add your first server' }).waitFor();
+    await page.getByLabel('Paste a snippet, a command or a URL').fill('npx -y server-time');
+    await page.getByRole('button', { name: 'Add server' }).click();
+    await page.getByText('Added time.').waitFor();
+    assert.match(page.url(), /#\/welcome/);
+    await inspect(page, 'all');
+  },
+);
 
-flow('where no client was found, a server is added on the same page', late, async (page, mock) => {
-  await page.goto(`${mock.url}/#/welcome?step=call`);
-  await focused(page.getByRole('heading', { name: 'Make your first call' }));
-  await page.getByText('No tools to call yet. Add a server in step 1.').waitFor();
-  assert.equal(await page.getByRole('link', { name: 'Try a tool' }).count(), 0);
-  await page.getByRole('heading', { name: 'Add your first server' }).waitFor();
-  await page.getByLabel('Paste a snippet, a command or a URL').fill('npx -y server-time');
-  await page.getByRole('button', { name: 'Add server' }).click();
-  await page.getByText('Added time.').waitFor();
-  assert.match(page.url(), /#\/welcome/);
-  await inspect(page, 'all');
-});
-
-flow('the check for new versions is asked about once', empty, async (page, mock) => {
-  await page.goto(`${mock.url}/#/welcome`);
+flow('the check for new versions is asked about once', 'empty', async (page, daemon) => {
+  await changeAnswers(page, (value) => {
+    const status = value.status ?? value;
+    if ('knowsReleases' in status) status.knowsReleases = true; // a build for a release
+    return value;
+  });
+  await page.goto(`${daemon.url}/#/welcome`);
   const question = page.getByRole('region', { name: 'Check for new versions of Drawbridge?' });
   await question.getByText('No update is downloaded').waitFor();
   await question.getByRole('button', { name: 'Check daily' }).click();
   await page.getByText('New versions will be announced here.').waitFor();
   await question.waitFor({ state: 'detached' });
-  assert.match(mock.world.config.text, /"updates":\s*\{\s*"check":\s*true/);
+  assert.match(await daemon.config(), /"updates":\s*\{\s*"check":\s*true/);
   await page.reload();
   await page.getByRole('heading', { name: 'Get started' }).waitFor();
   await settled(page);
   assert.equal(await question.count(), 0);
 });
 
-flow('a placeholder path is replaced with a dialog of the desktop', quiet, async (page, mock) => {
-  await page.goto(`${mock.url}/#/add`);
-  await page
-    .getByLabel('Paste a snippet, a command or a URL')
-    .fill('npx -y @modelcontextprotocol/server-filesystem /path/to/allowed/files');
-  await page.getByText('looks like a placeholder').waitFor();
-  await inspect(page, 'all');
-  await page.getByRole('button', { name: 'Choose a folder…' }).click();
-  await page.getByText('/home/ada/Documents', { exact: true }).waitFor();
-  await page.getByText('looks like a placeholder').waitFor({ state: 'detached' });
-});
-
-flow('a profile of two thousand tools is chosen by search', quiet, async (page, mock) => {
-  const like = mock.world.tools[0];
-  for (let i = 0; i < 2000; i++)
-    mock.world.tools.push({
-      ...like,
-      server: 'many',
-      tool: `tool_${i}`,
-      name: `many__tool_${i}`,
+flow(
+  'a placeholder path is replaced with a dialog of the desktop',
+  'full',
+  async (page, daemon) => {
+    await changeResponse(page, '**/api/v1/desktop', (desktop) => {
+      desktop.window = true;
     });
-  mock.world.profiles.items[1].entry = { servers: {} };
-  await page.goto(`${mock.url}/#/profiles/all-but-writing`);
-  const chosen = (count) => page.getByText(new RegExp(`^${count} of 2,0\\d\\d tools$`)).first();
+    await page.route('**/window/pick', (route) =>
+      route.fulfill({ json: { path: '/home/ada/Documents' } }),
+    );
+    await page.goto(`${daemon.url}/#/add`);
+    await page
+      .getByLabel('Paste a snippet, a command or a URL')
+      .fill('npx -y @modelcontextprotocol/server-filesystem /path/to/allowed/files');
+    await page.getByText('looks like a placeholder').waitFor();
+    await inspect(page, 'all');
+    await page.getByRole('button', { name: 'Choose a folder…' }).click();
+    await page.getByText('/home/ada/Documents', { exact: true }).waitFor();
+    await page.getByText('looks like a placeholder').waitFor({ state: 'detached' });
+  },
+);
+
+/** Adds a server of 1,000 tools, and a profile without any. */
+async function addMany(daemon) {
+  const many = { command: 'npx', args: ['-y', '@modelcontextprotocol/server-many'] };
+  const text = await daemon.config();
+  await daemon.writeConfig(
+    text
+      .replace('"memory": {', `"many": ${JSON.stringify(many)}, $&`)
+      .replace('"all-but-writing": {', '$& "servers": {},'),
+  );
+  await daemon.running('many');
+}
+
+flow('a profile of a thousand tools is chosen by search', 'full', async (page, daemon) => {
+  await addMany(daemon);
+  await page.goto(`${daemon.url}/#/profiles/all-but-writing`);
+  const chosen = (count) => page.getByText(new RegExp(`^${count} of 1,0\\d\\d tools$`)).first();
   await chosen(0).waitFor();
   await becomes(async () => (await page.getByRole('checkbox').count()) < 80, true);
-  await page.getByLabel('Search servers and tools').fill('tool_199');
+  await page.getByLabel('Search servers and tools').fill('tool_19');
   await page.waitForFunction(
     () => document.querySelectorAll('.scroll-area li input[type=checkbox]').length === 11,
   );
@@ -148,48 +187,56 @@ flow('a profile of two thousand tools is chosen by search', quiet, async (page, 
   await chosen(11).waitFor();
 });
 
-flow('a suggested profile is made, dismissed, and both are undone', quiet, async (page, mock) => {
-  await page.goto(`${mock.url}/#/profiles`);
-  const list = page.getByRole('region', { name: 'Suggested profiles' });
-  const shop = list.getByRole('listitem').filter({ hasText: '/home/ada/projects/shop' });
-  await shop.getByText(/4 of [\d,]+ tools were called here in the last 30 days/).waitFor();
-  await shop.getByRole('button', { name: 'Create profile' }).click();
-  await list.getByText('now use the profile shop').waitFor();
-  await page.getByRole('link', { name: 'shop', exact: true }).waitFor();
-  await list.getByRole('button', { name: 'Undo' }).click();
-  await page.getByRole('link', { name: 'shop', exact: true }).waitFor({ state: 'detached' });
-  await shop.getByRole('button', { name: /^Dismiss/ }).click();
-  await list.getByText(/^Suggestion for .* dismissed/).waitFor();
-  await page.reload();
-  await list.getByText('/home/ada/notes').waitFor();
-  assert.equal(await shop.count(), 0);
-});
-
 flow(
-  'the approval of a changed command shows the difference',
-  { scene: 'trouble', rate: 0 },
-  async (page, mock) => {
-    await page.goto(`${mock.url}/#/approvals`);
-    const card = page.getByRole('listitem').filter({ hasText: 'search has a new command' });
-    await card.getByText('mcp-search@1.4').waitFor();
-    await card.getByText('https://example.test').waitFor();
+  'a suggested profile is made, dismissed, and both are undone',
+  'full',
+  async (page, daemon) => {
+    await addMany(daemon);
+    await page.goto(`${daemon.url}/#/profiles`);
+    const list = page.getByRole('region', { name: 'Suggested profiles' });
+    const notes = list.getByRole('listitem').filter({ hasText: '/home/ada/notes' });
+    await notes.getByText(/\d+ of [\d,]+ tools were called here in the last 30 days/).waitFor();
+    await notes.getByRole('button', { name: 'Create profile' }).click();
+    await list.getByText('now use the profile notes').waitFor();
+    await page.getByRole('link', { name: 'notes', exact: true }).waitFor();
+    await list.getByRole('button', { name: 'Undo' }).click();
+    await page.getByRole('link', { name: 'notes', exact: true }).waitFor({ state: 'detached' });
+    await notes.getByRole('button', { name: /^Dismiss/ }).click();
+    await list.getByText(/^Suggestion for .* dismissed/).waitFor();
+    await page.reload();
+    await settled(page, '/profiles');
+    assert.equal(await notes.count(), 0);
   },
 );
 
+flow('the approval of a changed command shows the difference', 'trouble', async (page, daemon) => {
+  const card = (what) => page.getByRole('listitem').filter({ hasText: `search ${what}` });
+  await page.goto(`${daemon.url}/#/approvals`);
+  await card('wants to run a command').getByRole('button').first().press('Enter');
+  await daemon.running('search');
+  await daemon.writeConfig((await daemon.config()).replace('example.test', 'other.test'));
+  await card('has a new command').getByText('https://example.test').waitFor();
+  await card('has a new command').getByText('https://other.test').waitFor();
+});
+
 flow(
   'a call is allowed for ten minutes, for similar arguments alone',
-  { scene: 'trouble', rate: 0 },
-  async (page, mock) => {
-    await page.goto(`${mock.url}/#/approvals`);
-    const card = page.getByRole('listitem').filter({ hasText: 'wants to call write_file' });
+  'trouble',
+  async (page, daemon) => {
+    await suggestWhere(page);
+    await page.goto(`${daemon.url}/#/approvals`);
+    const card = page.getByRole('listitem').filter({ hasText: 'wants to call "write_file"' });
     await card.getByRole('button', { name: 'Limit to similar arguments…' }).press('Enter');
     const only = card.getByRole('group', { name: 'Only when' });
     await only.getByRole('checkbox', { name: /mode/ }).uncheck();
     await inspect(page, 'all');
-    await card.getByRole('button', { name: 'Allow for 10 minutes' }).press('Enter');
+    const [answer] = await Promise.all([
+      page.waitForRequest((r) => r.method() === 'POST' && r.url().includes('/approvals/')),
+      card.getByRole('button', { name: 'Allow for 10 minutes' }).press('Enter'),
+    ]);
     await card.waitFor({ state: 'detached' });
-    const { id, ...answer } = mock.world.answers[0];
-    assert.deepEqual(answer, {
+    assert.equal((await daemon.items('/approvals/grants')).length, 1);
+    assert.deepEqual(answer.postDataJSON(), {
       action: 'accept',
       scope: 'minutes',
       where: { '/path': { under: '/home/ada/projects' } },
@@ -199,32 +246,32 @@ flow(
 
 flow(
   'typed text is a draft until it is discarded, and that can be undone',
-  quiet,
-  async (page, mock) => {
+  'full',
+  async (page, daemon) => {
     const restored = page.getByText('Restored your draft');
     const elsewhere = async () => {
       await page.getByRole('link', { name: 'Overview', exact: true }).click();
       await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
       await page.goBack();
     };
-    await page.goto(`${mock.url}/#/add`);
+    await page.goto(`${daemon.url}/#/add`);
     const snippet = page.getByLabel('Paste a snippet, a command or a URL');
-    await snippet.fill('npx -y half-a-command');
+    await snippet.fill('half a thought');
     await page.getByText(/^No server found/).waitFor();
     assert.equal(await restored.count(), 0);
     await elsewhere();
     await restored.waitFor();
-    assert.equal(await snippet.inputValue(), 'npx -y half-a-command');
+    assert.equal(await snippet.inputValue(), 'half a thought');
     await page.getByRole('button', { name: 'Discard', exact: true }).click();
     await becomes(() => snippet.inputValue(), '');
     const messages = page.getByRole('region', { name: /^Notifications/ });
     await messages.getByRole('button', { name: 'Undo' }).click();
-    await becomes(() => snippet.inputValue(), 'npx -y half-a-command');
+    await becomes(() => snippet.inputValue(), 'half a thought');
     await snippet.fill('npx -y server --api-key=abcdef0123456789');
     await page.getByRole('heading', { name: 'This will run' }).waitFor();
     await elsewhere();
     await becomes(() => snippet.inputValue(), ''); // a secret is not kept
-    await page.goto(`${mock.url}/#/tools?tool=everything__echo`);
+    await page.goto(`${daemon.url}/#/tools?tool=everything__echo`);
     await page.getByLabel(/^message/).fill('half an argument');
     await page.reload();
     await restored.waitFor();
@@ -235,14 +282,14 @@ flow(
 
 flow(
   'a configuration that is being edited and a rule are drafts, too',
-  quiet,
-  async (page, mock) => {
+  'full',
+  async (page, daemon) => {
     const elsewhere = async () => {
       await page.getByRole('link', { name: 'Calls', exact: true }).click();
       await page.getByRole('table', { name: 'Calls' }).waitFor();
       await page.goBack();
     };
-    await page.goto(`${mock.url}/#/servers/filesystem?view=config`);
+    await page.goto(`${daemon.url}/#/servers/filesystem?view=config`);
     const command = page.getByLabel('Command', { exact: true });
     await command.fill('bunx');
     await elsewhere();
@@ -253,7 +300,7 @@ flow(
     await page.getByRole('button', { name: 'Undo' }).click();
     await becomes(() => command.inputValue(), 'bunx');
     await page.getByRole('button', { name: 'Discard changes', exact: true }).click();
-    await page.goto(`${mock.url}/#/settings`);
+    await page.goto(`${daemon.url}/#/settings`);
     const tool = page.getByPlaceholder('Tool', { exact: false });
     await tool.fill('read_text_file');
     await elsewhere();

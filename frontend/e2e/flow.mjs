@@ -1,33 +1,27 @@
 // User flows on the page, each with its own daemon.
 import assert from 'node:assert/strict';
-import { startMock } from '../dev/mock.mjs';
 import { sizes } from './browser.mjs';
 import { startDaemon } from './daemon.mjs';
 import { signIn } from './harness.mjs';
-import { randomDelay, shown } from './waiting.mjs';
+import { shown } from './waiting.mjs';
 
 const list = [];
 
-/** Adds a flow with the mock daemon: `run` gets its own page and its own scene. */
-export function flow(name, options, run) {
-  list.push({ name, run, start: () => startMock({ delay: randomDelay, ...options }) });
-}
-
 /** Adds a flow: `run` gets its own page, and its own daemon with the files of a scene. */
-export function real(name, scene, run) {
-  list.push({ name, run, start: () => startDaemon(scene) });
+export function flow(name, scene, run) {
+  list.push({ name, scene, run });
 }
 
 /** Every flow. */
 export function flows(lend, { check, wants }) {
   return list
     .filter(({ name }) => wants(name))
-    .map(({ name, run, start }) => async () => {
+    .map(({ name, scene, run }) => async () => {
       const drive = async () => {
-        const daemon = await start();
+        const daemon = await startDaemon(scene);
         try {
           await lend(sizes.desktop, async (page) => {
-            if (daemon.token) await signIn(page, daemon);
+            await signIn(page, daemon);
             try {
               await run(page, daemon, page.context());
               assert.deepEqual(page.troubles, []);

@@ -1,8 +1,9 @@
 // The page under load.
 import assert from 'node:assert/strict';
-import { startMock } from '../dev/mock.mjs';
+import { changeResponse } from './answers.mjs';
 import { sizes } from './browser.mjs';
-import { watched } from './harness.mjs';
+import { startDaemon } from './daemon.mjs';
+import { signIn, watched } from './harness.mjs';
 import { live, timeoutMs } from './waiting.mjs';
 
 /** The machine may be busy, so only a long freeze is a failure. */
@@ -13,29 +14,42 @@ export async function load(browser, check) {
   await check('100,000 calls scroll smoothly', () => scroll(browser));
 }
 
-async function open(browser, options, prepare) {
-  const mock = await startMock({ scene: 'full', ...options });
-  await prepare?.(mock);
+/** Opens the calls of a daemon with a client that makes `rate` calls per second. */
+async function open(browser, rate, prepare) {
+  const daemon = await startDaemon();
   const context = await browser.newContext({ viewport: sizes.desktop });
   context.setDefaultTimeout(timeoutMs);
   const page = await watched(context);
-  await page.goto(`${mock.url}/#/calls`);
+  await signIn(page, daemon);
+  await prepare?.(page);
+  await page.goto(`${daemon.url}/#/calls`);
   await live(page);
+  const call = await daemon.client('claude-code', 'filesystem');
+  let sent = 0;
+  const timer = setInterval(
+    () => {
+      for (let i = 0; i < Math.max(1, rate / 50); i++, sent++)
+        call('list_directory', {}).catch(() => {});
+    },
+    Math.max(20, 1000 / rate),
+  );
   const close = async () => {
+    clearInterval(timer);
     await context.close();
-    await mock.close();
+    await daemon.close();
+    return sent;
   };
   return { page, close };
 }
 
 async function flood(browser) {
-  const { page, close } = await open(browser, { rate: 1000 });
+  const { page, close } = await open(browser, 1000);
   await page.waitForTimeout(1000); // the first paint is not measured
   // Measured again if the machine was busy.
   let longest = await longestPause(page);
   for (let i = 0; i < 3 && longest >= 700 * slack; i++) longest = await longestPause(page);
-  await close();
-  console.log(`longest pause at 1,000 calls/s: ${Math.round(longest)} ms`);
+  const sent = await close();
+  console.log(`longest pause at 1,000 calls/s: ${Math.round(longest)} ms (${sent} calls)`);
   assert.ok(longest < 700 * slack, `the page stood still for ${longest} ms`);
   assert.deepEqual(page.troubles, []);
 }
@@ -62,18 +76,19 @@ function longestPause(page) {
 const many = 100_000;
 
 async function scroll(browser) {
-  const { page, close } = await open(browser, { rate: 20 }, ({ world }) => {
-    const [, sample] = world.calls;
-    const start = Date.now() * 1000;
-    world.calls.length = 0;
-    for (let i = 0; i < many; i++)
-      world.calls.push({
-        ...sample,
-        id: String(start - i),
-        at: new Date(start / 1000 - i).toISOString(),
+  let made = 0;
+  const start = Date.now() * 1000;
+  const { page, close } = await open(browser, 20, (page) =>
+    changeResponse(page, '**/api/v1/calls?*', (answer) => {
+      const [sample] = answer.items;
+      // Loading up to the end must not be measured.
+      answer.items = Array.from({ length: 5000 }, () => {
+        const at = start - made++;
+        return { ...sample, id: String(at), at: new Date(at / 1000).toISOString() };
       });
-    world.pageSize = 5000; // loading up to the end must not be measured
-  });
+      answer.next = made < many ? String(start - made) : '';
+    }),
+  );
   const list = '.scroll-area:has([aria-label=Calls])';
   const rows = () =>
     page.locator(`${list} [aria-label=Calls]`).evaluate((all) => Math.round(all.offsetHeight / 48));

@@ -5,7 +5,6 @@ import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
 import { focused, pressShortcut, settled } from './waiting.mjs';
 
-const quiet = { scene: 'full', rate: 0 };
 const places = ['Overview', 'Servers', 'Tools', 'Calls', 'Clients', 'Approvals', 'Settings'];
 const views = {
   Overview: { at: '/', others: { Usage: '/usage' } },
@@ -16,9 +15,9 @@ const views = {
 
 flow(
   'the navigation has seven pages, and their views are beside the title',
-  quiet,
-  async (page, mock) => {
-    await page.goto(`${mock.url}/#/`);
+  'full',
+  async (page, daemon) => {
+    await page.goto(`${daemon.url}/#/`);
     await settled(page, '/');
     const navigation = page.getByRole('navigation', { name: 'Pages' });
     const links = await navigation.getByRole('link').allInnerTexts();
@@ -56,15 +55,15 @@ flow(
 
 flow(
   'addresses of views, with their filters, and letters lead to them',
-  quiet,
-  async (page, mock) => {
-    const { session } = mock.world.calls[0];
-    await page.goto(`${mock.url}/#/usage?range=7d&server=github`);
+  'full',
+  async (page, daemon) => {
+    const [{ session }] = await daemon.items('/sessions?limit=1');
+    await page.goto(`${daemon.url}/#/usage?range=7d&server=github`);
     await page.getByRole('radio', { name: '7 days', checked: true }).waitFor();
-    await page.goto(`${mock.url}/#/sessions/${encodeURIComponent(session)}`);
-    await page.getByRole('listitem').filter({ hasText: session }).first().waitFor();
+    await page.goto(`${daemon.url}/#/sessions/${encodeURIComponent(session)}`);
+    await page.getByText(session).first().waitFor();
     await page.getByRole('button', { name: 'Close', exact: true }).waitFor();
-    await page.goto(`${mock.url}/#/profiles/office`);
+    await page.goto(`${daemon.url}/#/profiles/office`);
     await page.getByRole('heading', { name: 'office' }).waitFor();
     for (const [keys, path] of [
       ['gh', /#\/sessions$/],
@@ -77,9 +76,9 @@ flow(
   },
 );
 
-flow('on a phone all pages are behind More', quiet, async (page, mock) => {
+flow('on a phone all pages are behind More', 'full', async (page, daemon) => {
   await page.setViewportSize(sizes.phone);
-  await page.goto(`${mock.url}/#/profiles`);
+  await page.goto(`${daemon.url}/#/profiles`);
   const more = page.getByRole('button', { name: 'More' });
   await more.press('Enter');
   const sheet = page.getByRole('dialog', { name: 'Pages' });
@@ -94,9 +93,9 @@ flow('on a phone all pages are behind More', quiet, async (page, mock) => {
 
 flow(
   'the overview shows a range, and each number leads to its calls',
-  quiet,
-  async (page, mock) => {
-    await page.goto(`${mock.url}/#/`);
+  'full',
+  async (page, daemon) => {
+    await page.goto(`${daemon.url}/#/`);
     await settled(page, '/');
     await page.getByRole('radio', { name: '7 days' }).press('Enter');
     await page.waitForURL(/#\/\?range=7d$/);
@@ -115,7 +114,7 @@ flow(
     await inspect(page, 'all');
     await first.press('Enter');
     await page.waitForURL(/#\/calls\?.*range=7d/);
-    await page.goto(`${mock.url}/#/?range=7d`);
+    await page.goto(`${daemon.url}/#/?range=7d`);
     const latency = page.getByRole('region', { name: 'Latency' });
     await latency.getByText('Show as table').click();
     const table = latency.getByRole('table', { name: 'Latency' });
@@ -126,7 +125,7 @@ flow(
     await chart.press('ArrowLeft');
     await chart.press('Enter');
     await page.waitForURL(/#\/calls\?.*from=/);
-    await page.goto(`${mock.url}/#/?range=7d`);
+    await page.goto(`${daemon.url}/#/?range=7d`);
     await page.getByRole('radio', { name: 'Custom range' }).press('Enter');
     await page.waitForURL(/#\/usage\?from=/);
   },

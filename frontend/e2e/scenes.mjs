@@ -36,9 +36,9 @@ const profiles = {
   },
   'all-but-writing': { folders: ['/home/ada/projects'] },
 };
-const asks = { approval: 'ask' };
+const asking = { approveNewCommands: 'ask' };
 const troubled = {
-  filesystem: { ...servers.filesystem, tools: { write_file: asks, move_file: asks } },
+  filesystem: { ...servers.filesystem, approval: 'ask' },
   github: own('ask-form'),
   opens: own('ask-url'),
   slack: { url: 'SIGN_IN' },
@@ -66,20 +66,19 @@ const text = (config) =>
   JSON.stringify(config, null, 2)
     .replace('"mcpServers"', '// Everything Drawbridge runs.\n  "mcpServers"')
     .replace('"work": {\n', '// signs in by itself\n        $&')
-    .replace('"LINEAR_API_KEY"', '// from linear.app\n        $&')
+    .replace('"env": {\n        "LINEAR', '// from linear.app\n      $&')
     .concat('\n');
 
 const json = (value) => `${JSON.stringify(value, null, 2)}\n`;
-const theirs = {
-  files: { command: 'npx', args: ['files-mcp'] },
-  pg: { command: 'npx', args: ['pg-mcp'] },
-};
 /** The files of two connected clients, and of two with servers to move. */
 const files = {
   '.claude.json': json({ numStartups: 3, mcpServers: {} }),
   '.config/Claude/claude_desktop_config.json': json({ mcpServers: {} }),
-  '.cursor/mcp.json': json({ mcpServers: theirs }),
-  '.config/zed/settings.json': json({ theme: 'One', context_servers: theirs }),
+  '.cursor/mcp.json': json({ mcpServers: { files: npx('filesystem'), pg: npx('postgres') } }),
+  '.config/zed/settings.json': json({
+    theme: 'One',
+    context_servers: { notes: npx('memory'), all: npx('everything') },
+  }),
 };
 const step = (server, tool, expect, args) => ({
   server,
@@ -108,6 +107,8 @@ const checks = {
 
 /** What has happened: connected clients, checks, a secret. */
 async function used(daemon) {
+  for (const { id } of await daemon.items('/approvals'))
+    await daemon.api('POST', `/approvals/${id}`, { action: 'accept' });
   await daemon.api('PUT', '/secrets/GITHUB_TOKEN', { value: 'ghp_abcdefabcdefabcdef' });
   for (const key of ['claude-code', 'claude-desktop'])
     await daemon.api('POST', `/connections/${key}/connect`, {});
@@ -127,17 +128,21 @@ export const scenes = {
     files,
     history: true,
     before: used,
-    later: { files: { changed: '' } },
     ready: (daemon) => daemon.running(...Object.keys(servers)),
   },
+  /** Servers to move, in the files of two clients. */
+  moving: {
+    config: text({ mcpServers: {} }),
+    files: Object.fromEntries(Object.entries(files).filter(([name]) => !/laude/.test(name))),
+  },
   trouble: {
-    config: text({ mcpServers: troubled }),
+    config: text({ globalSettings: asking, mcpServers: troubled }),
     files,
     history: true,
     before: used,
     later: {
       config: text({
-        globalSettings: { approveNewCommands: 'ask' },
+        globalSettings: asking,
         bridge: { requireToken: false },
         mcpServers: { ...troubled, search: npx('memory', '--remote', 'https://example.test') },
       }),

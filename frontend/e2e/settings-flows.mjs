@@ -1,27 +1,26 @@
 // The configuration editor, and limits that delete old calls. A new daemon has no old calls.
 import assert from 'node:assert/strict';
+import { changeResponse, suggestWhere } from './answers.mjs';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
 import { becomes, closeDialog, focused, pressDefault, textOf, until } from './waiting.mjs';
 
-const quiet = { scene: 'full', rate: 0 };
-
-async function editor(page, mock) {
-  await page.goto(`${mock.url}/#/settings`);
-  return openEditor(page, mock);
+async function editor(page, daemon) {
+  await page.goto(`${daemon.url}/#/settings`);
+  return openEditor(page, daemon);
 }
 
-async function openEditor(page, mock) {
+async function openEditor(page, daemon) {
   await settled(page, '/settings');
   await page.getByRole('button', { name: 'Edit file' }).click();
   const box = page.getByLabel('Configuration file', { exact: true });
-  await becomes(() => textOf(box), mock.world.config.text);
+  await becomes(() => textOf(box), await daemon.config());
   return box;
 }
 
-flow('the editor completes keys and reports errors while typing', quiet, async (page, mock) => {
-  mock.world.config.text = '{\n  "history": {\n    \n  }\n}\n';
-  const box = await editor(page, mock);
+flow('the editor completes keys and reports errors while typing', 'full', async (page, daemon) => {
+  await daemon.writeConfig('{\n  "history": {\n    \n  }\n}\n');
+  const box = await editor(page, daemon);
   await page.getByText('Press Ctrl+Space for suggestions').waitFor(); // the schema is loaded
   await box.click();
   await focused(box);
@@ -42,10 +41,10 @@ flow('the editor completes keys and reports errors while typing', quiet, async (
   await page.getByText('Not valid JSON').waitFor();
 });
 
-flow('leaving an edited file is confirmed', quiet, async (page, mock) => {
-  await page.goto(`${mock.url}/#/calls`);
+flow('leaving an edited file is confirmed', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/calls`);
   await page.getByRole('link', { name: 'Settings', exact: true }).click();
-  const box = await openEditor(page, mock);
+  const box = await openEditor(page, daemon);
   await box.press('Control+Home');
   await box.pressSequentially('// mine ');
   const still = () => becomes(() => textOf(box), /^\/\/ mine /);
@@ -83,41 +82,39 @@ flow('leaving an edited file is confirmed', quiet, async (page, mock) => {
   assert.equal(await question.count(), 0);
 });
 
-flow('a file that reduces the history is saved after confirmation', quiet, async (page, mock) => {
-  const { calls } = mock.world;
-  for (const days of [8, 9, 10])
-    calls.push({
-      ...calls.at(-1),
-      at: new Date(Date.now() - days * 86_400_000).toISOString(),
-    });
-  const box = await editor(page, mock);
-  const file = mock.world.config.text;
-  const narrow = file.replace('{', '{\n  "history": { "keepDays": 7 },');
-  const dialog = page.getByRole('dialog', { name: 'Delete older calls?' });
-  await box.fill(narrow);
-  await box.press('Control+s');
-  await dialog.getByText(/^3 of [\d,]+ calls exceed these limits/).waitFor();
-  await dialog.getByText(/^They started between/).waitFor();
-  await inspect(page, 'all');
-  await pressDefault(page);
-  assert.equal(mock.world.config.text, file);
-  assert.equal(await textOf(box), narrow);
-  await box.press('Control+s');
-  await dialog.getByRole('button', { name: 'Save and delete' }).click();
-  await page.getByText('Saved and applied.').waitFor();
-  await dialog.waitFor({ state: 'detached' });
-  assert.equal(mock.world.config.text, narrow);
-  // Higher limits delete nothing, so they are saved at once.
-  const wide = narrow.replace('7', '70');
-  await box.fill(wide);
-  const written = page.waitForResponse((r) => r.request().method() === 'PUT');
-  await box.press('Control+s');
-  await written;
-  assert.equal(mock.world.config.text, wide);
-  assert.equal(await dialog.count(), 0);
-});
+flow(
+  'a file that reduces the history is saved after confirmation',
+  'full',
+  async (page, daemon) => {
+    const box = await editor(page, daemon);
+    const file = await daemon.config();
+    const narrow = file.replace('{', '{\n  "history": { "keepDays": 7 },');
+    const dialog = page.getByRole('dialog', { name: 'Delete older calls?' });
+    await box.fill(narrow);
+    await box.press('Control+s');
+    await dialog.getByText(/^3 of [\d,]+ calls exceed these limits/).waitFor();
+    await dialog.getByText(/^They started between/).waitFor();
+    await inspect(page, 'all');
+    await pressDefault(page);
+    assert.equal(await daemon.config(), file);
+    assert.equal(await textOf(box), narrow);
+    await box.press('Control+s');
+    await dialog.getByRole('button', { name: 'Save and delete' }).click();
+    await page.getByText('Saved and applied.').waitFor();
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal(await daemon.config(), narrow);
+    // Higher limits delete nothing, so they are saved at once.
+    const wide = narrow.replace('7', '70');
+    await box.fill(wide);
+    const written = page.waitForResponse((r) => r.request().method() === 'PUT');
+    await box.press('Control+s');
+    await written;
+    assert.equal(await daemon.config(), wide);
+    assert.equal(await dialog.count(), 0);
+  },
+);
 
-flow('calls that cannot be counted do not prevent saving', quiet, async (page, mock) => {
+flow('calls that cannot be counted do not prevent saving', 'full', async (page, daemon) => {
   await page.route('**/api/v1/config/retention-preview', (route) =>
     route.fulfill({
       status: 503,
@@ -125,18 +122,18 @@ flow('calls that cannot be counted do not prevent saving', quiet, async (page, m
       body: '{"status":503,"code":"unavailable","detail":"the history cannot be read"}',
     }),
   );
-  const box = await editor(page, mock);
-  await box.fill(`${mock.world.config.text}// mine\n`);
+  const box = await editor(page, daemon);
+  await box.fill(`${await daemon.config()}// mine\n`);
   await box.press('Control+s');
   const dialog = page.getByRole('dialog', { name: 'Delete older calls?' });
   await dialog.getByText(/Cannot count them: The history cannot be read/).waitFor();
   await dialog.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('Saved and applied.').waitFor();
-  assert.ok(mock.world.config.text.endsWith('// mine\n'));
+  assert.ok((await daemon.config()).endsWith('// mine\n'));
 });
 
-flow('a section of the settings scrolls into view', quiet, async (page, mock) => {
-  await page.goto(`${mock.url}/#/settings`);
+flow('a section of the settings scrolls into view', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/settings`);
   const sections = page.getByRole('navigation', { name: 'Settings sections' });
   await sections.getByRole('button').last().click();
   const last = page.getByRole('region', { name: 'Bug report' });
@@ -149,7 +146,7 @@ flow('a section of the settings scrolls into view', quiet, async (page, mock) =>
   await becomes(() => current.innerText(), 'Secrets');
 });
 
-flow('a token is rotated only after its files are named', quiet, async (page, mock) => {
+flow('a token is rotated only after its files are named', 'full', async (page, daemon) => {
   let answer;
   const held = new Promise((done) => {
     answer = done;
@@ -158,12 +155,14 @@ flow('a token is rotated only after its files are named', quiet, async (page, mo
     await held;
     await route.continue();
   });
-  await page.goto(`${mock.url}/#/settings`);
-  await page.getByRole('button', { name: 'Rotate' }).first().click();
+  await daemon.api('POST', '/connections/cursor/connect', { http: true });
+  await page.goto(`${daemon.url}/#/settings`);
+  const token = page.getByRole('listitem').filter({ hasText: /^cursor/ });
+  await token.getByRole('button', { name: 'Rotate' }).click();
   const sure = page.getByRole('dialog').getByRole('button', { name: 'Rotate' });
   await becomes(() => sure.isEnabled(), false);
   answer();
-  await page.getByRole('dialog').getByText('/home/ada/.cursor/mcp.json').waitFor();
+  await page.getByRole('dialog').getByText('.cursor/mcp.json').waitFor();
   await becomes(() => sure.isEnabled(), true);
 });
 
@@ -172,15 +171,23 @@ const ruled = `{
     "rules": [
       // Nothing outside.
       {"tool": "filesystem__write_file", "where": {"/path": {"notUnder": "\${workspaceFolder}"}}, "then": "deny"},
-      {"tool": "GitHub__*", "then": "ask", "because": "It is public."}
+      {"tool": "github__*", "then": "ask", "because": "It is public."}
     ]
   }
 }
 `;
 
-flow('rules are tried on the history before they are saved', quiet, async (page, mock) => {
-  mock.world.config.text = ruled;
-  await page.goto(`${mock.url}/#/settings`);
+/** Makes the numbers of a trial known. */
+const tried = (page) =>
+  changeResponse(page, '**/policy/try', (trial) => {
+    Object.assign(trial, { asked: 12, denied: 3, profileUnknown: 7 });
+    trial.decisions = trial.decisions.filter(({ tool }) => tool === 'write_file').slice(0, 2);
+  });
+
+flow('rules are tried on the history before they are saved', 'full', async (page, daemon) => {
+  await daemon.writeConfig(ruled);
+  await tried(page);
+  await page.goto(`${daemon.url}/#/settings`);
   const panel = page.getByRole('region', { name: 'Argument rules' });
   await panel.getByText('filesystem__write_file when path is not in ${workspaceFolder}').waitFor();
   await panel.getByRole('button', { name: 'Move rule 2 up' }).press('Enter');
@@ -190,13 +197,13 @@ flow('rules are tried on the history before they are saved', quiet, async (page,
   await panel.getByText('Showing the newest 2.').waitFor();
   assert.equal(await panel.getByRole('link', { name: 'filesystem / write_file' }).count(), 2);
   await inspect(page, 'all');
-  assert.equal(mock.world.config.text, ruled);
+  assert.equal(await daemon.config(), ruled);
   await panel.getByRole('button', { name: 'Save rules' }).click();
   await page.getByText('Rules saved.').waitFor();
-  const { text } = mock.world.config;
-  assert(text.indexOf('GitHub__*') < text.indexOf('filesystem__write_file'), text);
+  const text = await daemon.config();
+  assert(text.indexOf('github__*') < text.indexOf('filesystem__write_file'), text);
   await page.getByRole('button', { name: 'Undo' }).click();
-  await becomes(() => Promise.resolve(mock.world.config.text), ruled);
+  await becomes(daemon.config, ruled);
   await panel.getByRole('button', { name: 'Edit as text' }).click();
   const box = panel.getByLabel('Rules', { exact: true });
   await box.fill('[{ "tool": "a__b", "then": "maybe" }]');
@@ -208,10 +215,12 @@ flow('rules are tried on the history before they are saved', quiet, async (page,
   await panel.getByRole('button', { name: 'Save rules' }).waitFor({ state: 'detached' });
 });
 
-flow('a rule is made from a call', quiet, async (page, mock) => {
-  mock.world.config.text = ruled;
-  const call = mock.world.calls.find((one) => one.method === 'tools/call' && one.outcome !== '');
-  await page.goto(`${mock.url}/#/calls/${call.id}`);
+flow('a rule is made from a call', 'full', async (page, daemon) => {
+  await daemon.writeConfig(ruled);
+  await tried(page);
+  await suggestWhere(page);
+  const [call] = await daemon.items('/calls?tool=write_file&limit=1');
+  await page.goto(`${daemon.url}/#/calls/${call.id}`);
   await page.getByRole('button', { name: 'Create rule' }).press('Enter');
   const dialog = page.getByRole('dialog', { name: 'Create a rule from this call' });
   await dialog.getByText('path is in /home/ada/projects').waitFor();
@@ -222,34 +231,41 @@ flow('a rule is made from a call', quiet, async (page, mock) => {
   await dialog.getByRole('button', { name: 'Save rules' }).click();
   await page.getByText('Rules saved.').waitFor();
   assert.match(
-    mock.world.config.text,
-    /"rules": \[\s*\{\s+"tool": "filesystem__write_file",\s+"where": \{\s+"\/path": \{\s+"under": "\/home\/ada\/projects"\s+\}\s+\},\s+"then": "deny"\s+\},\s*\{/,
+    await daemon.config(),
+    /"rules": \[\s*\{\s+"tool": "filesystem__write_file",\s+"where": \{\s+"\/path": \{\s+"under": "\/home\/ada\/projects"\s+\}\s+\},\s+"then": "deny"\s+\},\s+\/\/ Nothing/,
   );
   await page.getByRole('button', { name: 'Undo' }).click();
-  await becomes(() => Promise.resolve(mock.world.config.text), ruled);
+  await becomes(daemon.config, ruled);
 });
 
-flow('an option of the settings is written to the file, and undone', quiet, async (page, mock) => {
-  await page.goto(`${mock.url}/#/settings`);
-  const before = mock.world.config.text;
-  const general = page.getByRole('region', { name: 'General' });
-  await general.getByRole('switch', { name: 'Desktop notifications' }).click();
-  await until(
-    () => mock.world.config.text.includes('"notifications": false'),
-    'the option is written',
-  );
-  await page.getByRole('button', { name: 'Undo' }).click();
-  await becomes(() => mock.world.config.text, before);
-  const timeout = general.getByLabel('Call timeout (seconds)');
-  await timeout.fill('90');
-  await timeout.press('Enter');
-  await until(() => mock.world.config.text.includes('"timeout": 90000'), 'the timeout is written');
-  assert.match(mock.world.config.text, /\/\/ Everything Drawbridge runs/);
-});
+flow(
+  'an option of the settings is written to the file, and undone',
+  'full',
+  async (page, daemon) => {
+    await page.goto(`${daemon.url}/#/settings`);
+    const before = await daemon.config();
+    const general = page.getByRole('region', { name: 'General' });
+    await general.getByRole('switch', { name: 'Desktop notifications' }).click();
+    await until(
+      async () => (await daemon.config()).includes('"notifications": false'),
+      'the option is written',
+    );
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await becomes(daemon.config, before);
+    const timeout = general.getByLabel('Call timeout (seconds)');
+    await timeout.fill('90');
+    await timeout.press('Enter');
+    await until(
+      async () => (await daemon.config()).includes('"timeout": 90000'),
+      'the timeout is written',
+    );
+    assert.match(await daemon.config(), /\/\/ Everything Drawbridge runs/);
+  },
+);
 
-flow('a refused option stays in its field with the reason', quiet, async (page, mock) => {
-  await page.goto(`${mock.url}/#/settings`);
-  const before = mock.world.config.text;
+flow('a refused option stays in its field with the reason', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/settings`);
+  const before = await daemon.config();
   const general = page.getByRole('region', { name: 'General' });
   const timeout = general.getByLabel('Call timeout (seconds)');
   for (const bad of ['-5', '0']) {
@@ -279,23 +295,22 @@ flow('a refused option stays in its field with the reason', quiet, async (page, 
   assert.equal(await listen.inputValue(), '127.0.0.1:999999');
   await listen.fill('127.0.0.1:7576');
   await becomes(() => general.getByText(refuse).count(), 0);
-  assert.equal(mock.world.config.text, before);
+  assert.equal(await daemon.config(), before);
   page.troubles.length = 0; // the refused request
 });
 
 flow(
   'the editor of the file shows that it cannot be saved, without scrolling',
-  quiet,
-  async (page, mock) => {
+  'full',
+  async (page, daemon) => {
     await page.setViewportSize({ width: 1280, height: 800 });
-    await page.goto(`${mock.url}/#/settings`);
+    await page.goto(`${daemon.url}/#/settings`);
     await page.getByRole('button', { name: 'Edit file' }).click();
     const editor = page.getByRole('textbox', { name: 'Configuration file' });
     await editor.click();
     await page.keyboard.press('Control+Home');
     await page.keyboard.type('// mine\n');
-    mock.world.writeConfig(`${mock.world.config.text}// theirs\n`);
-    mock.send('config', { applied: true });
+    await daemon.writeConfig(`${await daemon.config()}// theirs\n`);
     const notice = page.getByText('The file was changed elsewhere.');
     await notice.waitFor();
     await page.evaluate(() => {

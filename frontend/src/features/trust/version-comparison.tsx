@@ -47,7 +47,7 @@ export function VersionComparison({
       {!report.enough && <p className="mt-1 text-sm text-warn">{t.tooFew}</p>}
       <ol aria-label={t.title} className="mt-2 overflow-hidden rounded-md border">
         {calls.map(({ call, at }) => (
-          <Result key={at} call={call} pending={pending} onAlso={onAlso} />
+          <Result key={at} number={at + 1} call={call} pending={pending} onAlso={onAlso} />
         ))}
       </ol>
     </>
@@ -55,10 +55,13 @@ export function VersionComparison({
 }
 
 function Result({
+  number,
   call,
   pending,
   onAlso,
 }: {
+  /** Distinguishes calls of the same tool. */
+  number: number;
   call: ComparedCall;
   pending: boolean;
   onAlso: (tool: string) => void;
@@ -127,7 +130,7 @@ function Result({
           <MergeDiff
             before={textOfSide(changes, 'before', texts.checks.whole)}
             after={textOfSide(changes, 'after', texts.checks.whole)}
-            label={t.changes(what)}
+            label={t.changes(`${what}, ${number}`)}
           />
         </div>
       )}
