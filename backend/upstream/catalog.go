@@ -115,7 +115,7 @@ func itemsField(c *core.Catalog, kind core.Kind) *[]core.Item {
 type listReader struct {
 	listing
 	items        []core.Item
-	headerParams map[string][]headerParam // nil if no arguments are sent as headers
+	headerParams map[string][]wire.HeaderParam // nil if no arguments are sent as headers
 	seen         map[string]bool
 	bytes        int
 	badCursor    string   // why the next page cannot be read; "" if it can
@@ -127,7 +127,7 @@ type listReader struct {
 func (c *Conn) readList(ctx context.Context, l listing) ([]core.Item, []string, error) {
 	r := listReader{listing: l, seen: map[string]bool{}}
 	if c.remote != nil && c.era == core.Modern && l.kind == core.Tools {
-		r.headerParams = map[string][]headerParam{}
+		r.headerParams = map[string][]wire.HeaderParam{}
 	}
 	cursors := map[string]bool{}
 	var cursor []byte
@@ -231,7 +231,7 @@ func (r *listReader) add(raw []byte) {
 		return
 	}
 	if r.headerParams != nil {
-		list, reason := parseHeaderParams(raw)
+		list, reason := wire.HeaderParams(raw)
 		if reason != "" {
 			r.skipped = append(r.skipped, fmt.Sprintf("%.64q has %s", name, reason))
 			return

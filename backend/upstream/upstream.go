@@ -111,7 +111,7 @@ type Conn struct {
 	id   string
 	// remote is t if it is a *wire.Remote, else nil. It is needed for the headers of single calls.
 	remote       *wire.Remote
-	headerParams atomic.Pointer[map[string][]headerParam] // by tool; nil if no arguments are sent as headers
+	headerParams atomic.Pointer[map[string][]wire.HeaderParam] // by tool; nil if no arguments are sent as headers
 
 	era       core.Era
 	version   string

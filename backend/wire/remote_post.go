@@ -88,6 +88,18 @@ func HeaderValue(text string) string {
 	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
 }
 
+// HeaderText is the inverse of HeaderValue. ok is false if value has the base64 form but cannot be
+// decoded.
+func HeaderText(value string) (text string, ok bool) {
+	if inner, ok := strings.CutPrefix(value, "=?base64?"); ok {
+		if inner, ok = strings.CutSuffix(inner, "?="); ok {
+			plain, err := base64.StdEncoding.DecodeString(inner)
+			return string(plain), err == nil
+		}
+	}
+	return value, true
+}
+
 // Notify posts a notification.
 func (r *Remote) Notify(ctx context.Context, method string, params []byte) error {
 	if err := r.send(ctx, method, AppendNotification(nil, method, removeNewlines(params))); err != nil {
