@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -111,9 +112,10 @@ func orDefault[T int | int64 | time.Duration](v, otherwise T) T {
 // All methods are safe for concurrent use.
 type Bridge struct {
 	Options
-	serverInfo   []byte // raw serverInfo of Drawbridge
-	listSuffix   []byte // replaces the closing brace of a list result for a modern client
-	resultSuffix []byte // replaces the closing brace of any other result for a modern client
+	info         mcp.Implementation // of Drawbridge
+	serverInfo   []byte             // info as JSON
+	listSuffix   []byte             // replaces the closing brace of a list result for a modern client
+	resultSuffix []byte             // replaces the closing brace of any other result for a modern client
 	emptyView    *registry.View
 
 	sessions      *sessionTable
@@ -138,19 +140,12 @@ type Bridge struct {
 	background  sync.WaitGroup // goroutines that close waits for
 	stopping    atomic.Bool    // new requests are refused
 
-	legacyHandler, modernHandler *mcp.StreamableHTTPHandler
-
 	mu             sync.Mutex
-	servers        map[string]*endpointServer // by endpoint path
-	changes        []registry.Change          // that announceChanges will announce
-	announcedCount int                        // the number of earlier changes
-	closed         bool                       // close has begun to wait for background
+	changes        []registry.Change // that announceChanges will announce
+	announcedCount int               // the number of earlier changes
+	closed         bool              // close has begun to wait for background
 
-	fastPathDisabled bool // set by tests to disable the fast path
-
-	exchanges  sync.Map // ticket → *exchange, for requests that go-sdk handles
-	lastTicket atomic.Uint64
-	nonce      string // random prefix of tickets and request ids, which distinguishes them from those of others
+	nonce string // random prefix of the ids of requests to clients
 }
 
 // New returns a Bridge that is ready to serve. Sessions expire, and are closed at shutdown, only
@@ -159,6 +154,7 @@ func New(o Options) *Bridge {
 	o.setDefaults()
 	b := &Bridge{
 		Options:      o,
+		info:         mcp.Implementation{Name: "drawbridge", Title: "Drawbridge", Version: cmp.Or(o.Version, "dev")},
 		emptyView:    registry.New(registry.Options{}).All(),
 		sessions:     newSessionTable(o.MaxSessions),
 		modern:       newModernSessions(o.SessionIdle),
@@ -167,13 +163,11 @@ func New(o Options) *Bridge {
 		activity:     newRecentTable[activityKey, ClientActivity](maxActivities),
 		bodyBudget:   bodyBudget{semaphore: semaphore.NewWeighted(o.BodyBudget), timeout: bodyBudgetTimeout},
 		resultBudget: resultBudget{total: o.ResultBudget, perClient: o.ResultBudget / 3 * 2, heldBy: make(map[string]int64)},
-		servers:      map[string]*endpointServer{},
 		nonce:        rand.Text()[:10],
 	}
-	b.serverInfo = encodeServerInfo(o.Version)
+	b.serverInfo, _ = json.Marshal(&b.info)
 	b.listSuffix, b.resultSuffix = listSuffix(b.serverInfo), resultSuffix(b.serverInfo)
 	b.lifetime, b.endLifetime = context.WithCancelCause(context.Background())
-	b.legacyHandler, b.modernHandler = b.newSDKHandlers()
 	return b
 }
 
@@ -195,26 +189,15 @@ func (b *Bridge) Run(ctx context.Context) error {
 	}
 }
 
-// closeIdleSessions closes the sessions that have been idle for SessionIdle, and removes the
-// endpoints of servers and profiles that no longer exist, with their sessions.
+// closeIdleSessions closes the sessions that have been idle for SessionIdle, and those of servers
+// and profiles that no longer exist.
 func (b *Bridge) closeIdleSessions() {
 	b.tasks.removeExpired(b.Now())
 	for _, s := range b.sessions.removeIdle(b.Now().Add(-b.SessionIdle)) {
 		b.endSession(s, "idle")
 	}
-	b.mu.Lock()
-	var gone []*endpointServer
-	for path, e := range b.servers {
-		if !b.endpointExists(e.endpoint) {
-			gone = append(gone, e)
-			delete(b.servers, path)
-		}
-	}
-	b.mu.Unlock()
-	for _, e := range gone {
-		for _, s := range b.sessions.removeEndpoint(e.endpoint.path) {
-			b.endSession(s, "its server was removed")
-		}
+	for _, s := range b.sessions.removeWhere(func(s *session) bool { return !b.endpointExists(s.listener.endpoint) }) {
+		b.endSession(s, "its server was removed")
 	}
 }
 
@@ -234,11 +217,6 @@ func (b *Bridge) close() {
 		b.endSession(s, "stopping")
 	}
 	b.mu.Lock()
-	for _, e := range b.servers {
-		for ss := range e.sdk.Sessions() {
-			b.background.Go(func() { _ = ss.Close() })
-		}
-	}
 	b.closed = true
 	b.mu.Unlock()
 	b.background.Wait()
@@ -255,8 +233,7 @@ func (b *Bridge) runInBackground(f func()) {
 	b.background.Go(f)
 }
 
-// endSession ends a session that was removed from the table. It does not block: go-sdk waits for
-// its own handlers when it closes a session, so that is done in a goroutine.
+// endSession ends a session that was removed from the table. It does not block.
 func (b *Bridge) endSession(s *session, why string) {
 	b.Log.Debug("Session closed", "session", s.id[:6], "client", s.client.Name, "reason", why)
 	s.cancel(errSessionEnded)
@@ -265,9 +242,8 @@ func (b *Bridge) endSession(s *session, why string) {
 			b.SessionEnded(s.id)
 		}
 		b.notifyShimEnded(s.token, s.shim)
-		b.unsubscribeAll(s.sdk)
-		b.listeners.remove(s.sdk)
-		_ = s.sdk.Close()
+		b.unsubscribeAll(s.listener)
+		b.listeners.remove(s.listener)
 	})
 }
 

@@ -16,8 +16,7 @@ import (
 )
 
 // callMessageHandler is the core.ServerMessageHandler of a call: it writes notifications and
-// requests of the server to the response stream of the call. It serves both the fast path and
-// go-sdk.
+// requests of the server to the response stream of the call.
 type callMessageHandler struct {
 	bridge   *Bridge
 	rq       *request

@@ -468,8 +468,8 @@ func (b *Bridge) applyFolderProfile(ctx context.Context, x *exchange, sink core.
 		return ""
 	}
 	roots, fresh := s.roots.resolve(ctx, askRoots(sink))
-	if l := b.listeners.find(s.sdk); fresh && l != nil {
-		b.rootsResolved(l)
+	if fresh {
+		b.rootsResolved(s.listener)
 	}
 	x.origin.workspace = cmp.Or(firstOf(roots), x.origin.workspace)
 	x.endpoint, refusal = b.authorizeEndpoint(x.endpoint.unscoped(), x.origin)
@@ -496,26 +496,35 @@ func (b *Bridge) rootsResolved(l *listener) {
 	maps.Copy(l.lastSent, seen)
 }
 
-// receiveNotification handles a notification of the client of a session, and reports whether go-sdk
-// need not see it. When the roots of the client have changed, it asks for them at once if the
-// client has a stream open, so that the change of the lists is announced; otherwise the next
-// request asks.
-func (b *Bridge) receiveNotification(x *exchange, m *message) (handled bool) {
-	s := x.session
-	handled = s.receiveNotification(m)
-	if m.env.Method != "notifications/roots/list_changed" || !s.parsedCapabilities.roots || !b.folderSelectsProfile(x.endpoint, x.origin.token) {
-		return handled
+// receiveNotification handles a notification of a client. ok is false if it is none: the client has
+// forgotten the id of a request. Unknown notifications are ignored
+// (https://www.jsonrpc.org/specification#notification).
+func (b *Bridge) receiveNotification(x *exchange) (ok bool) {
+	if s := x.session; s != nil {
+		switch x.env.Method {
+		case "notifications/roots/list_changed":
+			b.rootsChanged(x)
+		case "notifications/cancelled":
+			s.cancelCall(wire.Bytes(x.rawParams(), x.params.RequestID), wire.Bytes(x.rawParams(), x.params.Reason))
+		}
 	}
-	l := b.listeners.find(s.sdk)
-	if l == nil || !l.hasStream() {
-		return handled
+	return b.forwardNotification(x) || strings.HasPrefix(x.env.Method, "notifications/")
+}
+
+// rootsChanged forgets the roots of a client. If they select its profile, and it has a stream open,
+// it is asked for them at once, so that the change of the lists is announced; otherwise the next
+// request asks.
+func (b *Bridge) rootsChanged(x *exchange) {
+	s := x.session
+	s.roots.invalidate()
+	if !s.parsedCapabilities.roots || !b.folderSelectsProfile(x.endpoint, x.origin.token) || !s.listener.hasStream() {
+		return
 	}
 	b.runInBackground(func() {
-		if _, fresh := s.roots.resolve(s.ctx, func(ctx context.Context) ([]string, error) { return b.askOnStream(ctx, s, l) }); fresh {
-			b.rootsResolved(l)
+		if _, fresh := s.roots.resolve(s.ctx, func(ctx context.Context) ([]string, error) { return b.askOnStream(ctx, s, s.listener) }); fresh {
+			b.rootsResolved(s.listener)
 		}
 	})
-	return handled
 }
 
 // askOnStream asks a client for its roots on the stream for messages that belong to no call.

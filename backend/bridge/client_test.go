@@ -95,21 +95,18 @@ var hiddenRequests = []struct{ method, name, params string }{
 }
 
 // A client that is limited to a profile can neither list nor call other items, however it is
-// limited, in both eras, on the fast path and through go-sdk.
+// limited, in both eras.
 func TestProfileHidesOtherToolsFromListAndCall(t *testing.T) {
 	for way, req := range profileRoutes() {
-		for _, cold := range []bool{false, true} {
-			for _, era := range []core.Era{core.Legacy, core.Modern} {
-				t.Run(fmt.Sprintf("%s/cold=%v/%s", way, cold, era), func(t *testing.T) {
-					s := newProfileFixture(t, func(o *Options) {
-						o.Builtin = registry.New(registry.Options{})
-						o.Builtin.Set("drawbridge", "", &core.Catalog{Tools: []core.Item{{Name: "calls", Raw: json.RawMessage(`{"name":"calls","description":"OUTSIDE"}`)}}})
-						o.BuiltinTools = func() bool { return true }
-					})
-					s.bridge.fastPathDisabled = cold
-					s.checkHidden(era, req[0], req[1:])
+		for _, era := range []core.Era{core.Legacy, core.Modern} {
+			t.Run(way+"/"+string(era), func(t *testing.T) {
+				s := newProfileFixture(t, func(o *Options) {
+					o.Builtin = registry.New(registry.Options{})
+					o.Builtin.Set("drawbridge", "", &core.Catalog{Tools: []core.Item{{Name: "calls", Raw: json.RawMessage(`{"name":"calls","description":"OUTSIDE"}`)}}})
+					o.BuiltinTools = func() bool { return true }
 				})
-			}
+				s.checkHidden(era, req[0], req[1:])
+			})
 		}
 	}
 }

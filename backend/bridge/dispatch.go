@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
-	"mime"
 	"net/http"
+	"runtime/debug"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -17,13 +16,12 @@ import (
 
 // request is a JSON-RPC request that dispatch handles.
 type request struct {
+	requestOrigin
+	id              []byte // raw
 	endpoint        endpoint
 	era             core.Era
 	session         *session
 	client          core.Client
-	credential      [sha256.Size]byte // of the client; see requestOrigin
-	shim            string
-	workspace       string // the folder in which the shim was started
 	connection      string // remote address of the HTTP connection
 	traceID, spanID string // from the client's traceparent, or ""
 	method          string
@@ -49,17 +47,11 @@ var callMethods = map[string]bool{
 	"tools/call": true, "prompts/get": true, "resources/read": true, "completion/complete": true,
 }
 
-// isBridgeMethod reports whether dispatch handles the method, rather than go-sdk.
-func isBridgeMethod(method string) bool {
-	_, list := listMethods[method]
-	return list || callMethods[method] || isTaskMethod(method)
-}
-
 // newRequest builds the request of an exchange.
 func (b *Bridge) newRequest(x *exchange) *request {
 	raw := x.rawParams()
 	rq := &request{
-		endpoint: x.endpoint, era: x.era, session: x.session, shim: x.origin.shim, workspace: x.origin.workspace, connection: x.request.RemoteAddr, credential: x.origin.credential,
+		requestOrigin: x.origin, id: x.id(), endpoint: x.endpoint, era: x.era, session: x.session, connection: x.request.RemoteAddr,
 		method: x.env.Method, params: raw, spans: &x.params, repaired: x.repaired,
 	}
 	rq.traceID, rq.spanID = traceParent(headerValue(x.request.Header, "Traceparent"))
@@ -99,33 +91,25 @@ func (rq *request) protocol() string {
 	return ""
 }
 
-// sdkLegacyMethods are the methods that only go-sdk handles, and only in the legacy era.
-var sdkLegacyMethods = map[string]bool{
-	"initialize": true, "ping": true, "logging/setLevel": true,
-	"resources/subscribe": true, "resources/unsubscribe": true,
-}
-
-// sdkNotifications are the notifications of a client that go-sdk handles.
-var sdkNotifications = map[string]bool{
-	"notifications/initialized": true, "notifications/cancelled": true,
-	"notifications/progress": true, "notifications/roots/list_changed": true,
-}
-
-// isUnknownNotification reports whether the message is a notification that nobody handles. It is
-// ignored (https://www.jsonrpc.org/specification#notification); go-sdk refuses the HTTP request,
-// which a client would take for a broken connection.
-func (x *exchange) isUnknownNotification() bool {
-	return strings.HasPrefix(x.env.Method, "notifications/") && !sdkNotifications[x.env.Method]
-}
-
 var (
 	messagePrefix = []byte(`{"jsonrpc":"2.0","id":`)
 	resultKey     = []byte(`,"result":`)
 	objectClose   = []byte(`}`)
 )
 
-// serveRequest answers a request of a method that dispatch handles, on x.response.
+// serveRequest answers a request that admit has admitted, on x.response.
 func (b *Bridge) serveRequest(x *exchange) {
+	defer func() {
+		if p := recover(); p != nil {
+			b.Log.Error("Panic while handling a request", "method", x.env.Method, "panic", p, "stack", string(debug.Stack()))
+			x.refuse(newError(codeInternal, "internal error. See the log for details: drawbridge logs"))
+		}
+	}()
+	m := x.served
+	if m == nil {
+		x.refuse(newError(codeMethodNotFound, "method not found"))
+		return
+	}
 	parent := x.request.Context() // a modern call ends with its HTTP request
 	if x.session != nil {
 		parent = x.session.ctx
@@ -135,28 +119,37 @@ func (b *Bridge) serveRequest(x *exchange) {
 	if s := x.session; s != nil {
 		key := idKey(x.id())
 		if !s.beginCall(key, cancel) {
-			x.reply(http.StatusBadRequest, wire.AppendError(nil, x.id(), codeInvalidRequest, "a request with this id is still in flight", nil))
+			x.refuse(newRefusal(http.StatusBadRequest, codeInvalidRequest, "a request with this id is still in flight"))
 			return
 		}
 		defer s.endCall(key)
+	}
+	if m.opensStream {
+		if !b.streams.acquire(x.origin.token) {
+			x.refuse(newRefusal(http.StatusTooManyRequests, codeRefused, "this client has too many open streams"))
+			return
+		}
+		defer b.streams.release(x.origin.token)
 	}
 	b.inFlight.add(x.response, cancel)
 	defer b.inFlight.remove(x.response)
 	rq := b.newRequest(x)
 	sink := &callMessageHandler{bridge: b, rq: rq, response: x.response}
-	if refusal := b.applyFolderProfile(callCtx, x, sink); refusal != "" {
-		x.reply(http.StatusNotFound, wire.AppendError(nil, x.id(), codeNotFound, refusal, nil))
-		return
+	if m.forServers {
+		if refusal := b.applyFolderProfile(callCtx, x, sink); refusal != "" {
+			x.refuse(newRefusal(http.StatusNotFound, codeNotFound, refusal))
+			return
+		}
+		rq.endpoint, rq.workspace = x.endpoint, x.origin.workspace
 	}
-	rq.endpoint, rq.workspace = x.endpoint, x.origin.workspace
-	result, rpcErr := b.dispatch(callCtx, rq, sink)
+	result, rpcErr := m.serve(b, callCtx, rq, sink)
 	if rpcErr == nil {
 		var release func()
 		result, rpcErr, release = b.holdResult(rq, result)
 		defer release()
 	}
 	if rpcErr != nil {
-		x.reply(rpcErr.status(x.era), wire.AppendErrorObject(nil, x.id(), rpcErr.object))
+		x.refuse(rpcErr)
 		return
 	}
 	x.reply(http.StatusOK, messagePrefix, x.id(), resultKey, result.head, result.tail, objectClose)
@@ -166,17 +159,8 @@ func (b *Bridge) serveRequest(x *exchange) {
 // tail may be empty.
 type splitResult struct{ head, tail []byte }
 
-// dispatch runs one of our methods and returns its result or an error.
-func (b *Bridge) dispatch(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
-	if kind, ok := listMethods[rq.method]; ok {
-		return b.list(ctx, rq, kind)
-	}
-	if isTaskMethod(rq.method) {
-		return b.callTask(ctx, rq, sink)
-	}
-	if !callMethods[rq.method] {
-		return b.callExtension(ctx, rq, sink)
-	}
+// call serves the methods that are forwarded to a server.
+func (b *Bridge) call(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
 	if rq.endpoint.toolMode != "" {
 		var rpcErr *rpcError
 		if rq, rpcErr = unwrapCallTool(rq); rpcErr != nil {
@@ -268,7 +252,8 @@ func (b *Bridge) displayName(server string) string {
 	return server
 }
 
-func (b *Bridge) list(ctx context.Context, rq *request, kind core.Kind) (splitResult, *rpcError) {
+func (b *Bridge) list(ctx context.Context, rq *request, _ *callMessageHandler) (splitResult, *rpcError) {
+	kind := listMethods[rq.method]
 	if cursor := wire.Bytes(rq.params, rq.spans.Cursor); len(cursor) > 0 && string(cursor) != "null" && string(cursor) != `""` {
 		return splitResult{}, newError(codeInvalidParams, "invalid cursor: lists are not paginated")
 	}
@@ -369,7 +354,13 @@ type message struct {
 
 func (m *message) id() []byte { return wire.Bytes(m.body, m.env.ID) }
 
-func (m *message) rawParams() []byte { return wire.Bytes(m.body, m.env.Params) }
+// rawParams returns the params, or nil if they are absent or null.
+func (m *message) rawParams() []byte {
+	if raw := wire.Bytes(m.body, m.env.Params); string(raw) != "null" {
+		return raw
+	}
+	return nil
+}
 
 // parseMessage scans a body. The error is a *wire.Error. If only the params are invalid, parse
 // returns the message as well, so that the error response can have its id.
@@ -396,81 +387,6 @@ func parseMessage(body []byte) (*message, error) {
 }
 
 const (
-	versionHeader = "Mcp-Protocol-Version"
-	sessionHeader = "Mcp-Session-Id"
-	methodHeader  = "Mcp-Method"
-	nameHeader    = "Mcp-Name"
-)
-
-// headerValue is [http.Header.Get] for a key in canonical form. It does not canonicalize the key,
-// because Get checks every letter.
-func headerValue(header http.Header, key string) string {
-	if v := header[key]; len(v) > 0 {
-		return v[0]
-	}
-	return ""
-}
-
-const (
-	base64Open  = "=?base64?"
-	base64Close = "?="
-)
-
-// normalizeName decodes the base64 form of Mcp-Name in place, because go-sdk compares the header
-// without decoding it. It returns false if the value has the base64 form but cannot be decoded.
-func normalizeName(header http.Header) bool {
-	values := header[nameHeader]
-	if len(values) == 0 {
-		return true
-	}
-	inner, ok := strings.CutPrefix(values[0], base64Open)
-	if !ok {
-		return true
-	}
-	if inner, ok = strings.CutSuffix(inner, base64Close); !ok {
-		return true
-	}
-	plain, err := base64.StdEncoding.DecodeString(inner)
-	if err != nil {
-		return false
-	}
-	header[nameHeader] = []string{string(plain)}
-	return true
-}
-
-// acceptsJSONAndStream reports whether the client accepts both a JSON document and an event stream,
-// which the protocol requires for every POST.
-func acceptsJSONAndStream(header http.Header) bool {
-	var document, stream bool
-	for _, value := range header["Accept"] {
-		if value == "application/json, text/event-stream" {
-			return true
-		}
-		for part := range strings.SplitSeq(value, ",") {
-			kind, _, _ := strings.Cut(part, ";")
-			switch strings.ToLower(strings.TrimSpace(kind)) {
-			case "application/json", "application/*":
-				document = true
-			case "text/event-stream", "text/*":
-				stream = true
-			case "*/*":
-				return true
-			}
-		}
-	}
-	return document && stream
-}
-
-func isJSON(header http.Header) bool {
-	v := headerValue(header, "Content-Type")
-	if v == "application/json" {
-		return true
-	}
-	kind, _, err := mime.ParseMediaType(v)
-	return err == nil && kind == "application/json"
-}
-
-const (
 	// privatePrefix is the prefix of the headers that only Drawbridge sets. The loopback guard
 	// removes them from incoming requests, except those of the shim.
 	privatePrefix = "X-Drawbridge-"
@@ -479,9 +395,6 @@ const (
 	ClientHeader = privatePrefix + "Client"
 	// ShimHeader identifies the stdio shim that forwards the request. It is not verified.
 	ShimHeader = privatePrefix + "Shim"
-	// ticketHeader links a call of go-sdk's middleware to the exchange of its request. A context
-	// cannot do so, because the SDK passes the context of the first request of the session.
-	ticketHeader = privatePrefix + "Ticket"
 )
 
 // requestOrigin is the verified client and the shim that a request comes from.

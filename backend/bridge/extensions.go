@@ -54,7 +54,7 @@ func sharedExtensions(era core.Era, client []byte, offers []registry.Offer) map[
 	return rawValues(shared)
 }
 
-// rawValues returns m with values that go-sdk encodes unchanged.
+// rawValues returns m with values that are encoded unchanged.
 func rawValues(m map[string]json.RawMessage) map[string]any {
 	if len(m) == 0 {
 		return nil
@@ -112,7 +112,7 @@ const maxQueuedNotifications = 1000
 // forwardNotification sends a notification of a client to the server of the endpoint, and reports
 // whether it belongs to an extension.
 func (b *Bridge) forwardNotification(x *exchange) bool {
-	if x.endpoint.server == "" || !wire.IsExtensionNotification(x.env.Method) || !x.hasUsableParams() {
+	if x.endpoint.server == "" || !wire.IsExtensionNotification(x.env.Method) || x.checkParams() != nil {
 		return false
 	}
 	ctx := x.request.Context()

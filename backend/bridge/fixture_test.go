@@ -228,14 +228,6 @@ func (s *fixture) openSession(path, capabilities string, headers ...string) []st
 	return h
 }
 
-// sdkSessions returns the number of sessions at /mcp that go-sdk knows.
-func (s *fixture) sdkSessions() (n int) {
-	for range s.bridge.endpointServer(endpoint{path: "/mcp"}).sdk.Sessions() {
-		n++
-	}
-	return n
-}
-
 // messages returns the JSON-RPC messages of a response, which is a JSON document or a stream.
 func messages(t testing.TB, resp *http.Response) []string {
 	t.Helper()

@@ -76,130 +76,66 @@ func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, 
 		refuseMessage(w, m, err)
 		return
 	}
-	if m.env.Kind == wire.Other {
-		refuse(w, http.StatusBadRequest, codeInvalidRequest, "the message is neither a request, a notification nor a response")
-		return
-	}
-	if !m.env.HasVersion && m.env.Kind != wire.Batch {
-		writeError(w, http.StatusBadRequest, m.id(), codeInvalidRequest, `"jsonrpc":"2.0" is missing from the message`)
-		return
-	}
-	if !normalizeName(r.Header) {
-		writeError(w, http.StatusBadRequest, m.id(), codeHeaderMismatch, "the Mcp-Name header is not valid base64")
-		return
-	}
-	if b.stopping.Load() && (m.env.Kind == wire.Request || m.env.Kind == wire.Batch) {
-		writeError(w, http.StatusServiceUnavailable, m.id(), codeRefused, "Drawbridge is stopping: try again when it runs")
-		return
-	}
 	x := &exchange{request: r, endpoint: ep, origin: origin, message: m, era: eraOf(r.Header, &m.params)}
-	if refuseParamsArray(w, x) || refuseUnknownVersion(w, x) {
+	refusal := b.admit(x)
+	if x.session != nil {
+		defer func() { x.session.release(b.Now()) }()
+	}
+	if refusal != nil {
+		refusal.write(w, x)
 		return
 	}
-	if x.era == core.Modern {
-		b.serveModernPost(w, x)
-	} else {
-		b.serveLegacyPost(w, x)
-	}
-}
-
-func (b *Bridge) serveModernPost(w http.ResponseWriter, x *exchange) {
-	delete(x.request.Header, sessionHeader) // has no meaning in this era
-	if x.env.Kind == wire.Notification && (b.forwardNotification(x) || x.isUnknownNotification()) {
-		w.WriteHeader(http.StatusAccepted)
+	switch m.env.Kind {
+	case wire.Request:
+		x.response = b.newResponseWriter(w)
+		defer x.response.end()
+		b.serveRequest(x)
 		return
-	}
-	if x.env.Kind == wire.Request && !b.fastPathDisabled && x.canServeFast() && b.isValidModern(x) {
-		b.serveFast(w, x)
+	case wire.Batch:
+		b.serveBatch(w, x)
 		return
-	}
-	if x.env.Kind == wire.Request && isTaskMethod(x.env.Method) && !x.namesTask() {
-		writeError(w, http.StatusBadRequest, x.id(), codeHeaderMismatch, "the headers Mcp-Method and Mcp-Name must contain the method and the id of the task")
-		return
-	}
-	if x.env.Kind == wire.Request && x.env.Method == "subscriptions/listen" {
-		if !b.streams.acquire(x.origin.token) {
-			writeError(w, http.StatusTooManyRequests, x.id(), codeRefused, "this client has too many open streams")
+	case wire.Notification:
+		if !b.receiveNotification(x) {
+			writeError(w, http.StatusBadRequest, nil, codeInvalidRequest, "only notifications have no id, and their methods begin with notifications/")
 			return
 		}
-		defer b.streams.release(x.origin.token)
-	}
-	b.serveSDK(w, x)
-}
-
-// serveFast serves a request of a method that dispatch handles, without go-sdk.
-func (b *Bridge) serveFast(w http.ResponseWriter, x *exchange) {
-	x.response = b.newResponseWriter(w, false)
-	defer x.response.end()
-	b.serveRequest(x)
-}
-
-func (b *Bridge) serveLegacyPost(w http.ResponseWriter, x *exchange) {
-	if id := headerValue(x.request.Header, sessionHeader); id != "" {
-		s := b.sessions.acquire(id, x.origin.token, x.endpoint.path, b.Now())
-		if s == nil {
-			writeError(w, http.StatusNotFound, x.id(), codeNotFound, "the session is unknown or has ended")
-			return
+	case wire.Response:
+		if x.session != nil {
+			x.session.deliverResponse(m)
 		}
-		defer func() { s.release(b.Now()) }()
-		x.session = s
-		switch x.env.Kind {
-		case wire.Response:
-			if s.deliverResponse(b, x.message) {
-				w.WriteHeader(http.StatusAccepted)
-				return
-			}
-		case wire.Notification:
-			if b.receiveNotification(x, x.message) || b.forwardNotification(x) || x.isUnknownNotification() {
-				w.WriteHeader(http.StatusAccepted)
-				return
-			}
-		case wire.Request:
-			if !x.isForDispatch() && !sdkLegacyMethods[x.env.Method] {
-				writeError(w, http.StatusOK, x.id(), codeMethodNotFound, "method not found")
-				return
-			}
-			if v := headerValue(x.request.Header, versionHeader); (v == "" || legacyVersions[v]) && !b.fastPathDisabled && x.canServeFast() {
-				b.serveFast(w, x)
-				return
-			}
-		case wire.Batch:
-			b.serveBatch(w, x)
-			return
-		}
-	} else if x.env.Kind != wire.Request || x.env.Method != "initialize" && x.env.Method != "ping" {
-		writeError(w, http.StatusBadRequest, x.id(), codeInvalidRequest, "there is no session yet: send initialize first, then its Mcp-Session-Id with every request")
-		return
-	} else if x.env.Method == "initialize" && b.sessions.full(x.origin.token) {
-		// go-sdk would respond with the id of a session that is closed immediately.
-		writeError(w, http.StatusTooManyRequests, x.id(), codeRefused, tooManySessions)
-		return
 	}
-	b.serveSDK(w, x)
+	w.WriteHeader(http.StatusAccepted)
 }
 
 // serveGet opens the stream on which a legacy client receives the messages that belong to no call.
 func (b *Bridge) serveGet(w http.ResponseWriter, r *http.Request, ep endpoint, origin requestOrigin) {
-	x := &exchange{request: r, endpoint: ep, origin: origin, era: eraOf(r.Header, &wire.Params{})}
+	x := &exchange{request: r, endpoint: ep, origin: origin, message: new(message), era: eraOf(r.Header, &wire.Params{})}
 	if x.era == core.Modern {
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "method not allowed")
 		return
 	}
-	if id := headerValue(r.Header, sessionHeader); id != "" {
-		s := b.sessions.acquire(id, origin.token, ep.path, b.Now())
-		if s == nil {
-			refuse(w, http.StatusNotFound, codeNotFound, "the session is unknown or has ended")
-			return
-		}
-		defer b.handleShimDisconnect(s)
-		defer func() { s.release(b.Now()) }()
-		x.session = s
-		if x.listener = b.listeners.find(s.sdk); x.listener != nil {
-			defer func() { x.listener.detachStream(x.response) }()
-		}
+	if refusal := b.admitStream(x); refusal != nil {
+		refusal.write(w, x)
+		return
 	}
-	b.serveSDK(w, x)
+	s := x.session
+	defer b.handleShimDisconnect(s)
+	defer func() { s.release(b.Now()) }()
+	response := b.newResponseWriter(w)
+	defer response.end()
+	if !b.attachStream(s.listener, response) {
+		refuse(w, http.StatusConflict, codeInvalidRequest, "the session has a stream already")
+		return
+	}
+	defer s.listener.detachStream(response)
+	response.sendKeepAlive()
+	b.inFlight.add(response, func(error) {}) // the session ends it
+	defer b.inFlight.remove(response)
+	select {
+	case <-r.Context().Done():
+	case <-s.ctx.Done():
+	}
 }
 
 func (b *Bridge) serveDelete(w http.ResponseWriter, r *http.Request, ep endpoint, origin requestOrigin) {
@@ -236,9 +172,8 @@ type exchange struct {
 	era      core.Era
 	session  *session // nil for a modern client, and for a legacy client before initialize
 	response *responseWriter
-	listener *listener       // of a stream for notifications that belong to no request
-	done     <-chan struct{} // closed when the HTTP request has ended; only for a request that go-sdk handles
-	batched  bool            // one of several messages in an HTTP request
+	served   *method // how the request is served; nil if its method is unknown
+	batched  bool    // one of several messages in an HTTP request
 }
 
 // reply sends the response to the request.
@@ -250,85 +185,20 @@ func (x *exchange) reply(status int, parts ...[]byte) {
 	x.response.reply(status, parts...)
 }
 
-// canServeFast reports whether a request may take the fast path: dispatch handles its method, and
-// the client accepts both forms of response.
-func (x *exchange) canServeFast() bool {
-	header := x.request.Header
-	return x.isForDispatch() && x.hasUsableParams() && acceptsJSONAndStream(header) && header["Last-Event-Id"] == nil
-}
-
-// isForDispatch reports whether dispatch handles the method at the endpoint, rather than go-sdk.
-func (x *exchange) isForDispatch() bool {
-	return isBridgeMethod(x.env.Method) || x.endpoint.server != "" && wire.IsExtensionMethod(x.env.Method)
-}
-
-// hasUsableParams reports whether the params are an object, or absent where they may be.
-func (x *exchange) hasUsableParams() bool {
-	raw := x.rawParams()
-	if len(raw) == 0 {
-		return !callMethods[x.env.Method]
-	}
-	return raw[0] == '{'
-}
-
-// isValidModern reports whether a modern request is valid: its headers match its body and it has
-// the client's capabilities. It returns false for a tool with header parameters as well, because
-// go-sdk compares those. Requests for which it returns false go to go-sdk, which refuses the
-// invalid ones.
-func (b *Bridge) isValidModern(x *exchange) bool {
-	header, raw, p := x.request.Header, x.rawParams(), &x.params
-	if headerValue(header, versionHeader) != core.ModernVersion || string(wire.Bytes(raw, p.ProtocolVersion)) != `"`+core.ModernVersion+`"` {
-		return false
-	}
-	if can := wire.Bytes(raw, p.ClientCapabilities); len(can) == 0 || can[0] != '{' {
-		return false
-	}
-	if info := wire.Bytes(raw, p.ClientInfo); len(info) > 0 && info[0] != '{' {
-		return false
-	}
-	if headerValue(header, methodHeader) != x.env.Method {
-		return false
-	}
-	var named core.Span
-	switch x.env.Method {
-	case "tools/call", "prompts/get":
-		named = p.Name
-	case "resources/read":
-		named = p.URI
-	default:
-		return !isTaskMethod(x.env.Method) || x.namesTask()
-	}
-	name, ok := wire.Unquote(wire.Bytes(raw, named))
-	if !ok || name == "" || headerValue(header, nameHeader) != name {
-		return false
-	}
-	return x.env.Method != "tools/call" || !b.requiresHeaders(b.endpointServer(x.endpoint), x.origin.token, name) || b.isHiddenByProfile(x, name)
-}
-
-// eraOf returns the era of a request. A request is modern if its header names a modern revision or
-// if its params have a protocol version in _meta. Either is sufficient, so that a request whose
-// header and body disagree is refused as a modern one. Everything else is legacy, including an
-// initialize without _meta that has modern headers.
-func eraOf(header http.Header, p *wire.Params) core.Era {
-	if headerValue(header, versionHeader) >= core.ModernVersion || !p.ProtocolVersion.Empty() {
-		return core.Modern
-	}
-	return core.Legacy
+// refuse sends an error as the response to the request.
+func (x *exchange) refuse(err *rpcError) {
+	x.reply(err.status(x.era), wire.AppendErrorObject(nil, x.id(), err.object))
 }
 
 // serveBatch serves the elements of a JSON-RPC batch one after the other. Only legacy clients
 // before revision 2025-06-18 may send batches. The responses are the events of one stream.
 func (b *Bridge) serveBatch(w http.ResponseWriter, x *exchange) {
-	if headerValue(x.request.Header, versionHeader) >= firstWithoutBatches {
-		refuse(w, http.StatusBadRequest, codeInvalidRequest, "batches are no longer supported as of revision "+firstWithoutBatches)
-		return
-	}
 	elements, err := parseBatch(x.body)
 	if err != nil {
 		refuseMessage(w, nil, err)
 		return
 	}
-	x.batched, x.response = true, b.newResponseWriter(w, false)
+	x.batched, x.response = true, b.newResponseWriter(w)
 	defer x.response.end()
 	requests := 0
 	for _, m := range elements {
@@ -336,23 +206,25 @@ func (b *Bridge) serveBatch(w http.ResponseWriter, x *exchange) {
 		element.message = m
 		switch {
 		case m.env.Kind == wire.Response:
-			x.session.deliverResponse(b, m)
+			x.session.deliverResponse(m)
 		case m.env.Kind == wire.Notification:
-			b.receiveNotification(x, m)
-		case isBridgeMethod(m.env.Method) && element.hasUsableParams():
+			b.receiveNotification(&element)
+		case m.env.Method == "initialize":
 			requests++
-			b.serveRequest(&element)
+			element.refuse(newError(codeInvalidRequest, "this request must not be part of a batch"))
 		default:
 			requests++
-			element.reply(http.StatusOK, wire.AppendError(nil, m.id(), codeInvalidRequest, "this request must not be part of a batch", nil))
+			if refusal := element.checkParams(); refusal != nil {
+				element.refuse(refusal)
+			} else {
+				b.serveRequest(&element)
+			}
 		}
 	}
 	if requests == 0 {
 		w.WriteHeader(http.StatusAccepted)
 	}
 }
-
-const firstWithoutBatches = "2025-06-18"
 
 // parseBatch validates every element like a single message.
 func parseBatch(body []byte) ([]*message, error) {

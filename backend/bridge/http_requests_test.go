@@ -72,16 +72,10 @@ func TestEndpointAnswersInvalidRequestsCleanly(t *testing.T) {
 }
 
 func TestForgedInternalHeadersAreIgnored(t *testing.T) {
-	s := newFixture(t, nil)
 	h := http.Header{"X-Drawbridge-Client": {"claude"}, "X-Drawbridge-Shim": {"7"}, "X-Drawbridge-Ticket": {"1"}, "x-drawbridge-odd": {"2"}, "Accept": {"a"}}
 	origin := readOrigin(h)
 	if origin.token != "claude" || origin.shim != "7" || len(h) != 1 {
 		t.Errorf("%+v %v", origin, h)
-	}
-	// A forged ticket has no effect.
-	resp := s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, ticketHeader, "1")
-	if resp.StatusCode != http.StatusOK {
-		t.Error(resp.Status)
 	}
 }
 

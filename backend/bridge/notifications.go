@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"encoding/json"
 	"hash/maphash"
 	"maps"
@@ -143,24 +144,22 @@ type queuedNotification struct {
 	event []byte
 }
 
-// addListener adds a listener with the current hashes of its lists. request is the request
-// subscriptions/listen of a modern client, or nil; tasks are those that it names.
-func (b *Bridge) addListener(ss *mcp.ServerSession, x *exchange, s *session, request *mcp.SubscriptionsListenParams, tasks map[taskKey]task) *listener {
-	l := &listener{endpoint: x.endpoint.unscoped(), origin: x.origin, session: s, lastSent: map[string]uint64{}}
+// addListener adds a listener with the current hashes of its lists, for a session or for a request
+// subscriptions/listen. wanted are the notifications that the request names, and tasks the tasks.
+func (b *Bridge) addListener(rq *request, s *session, wanted *mcp.NotificationSubscriptions, tasks map[taskKey]task) *listener {
+	l := &listener{endpoint: rq.endpoint.unscoped(), origin: rq.requestOrigin, session: s, lastSent: map[string]uint64{}}
 	b.mu.Lock()
 	l.changesWhenAdded = b.announcedCount + len(b.changes)
 	b.mu.Unlock()
 	if s != nil {
 		l.client, l.capabilities = s.client, s.capabilities
-	}
-	if request != nil {
-		rq := b.newRequest(x)
+	} else {
 		l.client, l.capabilities = rq.client, slices.Clone(rq.capabilities)
-		l.subscriptionID, l.methods = slices.Clone(x.id()), map[string]bool{}
-		if wanted := request.Notifications; wanted != nil {
-			l.methods["notifications/tools/list_changed"] = wanted.ToolsListChanged
-			l.methods["notifications/prompts/list_changed"] = wanted.PromptsListChanged
-			l.methods["notifications/resources/list_changed"] = wanted.ResourcesListChanged
+		l.subscriptionID = slices.Clone(rq.id)
+		l.methods = map[string]bool{
+			"notifications/tools/list_changed":     wanted.ToolsListChanged,
+			"notifications/prompts/list_changed":   wanted.PromptsListChanged,
+			"notifications/resources/list_changed": wanted.ResourcesListChanged,
 		}
 	}
 	for method := range listChangedKinds {
@@ -172,20 +171,56 @@ func (b *Bridge) addListener(ss *mcp.ServerSession, x *exchange, s *session, req
 			l.tasks[key] = t.owner
 		}
 	}
-	b.listeners.add(ss, l)
+	b.listeners.add(l)
 	return l
 }
 
-// attachStream makes stream the stream of a listener, and announces what has changed while it had
-// none.
-func (b *Bridge) attachStream(l *listener, stream *responseWriter) {
-	l.mu.Lock()
-	attached := l.stream == stream
-	l.stream = stream
-	l.mu.Unlock()
-	if !attached {
-		b.runInBackground(func() { b.announceAll(l) })
+// listen serves subscriptions/listen until ctx ends.
+func (b *Bridge) listen(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
+	var params mcp.SubscriptionsListenParams
+	if json.Unmarshal(rq.params, &params) != nil {
+		return splitResult{}, rq.invalidParams()
 	}
+	wanted := params.Notifications
+	if wanted == nil {
+		return splitResult{}, newError(codeInvalidParams, "the params have no notifications")
+	}
+	tasks := b.requestedTasks(rq)
+	l := b.addListener(rq, nil, wanted, tasks)
+	defer b.listeners.remove(l)
+	defer b.unsubscribeAll(l)
+	wanted.ResourceSubscriptions = b.subscribeToAll(ctx, l, wanted.ResourceSubscriptions)
+	defer b.listenToTasks(l, tasks)()
+	accepted, rpcErr := encode(struct {
+		*mcp.NotificationSubscriptions
+		TaskIDs []string `json:"taskIds,omitempty"`
+	}{wanted, publicTaskIDs(rq.endpoint, tasks)})
+	if rpcErr != nil {
+		return splitResult{}, rpcErr
+	}
+	meta := slices.Concat([]byte(`"_meta":{"`+wire.MetaSubscriptionID+`":`), rq.id, []byte(`}}`))
+	acknowledged := slices.Concat([]byte(`{"notifications":`), accepted, []byte{','}, meta)
+	if sink.response.sendEvent(wire.AppendNotification(nil, "notifications/subscriptions/acknowledged", acknowledged)) == nil {
+		b.attachStream(l, sink.response)
+		defer l.detachStream(sink.response)
+		if len(tasks) > 0 || len(wanted.ResourceSubscriptions) > 0 || wanted.ToolsListChanged || wanted.PromptsListChanged || wanted.ResourcesListChanged {
+			<-ctx.Done()
+		}
+	}
+	return b.modernizeResult(rq.method, append([]byte{'{'}, meta...)), nil
+}
+
+// attachStream makes stream the stream of a listener, unless it has one, and announces what has
+// changed while it had none.
+func (b *Bridge) attachStream(l *listener, stream *responseWriter) (attached bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stream != nil {
+		return false
+	}
+	l.stream = stream
+	b.runInBackground(func() { b.announceAll(l) })
+	return true
 }
 
 // detachStream removes a stream that has ended.
@@ -281,37 +316,29 @@ func insertMember(start int, object, member []byte) wire.Edit {
 
 // listeners holds all current listeners. The zero value is ready to use.
 type listeners struct {
-	mu sync.Mutex
-	by map[*mcp.ServerSession]*listener
+	mu      sync.Mutex
+	current map[*listener]struct{}
 }
 
-func (ls *listeners) add(ss *mcp.ServerSession, l *listener) {
+func (ls *listeners) add(l *listener) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ls.by == nil {
-		ls.by = map[*mcp.ServerSession]*listener{}
+	if ls.current == nil {
+		ls.current = map[*listener]struct{}{}
 	}
-	ls.by[ss] = l
+	ls.current[l] = struct{}{}
 }
 
-func (ls *listeners) remove(ss *mcp.ServerSession) {
+func (ls *listeners) remove(l *listener) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	delete(ls.by, ss)
-}
-
-func (ls *listeners) find(ss *mcp.ServerSession) *listener {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return ls.by[ss]
+	delete(ls.current, l)
 }
 
 // ofSession returns the listener of the legacy session with the id, or nil.
 func (ls *listeners) ofSession(id string) *listener {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for ss, l := range ls.by {
-		if l.subscriptionID == nil && ss.ID() == id {
+	for _, l := range ls.all() {
+		if l.session != nil && l.session.id == id {
 			return l
 		}
 	}
@@ -321,5 +348,5 @@ func (ls *listeners) ofSession(id string) *listener {
 func (ls *listeners) all() []*listener {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	return slices.Collect(maps.Values(ls.by))
+	return slices.Collect(maps.Keys(ls.current))
 }

@@ -20,18 +20,17 @@ import (
 
 // listenerProbe is a listener whose stream a test reads directly.
 type listenerProbe struct {
-	s  *fixture
-	ss *mcp.ServerSession
-	l  *listener
-	w  *httptest.ResponseRecorder
+	s *fixture
+	l *listener
+	w *httptest.ResponseRecorder
 }
 
 func (s *fixture) newProbe(path, token string) listenerProbe {
 	s.bridge.announceChanges() // of the fixture
 	ep, _ := parseEndpoint(path)
-	e := listenerProbe{s: s, ss: new(mcp.ServerSession), w: httptest.NewRecorder()}
-	e.l = s.bridge.addListener(e.ss, &exchange{endpoint: ep, origin: requestOrigin{token: token}}, nil, nil, nil)
-	e.l.stream = s.bridge.newResponseWriter(e.w, false)
+	e := listenerProbe{s: s, w: httptest.NewRecorder()}
+	e.l = s.bridge.addListener(&request{endpoint: ep, requestOrigin: requestOrigin{token: token}}, new(session), nil, nil)
+	e.l.stream = s.bridge.newResponseWriter(e.w)
 	return e
 }
 
@@ -123,12 +122,12 @@ func (e listenerProbe) announcedUpdates(public string) []string {
 	e.sent()
 	uri := strings.Replace(public, "in__", "", 1)
 	for _, server := range []string{"in", "out"} {
-		e.s.bridge.subscriptions.add(resourceKey{server: server, uri: uri}, e.ss, subscriber{uri: public, call: &core.Call{}})
+		e.s.bridge.subscriptions.add(resourceKey{server: server, uri: uri}, e.l, subscriber{uri: public, call: &core.Call{}})
 		e.s.bridge.ResourceUpdated(server, "", json.RawMessage(`{"uri":"`+uri+`"}`))
 		if strings.Contains(e.sent(), "resources/updated") {
 			all = append(all, server)
 		}
-		e.s.bridge.subscriptions.removeSession(e.ss)
+		e.s.bridge.subscriptions.removeListener(e.l)
 	}
 	return all
 }

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -74,39 +73,6 @@ func hasModernMeta(params []byte) bool {
 	}
 	_, ok := meta["io.modelcontextprotocol/protocolVersion"]
 	return ok
-}
-
-func TestBase64HeaderNamesAreDecodedBeforeComparison(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain":                       "plain",
-		"=?base64?ZmlsZTovLy/DvA==?=": "file:///ü",
-		"=?base64?ZmlsZQ":             "=?base64?ZmlsZQ",
-		"=?base64?":                   "=?base64?",
-		"=?base64??=":                 "",
-	} {
-		h := http.Header{}
-		h.Set(nameHeader, in)
-		if !normalizeName(h) || h.Get(nameHeader) != want {
-			t.Errorf("%q: %q", in, h.Get(nameHeader))
-		}
-	}
-	h := http.Header{}
-	h.Set(nameHeader, "=?base64?%%%?=")
-	if normalizeName(h) {
-		t.Error("broken base64 passes")
-	}
-}
-
-func FuzzNormalizeName(f *testing.F) {
-	f.Add("=?base64?YQ==?=")
-	f.Fuzz(func(t *testing.T, name string) {
-		h := http.Header{nameHeader: []string{base64Open + base64.StdEncoding.EncodeToString([]byte(name)) + base64Close}}
-		if !normalizeName(h) || h.Get(nameHeader) != name {
-			t.Fatalf("%q became %q", name, h.Get(nameHeader))
-		}
-		h = http.Header{nameHeader: []string{name}}
-		normalizeName(h)
-	})
 }
 
 func TestModernHeadersMustMatchBody(t *testing.T) {

@@ -10,9 +10,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // withPublicURIs returns a server's reply with the URIs of resources as the client knows them: in
@@ -224,7 +221,7 @@ func (r *uriRewriter) elements(s core.Span, visit func(core.Span)) {
 // subscribe for the first client and one unsubscribe after the last.
 type subscriptions struct {
 	mu          sync.Mutex
-	subscribers map[resourceKey]map[*mcp.ServerSession]subscriber
+	subscribers map[resourceKey]map[*listener]subscriber
 }
 
 // resourceKey is a resource: its server, the server's own URI, and the process or connection of the
@@ -245,17 +242,17 @@ type clientSubscription struct {
 
 // subscribersOf returns the subscribers of a resource, and of the resources that contain it. A
 // client that has several such subscriptions gets the nearest one.
-func (s *subscriptions) subscribersOf(updated resourceKey) map[*mcp.ServerSession]clientSubscription {
+func (s *subscriptions) subscribersOf(updated resourceKey) map[*listener]clientSubscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := map[*mcp.ServerSession]clientSubscription{}
+	found := map[*listener]clientSubscription{}
 	for key, all := range s.subscribers {
 		if key.server != updated.server || key.process != updated.process || !containsResource(key.uri, updated.uri) {
 			continue
 		}
-		for ss, one := range all {
-			if len(key.uri) > len(found[ss].own) {
-				found[ss] = clientSubscription{key.uri, one}
+		for l, one := range all {
+			if len(key.uri) > len(found[l].own) {
+				found[l] = clientSubscription{key.uri, one}
 			}
 		}
 	}
@@ -268,13 +265,13 @@ func containsResource(parent, uri string) bool {
 	return ok && (rest == "" || strings.HasSuffix(parent, "/") || strings.ContainsRune("/?#", rune(rest[0])))
 }
 
-// find returns the resource that ss subscribed to under a URI. The URI may resolve to another
+// find returns the resource that l subscribed to under a URI. The URI may resolve to another
 // server by now.
-func (s *subscriptions) find(uri string, ss *mcp.ServerSession) (resourceKey, bool) {
+func (s *subscriptions) find(uri string, l *listener) (resourceKey, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, all := range s.subscribers {
-		if used, ok := all[ss]; ok && used.uri == uri {
+		if used, ok := all[l]; ok && used.uri == uri {
 			return key, true
 		}
 	}
@@ -282,29 +279,29 @@ func (s *subscriptions) find(uri string, ss *mcp.ServerSession) (resourceKey, bo
 }
 
 // add adds a subscriber and reports whether it is the first.
-func (s *subscriptions) add(key resourceKey, ss *mcp.ServerSession, one subscriber) (first bool) {
+func (s *subscriptions) add(key resourceKey, l *listener, one subscriber) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.subscribers == nil {
-		s.subscribers = map[resourceKey]map[*mcp.ServerSession]subscriber{}
+		s.subscribers = map[resourceKey]map[*listener]subscriber{}
 	}
 	if s.subscribers[key] == nil {
-		s.subscribers[key] = map[*mcp.ServerSession]subscriber{}
+		s.subscribers[key] = map[*listener]subscriber{}
 		first = true
 	}
-	s.subscribers[key][ss] = one
+	s.subscribers[key][l] = one
 	return first
 }
 
 // remove removes a subscriber, and returns it if it was the last one.
-func (s *subscriptions) remove(key resourceKey, ss *mcp.ServerSession) (last subscriber, ok bool) {
+func (s *subscriptions) remove(key resourceKey, l *listener) (last subscriber, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one, ok := s.subscribers[key][ss]
+	one, ok := s.subscribers[key][l]
 	if !ok {
 		return one, false
 	}
-	delete(s.subscribers[key], ss)
+	delete(s.subscribers[key], l)
 	if len(s.subscribers[key]) > 0 {
 		return one, false
 	}
@@ -312,18 +309,18 @@ func (s *subscriptions) remove(key resourceKey, ss *mcp.ServerSession) (last sub
 	return one, true
 }
 
-// removeSession removes ss from all resources, and returns those of which it was the last
+// removeListener removes l from all resources, and returns those of which it was the last
 // subscriber.
-func (s *subscriptions) removeSession(ss *mcp.ServerSession) map[resourceKey]subscriber {
+func (s *subscriptions) removeListener(l *listener) map[resourceKey]subscriber {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	free := map[resourceKey]subscriber{}
 	for key, all := range s.subscribers {
-		one, ok := all[ss]
+		one, ok := all[l]
 		if !ok {
 			continue
 		}
-		if delete(all, ss); len(all) == 0 {
+		if delete(all, l); len(all) == 0 {
 			delete(s.subscribers, key)
 			free[key] = one
 		}
@@ -331,41 +328,49 @@ func (s *subscriptions) removeSession(ss *mcp.ServerSession) map[resourceKey]sub
 	return free
 }
 
-func (b *Bridge) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
-	target, ok := b.resolveResource(r.Session, r.Params.URI)
+func (b *Bridge) subscribeSession(ctx context.Context, rq *request, _ *callMessageHandler) (splitResult, *rpcError) {
+	uri, ok := wire.Unquote(wire.Bytes(rq.params, rq.spans.URI))
 	if !ok {
-		return &jsonrpc.Error{Code: codeInvalidParams, Message: "resource not found"}
+		return splitResult{}, rq.invalidParams()
 	}
-	call, ok := b.subscriptionCall(r.Session, target.Server)
+	return splitResult{head: []byte("{}")}, b.subscribe(ctx, rq.session.listener, uri)
+}
+
+// subscribe subscribes a listener to a resource.
+func (b *Bridge) subscribe(ctx context.Context, l *listener, uri string) *rpcError {
+	target, ok := b.resolveResource(l, uri)
 	if !ok {
-		return &jsonrpc.Error{Code: codeInvalidParams, Message: "resource not found"}
+		return newError(codeInvalidParams, "resource not found")
+	}
+	call, ok := b.subscriptionCall(l, target.Server)
+	if !ok {
+		return newError(codeInvalidParams, "resource not found")
 	}
 	key := resourceKey{server: target.Server, uri: target.Name}
 	if b.ProcessOf != nil {
 		var err error
 		if key.process, err = b.ProcessOf(call); err != nil {
 			_, rpcErr := localError("resources/subscribe", "", key.uri, core.Legacy, err)
-			return rpcErr.sdk()
+			return rpcErr
 		}
 	}
-	one := subscriber{r.Params.URI, call}
-	if !b.subscriptions.add(key, r.Session, one) {
+	one := subscriber{uri, call}
+	if !b.subscriptions.add(key, l, one) {
 		return nil
 	}
-	if err := b.sendSubscription(ctx, "resources/subscribe", key, one); err != nil {
-		b.subscriptions.remove(key, r.Session)
-		return err
+	rpcErr := b.sendSubscription(ctx, "resources/subscribe", key, one)
+	if rpcErr != nil {
+		b.subscriptions.remove(key, l)
 	}
-	return nil
+	return rpcErr
 }
 
 // subscribeToAll subscribes a modern client to resources, and returns those that it is subscribed
-// to. The acknowledgement of subscriptions/listen omits the others. go-sdk subscribes again,
-// without effect.
-func (b *Bridge) subscribeToAll(ctx context.Context, ss *mcp.ServerSession, uris []string) (accepted []string) {
+// to. The acknowledgement of subscriptions/listen omits the others.
+func (b *Bridge) subscribeToAll(ctx context.Context, l *listener, uris []string) (accepted []string) {
 	for _, uri := range uris {
-		if err := b.subscribe(ctx, &mcp.SubscribeRequest{Session: ss, Params: &mcp.SubscribeParams{URI: uri}}); err != nil {
-			b.Log.Debug("Skipped a subscription", "uri", uri, "error", err)
+		if err := b.subscribe(ctx, l, uri); err != nil {
+			b.Log.Debug("Skipped a subscription", "uri", uri, "error", string(err.object))
 			continue
 		}
 		accepted = append(accepted, uri)
@@ -374,11 +379,7 @@ func (b *Bridge) subscribeToAll(ctx context.Context, ss *mcp.ServerSession, uris
 }
 
 // subscriptionCall returns a call that describes the client of a listener, to a server.
-func (b *Bridge) subscriptionCall(ss *mcp.ServerSession, server string) (*core.Call, bool) {
-	l := b.listeners.find(ss)
-	if l == nil {
-		return nil, false
-	}
+func (b *Bridge) subscriptionCall(l *listener, server string) (*core.Call, bool) {
 	origin := l.currentOrigin()
 	ep, refusal := b.authorizeEndpoint(l.endpoint, origin)
 	call := &core.Call{Client: l.client, Shim: origin.shim, Workspace: origin.workspace, Era: core.Legacy, Server: server, Profile: ep.scope}
@@ -388,29 +389,34 @@ func (b *Bridge) subscriptionCall(ss *mcp.ServerSession, server string) (*core.C
 	return call, refusal == ""
 }
 
-func (b *Bridge) unsubscribe(ctx context.Context, r *mcp.UnsubscribeRequest) error {
-	key, ok := b.subscriptions.find(r.Params.URI, r.Session)
+func (b *Bridge) unsubscribeSession(ctx context.Context, rq *request, _ *callMessageHandler) (splitResult, *rpcError) {
+	uri, ok := wire.Unquote(wire.Bytes(rq.params, rq.spans.URI))
 	if !ok {
-		return nil
+		return splitResult{}, rq.invalidParams()
 	}
-	last, ok := b.subscriptions.remove(key, r.Session)
+	done, l := splitResult{head: []byte("{}")}, rq.session.listener
+	key, ok := b.subscriptions.find(uri, l)
 	if !ok {
-		return nil
+		return done, nil
+	}
+	last, ok := b.subscriptions.remove(key, l)
+	if !ok {
+		return done, nil
 	}
 	// Notify the server even if the client disconnects now.
-	return b.sendSubscription(context.WithoutCancel(ctx), "resources/unsubscribe", key, last)
+	return done, b.sendSubscription(context.WithoutCancel(ctx), "resources/unsubscribe", key, last)
 }
 
-// unsubscribeAll ends the subscriptions of a session that has ended.
-func (b *Bridge) unsubscribeAll(ss *mcp.ServerSession) {
-	for key, last := range b.subscriptions.removeSession(ss) {
+// unsubscribeAll ends the subscriptions of a listener that has ended.
+func (b *Bridge) unsubscribeAll(l *listener) {
+	for key, last := range b.subscriptions.removeListener(l) {
 		_ = b.sendSubscription(b.lifetime, "resources/unsubscribe", key, last)
 	}
 }
 
 // sendSubscription sends resources/subscribe or resources/unsubscribe to a server. It is recorded
 // as a call of the client that caused it. Both methods exist in the legacy era only.
-func (b *Bridge) sendSubscription(ctx context.Context, method string, key resourceKey, of subscriber) error {
+func (b *Bridge) sendSubscription(ctx context.Context, method string, key resourceKey, of subscriber) *rpcError {
 	params := append(wire.AppendString([]byte(`{"uri":`), key.uri), '}')
 	now := b.Now()
 	call := &core.Call{
@@ -421,10 +427,10 @@ func (b *Bridge) sendSubscription(ctx context.Context, method string, key resour
 	reply, err := b.Gateway.Call(ctx, call, discardMessageHandler{})
 	if err != nil {
 		_, rpcErr := localError(method, "", key.uri, core.Legacy, err)
-		return rpcErr.sdk()
+		return rpcErr
 	}
 	if len(reply.Error) > 0 {
-		return upstreamError(reply.Error, core.Legacy).sdk()
+		return upstreamError(reply.Error, core.Legacy)
 	}
 	return nil
 }
@@ -437,11 +443,7 @@ func (b *Bridge) ResourceUpdated(server, process string, params json.RawMessage)
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
-	for ss, one := range b.subscriptions.subscribersOf(resourceKey{server, p.URI, process}) {
-		l := b.listeners.find(ss)
-		if l == nil {
-			continue
-		}
+	for l, one := range b.subscriptions.subscribersOf(resourceKey{server, p.URI, process}) {
 		view, ok := b.listenerView(l)
 		if !ok || !leadsTo(view, one.uri, server, one.own) {
 			continue
@@ -470,11 +472,7 @@ func leadsTo(view *registry.View, uri, server, own string) bool {
 }
 
 // resolveResource returns the server and the URI that a URI currently resolves to for a listener.
-func (b *Bridge) resolveResource(ss *mcp.ServerSession, uri string) (registry.Target, bool) {
-	l := b.listeners.find(ss)
-	if l == nil {
-		return registry.Target{}, false
-	}
+func (b *Bridge) resolveResource(l *listener, uri string) (registry.Target, bool) {
 	view, ok := b.listenerView(l)
 	if !ok {
 		return registry.Target{}, false

@@ -279,7 +279,7 @@ func TestUpdateOfSubResourceReachesSubscribersOfTheResource(t *testing.T) {
 				e.l.subscriptionID = nil
 			}
 			for _, own := range []string{"dir/", "dir", "dir/a", "dir/a/b/c"} {
-				s.bridge.subscriptions.add(resourceKey{server: "office", uri: "board://" + own}, e.ss, subscriber{uri: "board://" + mark + own, call: &core.Call{}})
+				s.bridge.subscriptions.add(resourceKey{server: "office", uri: "board://" + own}, e.l, subscriber{uri: "board://" + mark + own, call: &core.Call{}})
 			}
 			for own, want := range map[string]bool{"dir/": true, "dir/a/b": true, "dir?x": true, "dir/new": true, "directory": false, "di": false, "": false} {
 				s.bridge.ResourceUpdated("office", "", json.RawMessage(`{"uri":"board://`+own+`"}`))
@@ -293,7 +293,7 @@ func TestUpdateOfSubResourceReachesSubscribersOfTheResource(t *testing.T) {
 					t.Errorf("%s %q: %s", path, own, sent)
 				}
 			}
-			s.bridge.subscriptions.removeSession(e.ss)
+			s.bridge.subscriptions.removeListener(e.l)
 		}
 	}
 }

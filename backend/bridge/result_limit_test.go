@@ -112,32 +112,29 @@ func (s *fixture) readAll(era core.Era, token, first string) string {
 func TestLongResultIsTruncatedAndReadInParts(t *testing.T) {
 	long := strings.Repeat("zeile mit ünïcode 🙂 \"quoted\"\n", 400)
 	result := fmt.Sprintf(`{"structuredContent":{"a":1},"content":[{"type":"text","text":%s}],"_meta":{"x":1}}`, jsonText(long))
-	for _, cold := range []bool{false, true} {
-		for _, era := range []core.Era{core.Legacy, core.Modern} {
-			s, _ := newLimitFixture(t, &result)
-			s.bridge.fastPathDisabled = cold
-			first := s.callTool(era, "small", "files__list", `{}`)
-			head := blocksOf(t, first)
-			if len(head) != 2 || len(head[0]) > 2000 || len(head[0]) < 1500 || !strings.HasPrefix(long, head[0]) || strings.Contains(first, "structuredContent") || !strings.Contains(first, `"x":1`) {
-				t.Errorf("the head is %s", first)
-			}
-			if got := s.readAll(era, "small", first); got != long+"\n"+`{"a":1}` && got != long+`{"a":1}` {
-				t.Errorf("all parts are %d bytes, want %d", len(got), len(long))
-			}
-			if c := s.gateway.last(); c.Server != "drawbridge" || c.Name != readResult {
-				t.Errorf("recorded as %+v", c)
-			}
-			// Without a limit, and at the endpoint of the server, nothing changes.
-			if got := s.callTool(era, "free", "files__list", `{}`); !strings.Contains(got, strings.TrimSuffix(result, "}")[:60]) || strings.Contains(got, metaTruncated) {
-				t.Errorf("another client gets %s", got)
-			}
-			own := s.openSession("/s/files/mcp", `{}`, ClientHeader, "small")
-			if got := onlyMessage(t, s.post("/s/files/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list"}}`, own...)); !strings.Contains(got, result) {
-				t.Errorf("at its own endpoint: %s", got)
-			}
-			if got := onlyMessage(t, s.post("/s/files/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, own...)); strings.Contains(got, readResult) || !strings.Contains(got, "outputSchema") {
-				t.Errorf("listed at its own endpoint: %s", got)
-			}
+	for _, era := range []core.Era{core.Legacy, core.Modern} {
+		s, _ := newLimitFixture(t, &result)
+		first := s.callTool(era, "small", "files__list", `{}`)
+		head := blocksOf(t, first)
+		if len(head) != 2 || len(head[0]) > 2000 || len(head[0]) < 1500 || !strings.HasPrefix(long, head[0]) || strings.Contains(first, "structuredContent") || !strings.Contains(first, `"x":1`) {
+			t.Errorf("the head is %s", first)
+		}
+		if got := s.readAll(era, "small", first); got != long+"\n"+`{"a":1}` && got != long+`{"a":1}` {
+			t.Errorf("all parts are %d bytes, want %d", len(got), len(long))
+		}
+		if c := s.gateway.last(); c.Server != "drawbridge" || c.Name != readResult {
+			t.Errorf("recorded as %+v", c)
+		}
+		// Without a limit, and at the endpoint of the server, nothing changes.
+		if got := s.callTool(era, "free", "files__list", `{}`); !strings.Contains(got, strings.TrimSuffix(result, "}")[:60]) || strings.Contains(got, metaTruncated) {
+			t.Errorf("another client gets %s", got)
+		}
+		own := s.openSession("/s/files/mcp", `{}`, ClientHeader, "small")
+		if got := onlyMessage(t, s.post("/s/files/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list"}}`, own...)); !strings.Contains(got, result) {
+			t.Errorf("at its own endpoint: %s", got)
+		}
+		if got := onlyMessage(t, s.post("/s/files/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, own...)); strings.Contains(got, readResult) || !strings.Contains(got, "outputSchema") {
+			t.Errorf("listed at its own endpoint: %s", got)
 		}
 	}
 }

@@ -4,19 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const metaServerInfo = wire.MetaPrefix + "serverInfo"
@@ -131,19 +126,6 @@ func isEmptyObject(obj []byte) bool {
 	return true
 }
 
-// encodeServerInfo returns the raw serverInfo of Drawbridge.
-func encodeServerInfo(version string) []byte {
-	if version == "" {
-		version = "dev"
-	}
-	info, _ := json.Marshal(struct {
-		Name    string `json:"name"`
-		Title   string `json:"title"`
-		Version string `json:"version"`
-	}{"drawbridge", "Drawbridge", version})
-	return info
-}
-
 // The error codes of our own errors.
 const (
 	codeParse            = wire.CodeParse
@@ -163,10 +145,16 @@ const (
 type rpcError struct {
 	code   int
 	object []byte // the raw error object
+	http   int    // the HTTP status; 0: that of the code
 }
 
 func newError(code int, message string) *rpcError {
 	return &rpcError{code: code, object: wire.ErrorObject(code, message, nil)}
+}
+
+// newRefusal returns the error for an HTTP request that is refused with a status.
+func newRefusal(status, code int, message string) *rpcError {
+	return &rpcError{code: code, object: wire.ErrorObject(code, message, nil), http: status}
 }
 
 // upstreamError forwards an error object of a server. Only the code of a missing resource differs
@@ -288,6 +276,9 @@ const metaError = "drawbridge/error"
 
 // status returns the HTTP status for a response that consists of this error.
 func (rpcErr *rpcError) status(era core.Era) int {
+	if rpcErr.http != 0 {
+		return rpcErr.http
+	}
 	if era == core.Modern {
 		switch rpcErr.code {
 		case codeMethodNotFound:
@@ -297,20 +288,6 @@ func (rpcErr *rpcError) status(era core.Era) int {
 		}
 	}
 	return http.StatusOK
-}
-
-// sdk returns the error as go-sdk's type.
-func (rpcErr *rpcError) sdk() error {
-	e := &jsonrpc.Error{Code: int64(rpcErr.code)}
-	var raw struct {
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data"`
-	}
-	if err := json.Unmarshal(rpcErr.object, &raw); err != nil {
-		return &jsonrpc.Error{Code: codeInternal, Message: "the server sent a malformed error"}
-	}
-	e.Message, e.Data = raw.Message, raw.Data
-	return e
 }
 
 // refuse responds to an HTTP request whose body was not parsed.
@@ -332,73 +309,19 @@ func refuseMessage(w http.ResponseWriter, m *message, err error) {
 }
 
 func writeError(w http.ResponseWriter, status int, id []byte, code int, message string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
+	writeErrorObject(w, status, id, wire.ErrorObject(code, message, nil))
+}
+
+func writeErrorObject(w http.ResponseWriter, status int, id, object []byte) {
+	w.Header()["Content-Type"] = jsonType
+	w.Header()["Cache-Control"] = noStore
 	w.WriteHeader(status)
-	_, _ = w.Write(wire.AppendError(nil, id, code, message, nil))
+	_, _ = w.Write(wire.AppendErrorObject(nil, id, object))
 }
 
-// supportedVersions are the supported protocol revisions, newest first.
-var supportedVersions = []string{core.ModernVersion, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
-
-// legacyVersions are the protocol revisions that a legacy client may send in its version header.
-var legacyVersions = func() map[string]bool {
-	legacy := map[string]bool{}
-	for _, version := range supportedVersions[1:] {
-		legacy[version] = true
-	}
-	return legacy
-}()
-
-// refuseParamsArray refuses a request whose params are an array, which MCP does not allow.
-func refuseParamsArray(w http.ResponseWriter, x *exchange) (refused bool) {
-	if raw := x.rawParams(); x.env.Kind != wire.Request || len(raw) == 0 || raw[0] != '[' {
-		return false
-	}
-	writeError(w, http.StatusBadRequest, x.id(), codeInvalidParams, "the params must be an object")
-	return true
-}
-
-// refuseUnknownVersion refuses a message with a version header that is newer than every supported
-// revision. If the message also has a version in _meta, go-sdk refuses it.
-func refuseUnknownVersion(w http.ResponseWriter, x *exchange) (refused bool) {
-	version := headerValue(x.request.Header, versionHeader)
-	if version <= core.ModernVersion || !x.params.ProtocolVersion.Empty() {
-		return false
-	}
-	version = strings.ToValidUTF8(version[:min(len(version), maxShownVersion)], "")
-	text := fmt.Sprintf("the protocol version %q in the header MCP-Protocol-Version is not supported. Supported versions: %s", version, strings.Join(supportedVersions, ", "))
-	data, _ := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: supportedVersions, Requested: version})
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusBadRequest)
-	_, _ = w.Write(wire.AppendError(nil, x.id(), mcp.CodeUnsupportedProtocolVersion, text, data))
-	return true
-}
-
-// maxShownVersion is the number of bytes of an unknown protocol version that are shown.
-const maxShownVersion = 40
-
-var sdkTypeMark = []byte(" into a *mcp.")
-
-// withoutSDKTypes replaces the error with which go-sdk refuses params that do not match the schema
-// of the protocol, because it names types of Go. p is a response, or an event with one.
-func (sw *sdkWriter) withoutSDKTypes(p []byte) []byte {
-	if sw.exchange.message == nil || !bytes.Contains(p, sdkTypeMark) {
-		return p
-	}
-	from, to := bytes.IndexByte(p, '{'), bytes.LastIndexByte(p, '}')
-	if from < 0 || to < from {
-		return p
-	}
-	msg := p[from : to+1]
-	env, err := wire.Scan(msg)
-	if err != nil || env.Kind != wire.Response || env.Error.Empty() {
-		return p
-	}
-	out := wire.AppendError(bytes.Clone(p[:from]), wire.Bytes(msg, env.ID), codeInvalidParams,
-		fmt.Sprintf("the params of %q do not match the schema of the protocol", sw.exchange.env.Method), nil)
-	return append(out, p[to+1:]...)
+// write responds to the HTTP request of a message with the error.
+func (rpcErr *rpcError) write(w http.ResponseWriter, x *exchange) {
+	writeErrorObject(w, rpcErr.status(x.era), x.id(), rpcErr.object)
 }
 
 var (
@@ -408,34 +331,35 @@ var (
 
 // responseWriter writes the messages of one HTTP response. Nothing is written until the form of the
 // response is known: reply writes a JSON document, unless sendEvent or a keep-alive comment has
-// begun an event stream. go-sdk uses it as an http.ResponseWriter through [sdkWriter].
+// begun an event stream.
 type responseWriter struct {
 	keepAliveInterval time.Duration // interval of keep-alive comments on a silent stream
 	writeTimeout      time.Duration // deadline of one write
 	controller        http.ResponseController
 	lastWrite         atomic.Int64 // time of the last write, or of creation, since epoch
 
-	mu               sync.Mutex
-	w                http.ResponseWriter
-	sdkDecidesStatus bool  // go-sdk may still refuse the request: no comment may begin the stream
-	streaming        bool  // the headers of a stream have been written
-	ended            bool  // the response is complete, or the HTTP handler returns
-	writeErr         error // the first failed write
+	mu        sync.Mutex
+	w         http.ResponseWriter
+	streaming bool  // the headers of a stream have been written
+	ended     bool  // the response is complete, or the HTTP handler returns
+	writeErr  error // the first failed write
 }
 
-func (b *Bridge) newResponseWriter(w http.ResponseWriter, forSDK bool) *responseWriter {
-	rw := &responseWriter{w: w, sdkDecidesStatus: forSDK, controller: *http.NewResponseController(w), keepAliveInterval: b.KeepAlive, writeTimeout: b.WriteLimit}
+func (b *Bridge) newResponseWriter(w http.ResponseWriter) *responseWriter {
+	rw := &responseWriter{w: w, controller: *http.NewResponseController(w), keepAliveInterval: b.KeepAlive, writeTimeout: b.WriteLimit}
 	rw.lastWrite.Store(int64(time.Since(epoch)))
 	return rw
 }
 
 var epoch = time.Now()
 
-// takeFromSDK makes the response ours: go-sdk has accepted the request.
-func (rw *responseWriter) takeFromSDK() {
+// setHeader sets a header of the response, unless the stream has begun.
+func (rw *responseWriter) setHeader(key, value string) {
 	rw.mu.Lock()
 	defer rw.mu.Unlock()
-	rw.sdkDecidesStatus = false
+	if !rw.streaming && !rw.ended {
+		rw.w.Header().Set(key, value)
+	}
 }
 
 // sinceLastWrite returns the time since the last write.
@@ -447,7 +371,7 @@ func (rw *responseWriter) sinceLastWrite() time.Duration {
 func (rw *responseWriter) sendKeepAlive() {
 	rw.mu.Lock()
 	defer rw.mu.Unlock()
-	if rw.ended || rw.writeErr != nil || rw.sdkDecidesStatus && !rw.streaming {
+	if rw.ended || rw.writeErr != nil {
 		return
 	}
 	rw.beginStream()
@@ -519,13 +443,9 @@ func (rw *responseWriter) beginStream() {
 	rw.streaming = true
 	h := rw.w.Header()
 	h["Content-Type"] = streamType
-	setStreamHeaders(h)
-	rw.w.WriteHeader(http.StatusOK)
-}
-
-func setStreamHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
+	rw.w.WriteHeader(http.StatusOK)
 }
 
 var (

@@ -12,8 +12,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 var (
@@ -35,7 +33,7 @@ type session struct {
 	initialize         json.RawMessage // raw params of initialize
 	capabilities       json.RawMessage // raw capabilities of the client; may be nil
 	parsedCapabilities clientCapabilities
-	sdk                *mcp.ServerSession
+	listener           *listener
 	ctx                context.Context // parent of the contexts of its calls
 	cancel             context.CancelCauseFunc
 
@@ -92,9 +90,8 @@ func (s *session) endCall(id string) {
 // maxCancelReason is the number of characters of a client's reason that the server receives.
 const maxCancelReason = 1000
 
-// cancelCall cancels the call with the raw id, for the raw reason of the client if it gave one. It
-// returns false if there is no such call.
-func (s *session) cancelCall(rawID, rawReason []byte) bool {
+// cancelCall cancels the call with the raw id, for the raw reason of the client if it gave one.
+func (s *session) cancelCall(rawID, rawReason []byte) {
 	s.mu.Lock()
 	cancel, ok := s.calls[idKey(rawID)]
 	s.mu.Unlock()
@@ -107,23 +104,10 @@ func (s *session) cancelCall(rawID, rawReason []byte) bool {
 		}
 		cancel(&cause)
 	}
-	return ok
 }
 
 // folder returns the folder that the client has reported last, or else the given one.
 func (s *session) folder(otherwise string) string { return cmp.Or(s.roots.get(), otherwise) }
-
-// receiveNotification handles a notification of the client and reports whether go-sdk need not see
-// it.
-func (s *session) receiveNotification(m *message) (handled bool) {
-	switch m.env.Method {
-	case "notifications/roots/list_changed":
-		s.roots.invalidate()
-	case "notifications/cancelled":
-		return s.cancelCall(wire.Bytes(m.rawParams(), m.params.RequestID), wire.Bytes(m.rawParams(), m.params.Reason))
-	}
-	return false
-}
 
 // idKey returns a map key for an id: equal ids have equal keys, even if a string is escaped in
 // different ways.
@@ -155,14 +139,10 @@ func (s *session) forgetRequest(id string) {
 	delete(s.pendingRequests, id)
 }
 
-// deliverResponse passes a response of the client to the request that waits for it. It returns
-// false if the id was not made by registerRequest; such a response is for go-sdk. Late responses
+// deliverResponse passes a response of the client to the request that waits for it. Late responses
 // are dropped.
-func (s *session) deliverResponse(b *Bridge, m *message) bool {
-	id, ok := wire.Unquote(m.id())
-	if !ok || len(id) <= len(b.nonce) || id[:len(b.nonce)] != b.nonce {
-		return false
-	}
+func (s *session) deliverResponse(m *message) {
+	id, _ := wire.Unquote(m.id())
 	s.mu.Lock()
 	ch, waiting := s.pendingRequests[id]
 	delete(s.pendingRequests, id)
@@ -170,7 +150,6 @@ func (s *session) deliverResponse(b *Bridge, m *message) bool {
 	if waiting {
 		ch <- core.Reply{Result: wire.Bytes(m.body, m.env.Result), Error: wire.Bytes(m.body, m.env.Error)}
 	}
-	return true
 }
 
 // shimGrace is how long the stream of a shim may be disconnected before its sessions end. A running
@@ -334,10 +313,6 @@ func (t *sessionTable) hasShim(token, shim string) bool {
 		}
 	}
 	return false
-}
-
-func (t *sessionTable) removeEndpoint(path string) []*session {
-	return t.removeWhere(func(s *session) bool { return s.endpoint == path })
 }
 
 func (t *sessionTable) removeAll() []*session {

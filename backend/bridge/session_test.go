@@ -205,7 +205,6 @@ func TestIdleSessionsExpireBusyOnesStay(t *testing.T) {
 	idle, used, listening := s.openSession("/mcp", `{}`), s.openSession("/mcp", `{}`), s.openSession("/mcp", `{}`)
 	stream := s.request("GET", "/mcp", "", listening...)
 	clock.Add(20 * 60)
-	// Use through the fast path counts, although the SDK does not see it.
 	onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, used...))
 	clock.Add(11 * 60)
 	s.bridge.closeIdleSessions()
@@ -223,7 +222,7 @@ func TestIdleSessionsExpireBusyOnesStay(t *testing.T) {
 		s.bridge.closeIdleSessions()
 		return len(s.bridge.Sessions()) == 0
 	})
-	eventually.True(t, "the SDK has forgotten them", func() bool { return s.sdkSessions() == 0 })
+	eventually.True(t, "their listeners are gone", func() bool { return len(s.bridge.listeners.all()) == 0 })
 }
 
 func TestSessionsPerClientAreBounded(t *testing.T) {
@@ -256,7 +255,7 @@ func TestSessionsPerClientAreBounded(t *testing.T) {
 	if got := onlyMessage(t, resp); resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get(sessionHeader) != "" || !strings.Contains(got, "too many open sessions") {
 		t.Errorf("%s, session %q: %s", resp.Status, resp.Header.Get(sessionHeader), got)
 	}
-	eventually.True(t, "only four sessions in the SDK", func() bool { return s.sdkSessions() == 4 })
+	eventually.True(t, "only four listeners are left", func() bool { return len(s.bridge.listeners.all()) == 4 })
 }
 
 func TestFiftyStreamsOfOneClientBecomeOne(t *testing.T) {
@@ -352,7 +351,7 @@ func TestModernSessionsFollowClientsConnectionsAndPauses(t *testing.T) {
 	m := newModernSessions(30 * time.Minute)
 	now := time.Unix(0, 0)
 	request := func(client, shim, connection string) *request {
-		return &request{client: core.Client{Name: client}, shim: shim, connection: connection}
+		return &request{client: core.Client{Name: client}, requestOrigin: requestOrigin{shim: shim}, connection: connection}
 	}
 	id := func(client, shim, connection string) string {
 		return m.sessionID(request(client, shim, connection), now)

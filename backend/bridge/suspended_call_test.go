@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -52,23 +51,18 @@ func (s *fixture) requestState(answer string) string {
 const answers = `"inputResponses":{"input-1":{"action":"accept","content":{"n":9007199254740993}}}`
 
 func TestModernClientAnswersLegacyServerRequest(t *testing.T) {
-	for _, cold := range []bool{false, true} {
-		t.Run(fmt.Sprintf("cold %v", cold), func(t *testing.T) {
-			s := newFixture(t, askingServer)
-			s.bridge.fastPathDisabled = cold
-			first := s.callWithInput("/mcp", `"arguments":{"a":1.0,"b":[2]}`)
-			if len(first) != 1 || !strings.Contains(first[0], `"resultType":"input_required","inputRequests":{"input-1":{"method":"elicitation/create","params":{"message":"Name?","requestedSchema":{"x":1.0}}}}`) {
-				t.Fatal(first)
-			}
-			// The same request, written differently and with another progress token.
-			second := s.callWithInput("/mcp", `"arguments": {"b":[2], "a":1.0},`+answers+`,"requestState":"`+s.requestState(first[0])+`"`)
-			if len(second) != 1 || !strings.Contains(second[0], `"got":{"action":"accept","content":{"n":9007199254740993}}`) || !strings.Contains(second[0], `"resultType":"complete"`) {
-				t.Fatal(second)
-			}
-			if n := len(s.gateway.seen); n != 1 {
-				t.Errorf("%d calls", n)
-			}
-		})
+	s := newFixture(t, askingServer)
+	first := s.callWithInput("/mcp", `"arguments":{"a":1.0,"b":[2]}`)
+	if len(first) != 1 || !strings.Contains(first[0], `"resultType":"input_required","inputRequests":{"input-1":{"method":"elicitation/create","params":{"message":"Name?","requestedSchema":{"x":1.0}}}}`) {
+		t.Fatal(first)
+	}
+	// The same request, written differently and with another progress token.
+	second := s.callWithInput("/mcp", `"arguments": {"b":[2], "a":1.0},`+answers+`,"requestState":"`+s.requestState(first[0])+`"`)
+	if len(second) != 1 || !strings.Contains(second[0], `"got":{"action":"accept","content":{"n":9007199254740993}}`) || !strings.Contains(second[0], `"resultType":"complete"`) {
+		t.Fatal(second)
+	}
+	if n := len(s.gateway.seen); n != 1 {
+		t.Errorf("%d calls", n)
 	}
 }
 

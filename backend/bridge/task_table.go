@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -9,8 +8,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Limits of the tasks that the bridge knows: in total and for each client. Beyond them, the oldest
@@ -223,7 +220,6 @@ func (b *Bridge) RestoreTasks(recorded []core.TaskOwner) {
 }
 
 // A modern client names the tasks whose state it wants to be notified of in subscriptions/listen.
-// go-sdk does not know them, so the bridge answers such a request itself.
 
 // taskListeners counts the listeners of each task, so that a server is asked for notifications
 // once. The zero value is ready to use.
@@ -316,48 +312,33 @@ func (b *Bridge) requestedTasks(rq *request) map[taskKey]task {
 	return tasks
 }
 
-// serveTaskSubscriptions answers subscriptions/listen until ctx ends.
-func (b *Bridge) serveTaskSubscriptions(ctx context.Context, x *exchange, rq *request, wanted *mcp.NotificationSubscriptions, tasks map[taskKey]task) (mcp.Result, error) {
-	var ids []string
-	l := x.listener
-	for key, t := range tasks {
-		b.taskListeners.change(listenedKey{key, t.account}, 1)
-		if rq.endpoint.server == "" {
+// publicTaskIDs returns the ids of tasks as a client knows them.
+func publicTaskIDs(ep endpoint, tasks map[taskKey]task) (ids []string) {
+	for key := range tasks {
+		if ep.server == "" {
 			ids = append(ids, publicTaskID(key.server)(key.id))
 		} else {
 			ids = append(ids, key.id)
 		}
 	}
-	ask := func() {
-		for key, t := range tasks {
-			b.askForTask(l, key, t)
-		}
-	}
-	b.runInBackground(ask)
-	defer func() {
-		for key, t := range tasks {
-			b.taskListeners.change(listenedKey{key, t.account}, -1)
-		}
-		b.runInBackground(ask)
-	}()
 	slices.Sort(ids)
-	accepted, err := json.Marshal(struct {
-		*mcp.NotificationSubscriptions
-		TaskIDs []string `json:"taskIds"`
-	}{wanted, ids})
-	if err != nil {
-		return nil, err
+	return ids
+}
+
+// listenToTasks asks the servers of tasks for notifications, until stop is called.
+func (b *Bridge) listenToTasks(l *listener, tasks map[taskKey]task) (stop func()) {
+	change := func(by int) {
+		for key, t := range tasks {
+			b.taskListeners.change(listenedKey{key, t.account}, by)
+		}
+		b.runInBackground(func() {
+			for key, t := range tasks {
+				b.askForTask(l, key, t)
+			}
+		})
 	}
-	meta := slices.Concat([]byte(`"_meta":{"`+wire.MetaSubscriptionID+`":`), x.id(), []byte{'}'})
-	x.response.takeFromSDK()
-	params := slices.Concat([]byte(`{"notifications":`), accepted, []byte{','}, meta, []byte{'}'})
-	if err := x.response.sendEvent(wire.AppendNotification(nil, "notifications/subscriptions/acknowledged", params)); err == nil {
-		b.attachStream(x.listener, x.response)
-		<-ctx.Done()
-	}
-	result := slices.Concat([]byte(`{"resultType":"complete",`), meta, []byte{'}'})
-	x.response.reply(200, wire.AppendResult(nil, x.id(), result))
-	return &alreadyAnsweredResult{}, nil
+	change(1)
+	return func() { change(-1) }
 }
 
 // askForTask asks a server for the notifications about a task, or to end them, whichever it needs.

@@ -374,17 +374,6 @@ func publicTaskID(server string) func(string) string {
 	return func(own string) string { return server + taskSeparator + own }
 }
 
-// namesTask reports whether the headers of a modern request match its method and the task in its
-// params.
-func (x *exchange) namesTask() bool {
-	header := x.request.Header
-	if headerValue(header, methodHeader) != x.env.Method {
-		return false
-	}
-	id := wire.NameHeaderValue(x.env.Method, x.rawParams(), &x.params)
-	return id == "" || headerValue(header, nameHeader) == id
-}
-
 // withPublicTaskIDs returns the result of a server with the ids of tasks as the client knows them.
 // Everything else is unchanged, byte for byte.
 func withPublicTaskIDs(rq *request, server string, result []byte) []byte {

@@ -33,15 +33,12 @@ func TestOnlySharedEndpointDescribesServers(t *testing.T) {
 	mode := "title"
 	s := newFixture(t, nil, func(o *Options) { o.DescribeServer = func() string { return mode } })
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
-	for _, cold := range []bool{false, true} {
-		s.bridge.fastPathDisabled = cold
-		for path, titled := range map[string]bool{"/mcp": true, "/s/files/mcp": false} {
-			legacy := onlyMessage(t, s.post(path, list, s.openSession(path, `{}`)...))
-			modern := onlyMessage(t, s.modern(path, "tools/list", "", ""))
-			for era, got := range map[core.Era]string{core.Legacy: legacy, core.Modern: modern} {
-				if strings.Contains(got, `"title":"files: read"`) != titled || !strings.Contains(got, `9007199254740993`) {
-					t.Errorf("%s %s: %s", path, era, got)
-				}
+	for path, titled := range map[string]bool{"/mcp": true, "/s/files/mcp": false} {
+		legacy := onlyMessage(t, s.post(path, list, s.openSession(path, `{}`)...))
+		modern := onlyMessage(t, s.modern(path, "tools/list", "", ""))
+		for era, got := range map[core.Era]string{core.Legacy: legacy, core.Modern: modern} {
+			if strings.Contains(got, `"title":"files: read"`) != titled || !strings.Contains(got, `9007199254740993`) {
+				t.Errorf("%s %s: %s", path, era, got)
 			}
 		}
 	}
@@ -181,64 +178,61 @@ func textOf(t testing.TB, answer string) string {
 }
 
 func TestToolSearchFindsAndCallsTools(t *testing.T) {
-	for _, cold := range []bool{false, true} {
-		for _, era := range []core.Era{core.Legacy, core.Modern} {
-			s := newFixture(t, func(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
-				if c.Local != nil {
-					return c.Local(t.Context()), nil
-				}
-				return core.Reply{Result: textReply("%s of %s with %s", c.Name, c.Server, c.Params[c.Arguments.Start:c.Arguments.End])}, nil
-			})
-			s.bridge.fastPathDisabled = cold
-			s.setToolModes()
-			var list string
-			if era == core.Modern {
-				list = onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "search"))
-			} else {
-				session := s.openSession("/mcp", `{}`, ClientHeader, "search")
-				list = onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, session...))
+	for _, era := range []core.Era{core.Legacy, core.Modern} {
+		s := newFixture(t, func(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+			if c.Local != nil {
+				return c.Local(t.Context()), nil
 			}
-			if strings.Count(list, `"inputSchema"`) != 2 || !strings.Contains(list, "find_tools") || !strings.Contains(list, "call_tool") || !strings.Contains(list, "files, math") {
-				t.Errorf("the list is %s", list)
+			return core.Reply{Result: textReply("%s of %s with %s", c.Name, c.Server, c.Params[c.Arguments.Start:c.Arguments.End])}, nil
+		})
+		s.setToolModes()
+		var list string
+		if era == core.Modern {
+			list = onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "search"))
+		} else {
+			session := s.openSession("/mcp", `{}`, ClientHeader, "search")
+			list = onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, session...))
+		}
+		if strings.Count(list, `"inputSchema"`) != 2 || !strings.Contains(list, "find_tools") || !strings.Contains(list, "call_tool") || !strings.Contains(list, "files, math") {
+			t.Errorf("the list is %s", list)
+		}
+		if got := textOf(t, s.callTool(era, "search", "find_tools", `{"query":"add numbers"}`)); !strings.HasPrefix(got, `{"name":"math__add"`) {
+			t.Errorf("found %s", got)
+		}
+		if c := s.gateway.last(); c.Server != "drawbridge" || c.Name != "find_tools" || c.Local == nil {
+			t.Errorf("recorded as %+v", c)
+		}
+		if got := textOf(t, s.callTool(era, "search", "call_tool", `{"arguments":{"n":9007199254740993,"name":"x"},"name":"files__read"}`)); got != `read of files with {"n":9007199254740993,"name":"x"}` {
+			t.Errorf("called %s", got)
+		}
+		c := s.gateway.last()
+		if c.Server != "files" || c.Name != "read" || c.PublicName != "files__read" || c.Local != nil || strings.Contains(string(c.Params), "call_tool") {
+			t.Errorf("the gateway saw %+v %s", c, c.Params)
+		}
+		if era == core.Legacy && string(c.Params[c.ProgressToken.Start:c.ProgressToken.End]) != "9" {
+			t.Errorf("the progress token is %s", c.Params[c.ProgressToken.Start:c.ProgressToken.End])
+		}
+		if got := textOf(t, s.callTool(era, "search", "call_tool", `{"name":"math__add","arguments":"{\"a\":1}"}`)); got != `add of math with {"a":1}` {
+			t.Errorf("arguments as text: %s", got)
+		}
+		if got := textOf(t, s.callTool(era, "search", "call_tool", `{"name":"math__add"}`)); got != `add of math with {}` {
+			t.Errorf("no arguments: %s", got)
+		}
+		for _, bad := range []string{`{}`, `{"name":5}`, `{"name":"math__add","arguments":[1]}`, `{"name":"math__add","arguments":"x"}`, `{"name":"math__add","name":"files__read"}`} {
+			before := len(s.gateway.seen)
+			if got := s.callTool(era, "search", "call_tool", bad); !strings.Contains(got, `"error"`) || len(s.gateway.seen) != before {
+				t.Errorf("%s: %s", bad, got)
 			}
-			if got := textOf(t, s.callTool(era, "search", "find_tools", `{"query":"add numbers"}`)); !strings.HasPrefix(got, `{"name":"math__add"`) {
-				t.Errorf("found %s", got)
+		}
+		// The built-in tools are not found by the search, and other clients do not have them.
+		for _, name := range []string{"call_tool", "find_tools"} {
+			s.callTool(era, "search", "call_tool", `{"name":"`+name+`","arguments":{}}`)
+			if c := s.gateway.last(); c.Server != "" || c.Local != nil {
+				t.Errorf("%s within call_tool leads to %+v", name, c)
 			}
-			if c := s.gateway.last(); c.Server != "drawbridge" || c.Name != "find_tools" || c.Local == nil {
-				t.Errorf("recorded as %+v", c)
-			}
-			if got := textOf(t, s.callTool(era, "search", "call_tool", `{"arguments":{"n":9007199254740993,"name":"x"},"name":"files__read"}`)); got != `read of files with {"n":9007199254740993,"name":"x"}` {
-				t.Errorf("called %s", got)
-			}
-			c := s.gateway.last()
-			if c.Server != "files" || c.Name != "read" || c.PublicName != "files__read" || c.Local != nil || strings.Contains(string(c.Params), "call_tool") {
-				t.Errorf("the gateway saw %+v %s", c, c.Params)
-			}
-			if era == core.Legacy && string(c.Params[c.ProgressToken.Start:c.ProgressToken.End]) != "9" {
-				t.Errorf("the progress token is %s", c.Params[c.ProgressToken.Start:c.ProgressToken.End])
-			}
-			if got := textOf(t, s.callTool(era, "search", "call_tool", `{"name":"math__add","arguments":"{\"a\":1}"}`)); got != `add of math with {"a":1}` {
-				t.Errorf("arguments as text: %s", got)
-			}
-			if got := textOf(t, s.callTool(era, "search", "call_tool", `{"name":"math__add"}`)); got != `add of math with {}` {
-				t.Errorf("no arguments: %s", got)
-			}
-			for _, bad := range []string{`{}`, `{"name":5}`, `{"name":"math__add","arguments":[1]}`, `{"name":"math__add","arguments":"x"}`, `{"name":"math__add","name":"files__read"}`} {
-				before := len(s.gateway.seen)
-				if got := s.callTool(era, "search", "call_tool", bad); !strings.Contains(got, `"error"`) || len(s.gateway.seen) != before {
-					t.Errorf("%s: %s", bad, got)
-				}
-			}
-			// The built-in tools are not found by the search, and other clients do not have them.
-			for _, name := range []string{"call_tool", "find_tools"} {
-				s.callTool(era, "search", "call_tool", `{"name":"`+name+`","arguments":{}}`)
-				if c := s.gateway.last(); c.Server != "" || c.Local != nil {
-					t.Errorf("%s within call_tool leads to %+v", name, c)
-				}
-				s.callTool(era, "other", name, `{"query":"x","name":"math__add"}`)
-				if c := s.gateway.last(); c.Server != "" || c.Local != nil {
-					t.Errorf("%s of a client that lists all leads to %+v", name, c)
-				}
+			s.callTool(era, "other", name, `{"query":"x","name":"math__add"}`)
+			if c := s.gateway.last(); c.Server != "" || c.Local != nil {
+				t.Errorf("%s of a client that lists all leads to %+v", name, c)
 			}
 		}
 	}

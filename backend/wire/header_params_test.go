@@ -45,3 +45,30 @@ func TestHeaderMatchesTheArgumentThatItRepeats(t *testing.T) {
 		}
 	}
 }
+
+func TestBase64HeaderNamesAreDecodedBeforeComparison(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain":                       "plain",
+		"=?base64?ZmlsZTovLy/DvA==?=": "file:///ü",
+		"=?base64?ZmlsZQ":             "=?base64?ZmlsZQ",
+		"=?base64?":                   "=?base64?",
+		"=?base64??=":                 "",
+	} {
+		if got, ok := HeaderText(in); !ok || got != want {
+			t.Errorf("%q: %q", in, got)
+		}
+	}
+	if _, ok := HeaderText("=?base64?%%%?="); ok {
+		t.Error("broken base64 passes")
+	}
+}
+
+func FuzzHeaderText(f *testing.F) {
+	f.Add("a\u00fc ")
+	f.Fuzz(func(t *testing.T, text string) {
+		if got, ok := HeaderText(HeaderValue(text)); !ok || got != text {
+			t.Fatalf("%q became %q", text, got)
+		}
+	})
+}

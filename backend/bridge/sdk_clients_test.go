@@ -188,9 +188,8 @@ func TestCapabilitiesAndInstructionsFollowTheEndpoint(t *testing.T) {
 	}
 }
 
-func TestPanicInGeneralPathBecomesError(t *testing.T) {
+func TestPanicBecomesError(t *testing.T) {
 	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) { panic("boom") })
-	s.bridge.fastPathDisabled = true
 	got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, s.openSession("/mcp", `{}`)...))
 	if !strings.Contains(got, "-32603") || strings.Contains(got, "boom") {
 		t.Errorf("%s", got)
@@ -200,7 +199,7 @@ func TestPanicInGeneralPathBecomesError(t *testing.T) {
 func TestListenerIsClosedOnShutdown(t *testing.T) {
 	s := newFixture(t, nil)
 	resp := s.modern("/mcp", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`)
-	eventually.True(t, "listening", func() bool { return s.sdkSessions() > 0 })
+	eventually.True(t, "listening", func() bool { return len(s.bridge.listeners.all()) > 0 })
 	s.bridge.close()
 	list := messages(t, resp)
 	if len(list) != 2 || !strings.Contains(list[0], "subscriptions/acknowledged") || !strings.Contains(list[1], `"result"`) {
