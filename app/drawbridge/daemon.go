@@ -256,7 +256,9 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	recorder := d.history.Recorder()
 	d.profiles = &profiles.Feature{Config: d.files, Views: d.views, Store: d.history, Tokens: d.tokens, ListSize: d.front.ListSize}
 	d.clients = &clientconf.Feature{Version: version, URL: d.url, Connector: connector, Tokens: d.tokens, Config: d.files.Current, Servers: d.servers, Views: d.views, Bridge: d.front}
-	changes, servers := &trust.Feature{Baseline: d.baseline, Views: d.views, Destinations: d.connections.Destinations}, &supervisor.Feature{Servers: d.servers}
+	changes, servers := &trust.Feature{Baseline: d.baseline, Views: d.views, Destinations: d.connections.Destinations}, &supervisor.Feature{
+		Servers: d.servers, Config: d.files, Views: d.views, Logs: d.logs, Dialer: d.dialer, Debug: d.servers.Debug, Reset: d.rules.Reset, Redact: recorder.Redact,
+	}
 	d.approvals = &approvals.Feature{Inbox: d.inbox, Bus: d.bus, Config: d.files, Sources: []approvals.Source{servers, changes},
 		Holds: func(c *config.Condition, call *core.Call) bool { return policy.Holds(c, call, d.files.Current()) }}
 	d.recorded = &history.Feature{
@@ -265,13 +267,12 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	}
 	d.pages = api.New(api.Options{
 		Version: version, URL: d.url, StartedAt: d.startedAt, ConfigPath: o.Sources.Main(),
-		Servers: d.servers, Views: d.views, History: d.recorded, Logs: d.logs,
+		Servers: d.servers, Views: d.views, History: d.recorded,
 		ConfigEditor: d.files, Sessions: sessions, Admin: d.admin, Tokens: d.tokens, Bus: d.bus, UI: frontend.FS(), Log: d.log,
-		Desktop: d.settings, Usage: d.dialer.Usage, Logins: d.logins,
+		Desktop: d.settings, Usage: servers.UsageOf, Logins: d.logins,
 		Approvals: d.approvals, Commands: d.servers,
-		Debug: d.servers.Debug, Try: d.dialer.Try, BeginTrial: d.dialer.BeginTrial, Rules: d.rules, Trust: d.baseline, Features: append(d.features(), d.approvals, changes, servers), Observer: d.connections,
+		Rules: d.rules, Trust: d.baseline, Features: append(d.features(), d.approvals, changes, servers), Observer: d.connections,
 		Copies:  config.BackupsOf(o.Folders.Data),
-		Redact:  recorder.Redact,
 		Notices: d.notices, Metrics: d.counts, KnowsReleases: func() bool { return knowsReleases(d.files.Current().Updates) },
 	})
 	mux := http.NewServeMux()

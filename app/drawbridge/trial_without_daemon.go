@@ -9,12 +9,12 @@ import (
 	"os"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -25,7 +25,7 @@ import (
 func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result []byte, err error) {
 	c, err := o.Sources.Load()
 	if err != nil {
-		var in api.TestRequest
+		var in supervisor.TestRequest
 		if json.Unmarshal(request, &in) != nil || in.Server != "" {
 			return nil, err
 		}
@@ -58,7 +58,7 @@ func tryServer(ctx context.Context, o cli.ServeOptions, request []byte) (result 
 		Secret: vault.Get, SignIn: logins, TrialSignIn: trialLogins{logins}, Spawner: spawner, Logs: logs, Log: log, DefaultWorkspace: workDir,
 		ClientInfo: clientInfo(), PrivatePaths: func() []string { return privatePaths(o.Folders, o.Sources) }, Redact: hideSecrets,
 	}
-	t, err := api.TryOnce(ctx, c, request, dialer.Try)
+	t, err := supervisor.TryOnce(ctx, c, request, dialer.Try)
 	if err != nil {
 		return nil, err
 	}

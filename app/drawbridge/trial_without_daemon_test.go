@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -33,7 +33,7 @@ func TestServerTrialWorksWithoutDaemon(t *testing.T) {
 		"my server": {"command": ` + string(self) + `, "args": ["-test.run=^$"], "env": {"` + mcptest.Env + `": "legacy"}},
 		"confined": {"command": "/bin/sh", "args": ["-c", "cat \"$0\"; exit 3", "` + filepath.ToSlash(folders.ConfigFile()) + `"], "sandbox": {"bestEffort": true}},
 		"gone": {"command": "/nowhere/at-all"}}}`)
-	try := func(request string) (r api.TestResult, err error) {
+	try := func(request string) (r supervisor.TestResult, err error) {
 		t.Helper()
 		raw, err := tryServer(t.Context(), cli.ServeOptions{Folders: folders, Sources: config.SourcesFor("", folders, func(string) string { return "" })}, []byte(request))
 		if err == nil {

@@ -20,30 +20,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
-	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
-	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
-	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// Servers controls the servers; *supervisor.Supervisor implements it.
+// Servers knows the servers; *supervisor.Supervisor implements it.
 type Servers interface {
 	Statuses() []core.ServerStatus
 	Status(id string) (core.ServerStatus, bool)
-	Start(ctx context.Context, id string) error
-	Stop(ctx context.Context, id string) error
-	Restart(ctx context.Context, id string) error
-}
-
-// Views returns what clients see; *registry.Registry implements it.
-type Views interface {
-	All() *registry.View
-	Server(id string) (*registry.View, bool)
-	Profile(name string, limit int) (*registry.View, bool)
 }
 
 // ConfigEditor reads and edits the configuration; *reload.Reloader implements it.
@@ -54,30 +42,8 @@ type ConfigEditor interface {
 	Replace(ctx context.Context, text []byte, etag string) error
 	Patch(ctx context.Context, edits []config.Edit, etag string) error
 	TryPatch(edits []config.Edit, etag string) ([]byte, []config.Problem, error)
-	Enable(ctx context.Context, id string) error
-	Disable(ctx context.Context, id string) error
-	Add(ctx context.Context, label string, entry json.RawMessage) error
-	Remove(ctx context.Context, id string) error
 	CheckRename(id, label string) (to string, err error)
 	Rename(ctx context.Context, id, label string) (to string, warnings []string, err error)
-	SetArgument(ctx context.Context, id string, at int, was, now string) error
-	// AddArgumentRule adds a rule before the one with the key before, or as the last one.
-	AddArgumentRule(ctx context.Context, before string, rule json.RawMessage) error
-	SetTools(ctx context.Context, id string, tools []string, set map[string]json.RawMessage) error
-}
-
-// Logs reads the logs of servers; *serverlog.Logs implements it.
-type Logs interface {
-	Tail(server string, n int) []serverlog.Line // the last n lines; 0 returns all in memory
-}
-
-// Trust compares definitions of tools with the trusted ones; *trust.Baseline implements it.
-type Trust interface {
-	Withheld() map[string]int
-	Notices() []core.Notice
-	Compare(ctx context.Context, server string, tools []core.Item) ([]trust.ToolChange, error)
-	AcceptInAdvance(ctx context.Context, server string, tools []core.Item, why string) error
-	Rename(ctx context.Context, from, to string, move func() error) error
 }
 
 // Commands has notices about new commands; *supervisor.Supervisor implements it.
@@ -86,13 +52,6 @@ type Commands interface {
 	Dismiss(subject string) bool
 	// SuppressCommandNotice suppresses the notice for a server that the user is adding or changing.
 	SuppressCommandNotice(server string)
-}
-
-// Observer reports where servers connect to; *sandbox.DestinationSampler implements it.
-type Observer interface {
-	Renamed(from, to string)
-	Notices() []core.Notice
-	Dismiss(subject string) bool
 }
 
 // Logins moves the sign-in of a server to another id.
@@ -114,9 +73,8 @@ type Options struct {
 	ConfigPath string
 
 	Servers      Servers
-	Views        Views
+	Views        *registry.Registry
 	History      *history.Feature
-	Logs         Logs
 	ConfigEditor ConfigEditor
 	Tokens       *loopback.Tokens
 	Sessions     *loopback.BrowserSessions
@@ -131,23 +89,17 @@ type Options struct {
 	Approvals *approvals.Feature
 	Rules     *policy.Policy
 	Commands  Commands // notices about new commands
-	Debug     func(id string) (supervisor.Debug, error)
-	// Try starts a server for a trial, with the sign-in of the configured server as, and calls use,
-	// if it is not nil, with the connection.
-	Try        func(ctx context.Context, c *config.Server, as string, use func(upstream.Connection)) upstream.Trial
-	BeginTrial func() (end func(), err error) // fails if too many trials are running
 
-	Trust    Trust         // trusted tools and changes since
-	Features []web.Feature // their operations
-	Observer Observer      // where servers connect to
+	Trust    *trust.Baseline // trusted tools and changes since
+	Features []web.Feature   // their operations
+	Observer *sandbox.DestinationSampler
 
-	UI            fs.FS                                  // the page, index.html at its root
-	Usage         func(id string) (process.Usage, error) // resource usage of servers
-	Metrics       Metrics                                // /metrics
-	Redact        func(string) string                    // redacts text that was not recorded yet
-	Notices       func() []core.Notice                   // further notices for the user
-	KnowsReleases func() bool                            // see Status.KnowsReleases
-	Log           *slog.Logger                           // none if nil
+	UI            fs.FS                                              // the page, index.html at its root
+	Usage         func([]core.ServerStatus) []supervisor.ServerUsage // resource usage of servers
+	Metrics       Metrics                                            // /metrics
+	Notices       func() []core.Notice                               // further notices for the user
+	KnowsReleases func() bool                                        // see Status.KnowsReleases
+	Log           *slog.Logger                                       // none if nil
 }
 
 // API is the http.Handler for everything except MCP. It must be wrapped by loopback.Guard.

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -156,17 +155,6 @@ func TestErrorsNeverRepeatTheInput(t *testing.T) {
 	}
 }
 
-func TestServersAreStartedStoppedAndRestarted(t *testing.T) {
-	s := newSite(t)
-	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
-	for _, action := range []string{"start", "stop", "restart", "enable", "disable", "connect", "disconnect", "reconnect"} {
-		s.want(t, "POST", "/api/v1/servers/files/"+action, "", 200, `"id":"files"`)
-	}
-	if got := strings.Join(s.did, ","); got != "start files,stop files,restart files,enable files,disable files,start files,stop files,restart files" {
-		t.Errorf("done: %s", got)
-	}
-}
-
 func TestHealthReportsProblems(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
@@ -204,29 +192,6 @@ func TestHealthWithoutTokenReportsCodesAndCountsOnly(t *testing.T) {
 		if _, body, _ := s.plain(t, "GET", "/healthz", "", "Authorization", "Bearer "+token); strings.Count(body, "planted") != 6 || strings.Contains(body, "count") {
 			t.Errorf("with a token: %s", body)
 		}
-	}
-}
-
-func TestToolsKeepTheirJSON(t *testing.T) {
-	s := newSite(t)
-	raw := `{"name":"add","title":"Add","description":"<b>","inputSchema":{"type":"object","maximum":9007199254740993},"odd":1}`
-	s.views.Configure("", []registry.Server{{ID: "calc", Label: "calc"}})
-	s.views.Set("calc", "calc", &core.Catalog{Tools: []core.Item{{Name: "add", Raw: []byte(raw)}}})
-	var list web.List[Tool]
-	s.get(t, "/api/v1/tools", &list)
-	if len(list.Items) != 1 {
-		t.Fatalf("got %+v", list)
-	}
-	got := list.Items[0]
-	if got.Name != "calc__add" || got.Tool != "add" || got.InputSchema != `{"type":"object","maximum":9007199254740993}` ||
-		got.OutputSchema != "" || got.Description != "<b>" || !strings.Contains(got.Raw, `"odd":1`) {
-		t.Errorf("got %+v", got)
-	}
-	s.want(t, "GET", "/api/v1/tools?server=nobody", "", 404)
-	s.statuses = []core.ServerStatus{{ID: "other"}}
-	s.get(t, "/api/v1/tools?server=other", &list)
-	if len(list.Items) != 0 {
-		t.Errorf("another server lists %+v", list)
 	}
 }
 

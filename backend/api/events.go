@@ -11,9 +11,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
-	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
-	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 const (
@@ -139,37 +137,4 @@ func (s *stream) write(b []byte) error {
 		return err
 	}
 	return s.rc.Flush()
-}
-
-type logInput struct {
-	ID    string    `path:"id" maxLength:"256" server:"name" doc:"Server id or name"`
-	Level string    `query:"level" enum:"debug,info,warn,error,stderr,lifecycle" doc:"Minimum level (lines of stderr count as info); stderr: only output of the server; lifecycle: only its events"`
-	After time.Time `query:"after" doc:"Only lines after this time"`
-	Limit int       `query:"limit" minimum:"1" maximum:"10000" default:"500" doc:"Maximum number of lines; the newest are returned"`
-}
-
-// serverLog returns the lines of one server, oldest first, escaped for display.
-func (a *API) serverLog(_ context.Context, in *logInput) (*web.Answer[web.List[serverlog.Line]], error) {
-	if _, ok := a.Servers.Status(in.ID); !ok {
-		return nil, web.ErrNoSuchServer
-	}
-	wants, ok := serverlog.Filter(in.Level)
-	if !ok {
-		return nil, core.Errorf(core.CodeValidation, "level must be one of %s", serverlog.FilterChoices)
-	}
-	list := web.List[serverlog.Line]{Items: []serverlog.Line{}}
-	all := a.Logs.Tail(in.ID, 0)
-	begin := len(all)
-	for left := in.Limit; begin > 0 && left > 0 && all[begin-1].At.After(in.After); begin-- {
-		if wants(all[begin-1]) {
-			left--
-		}
-	}
-	for _, line := range all[begin:] {
-		if wants(line) {
-			line.Text = serverlog.Clean(line.Text)
-			list.Items = append(list.Items, line)
-		}
-	}
-	return web.Reply(list)
 }

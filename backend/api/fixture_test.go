@@ -63,6 +63,7 @@ type fakes struct {
 	bothEras  string
 	call      func(context.Context, *core.Call) (core.Reply, error)
 	recorder  *store.Recorder
+	usage     func(id string) (process.Usage, error)
 	current   *config.Config // config.Default() if nil
 }
 
@@ -220,6 +221,20 @@ func (f *fakes) RunningCall(id int64) (core.Call, bool) {
 	return *f.running, true
 }
 
+// Usage is that of servers without a process, unless usage is set.
+func (f *fakes) Usage(id string) (process.Usage, error) {
+	if f.usage == nil {
+		return process.Usage{}, errors.New("no process")
+	}
+	return f.usage(id)
+}
+
+func (f *fakes) BeginTrial() (func(), error) { return func() {}, nil }
+
+func (f *fakes) Try(context.Context, *config.Server, string, func(upstream.Connection)) upstream.Trial {
+	return upstream.Trial{}
+}
+
 // inactive is the metrics and sign-ins of a site that has none.
 type inactive struct{}
 
@@ -277,31 +292,22 @@ func newSite(t *testing.T) *site {
 	must(t, err)
 	baseline, observer := trust.New(trust.Options{Store: s.store}), sandbox.New(sandbox.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler)})
 	clients := &clientconf.Feature{URL: s.url, Connector: connector, Tokens: tokens, Config: s.fakes.Current, Servers: s.fakes, Views: s.views, Bridge: s.fakes}
-	changes, servers := &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}, &supervisor.Feature{Servers: s.fakes}
+	changes, servers := &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}, &supervisor.Feature{Servers: s.fakes, Config: s.fakes, Views: s.views, Logs: logs, Dialer: s.fakes, Reset: func(string) {}}
 	pending := &approvals.Feature{Inbox: s.inbox, Bus: s.bus, Config: s.fakes, Sources: []approvals.Source{servers, changes},
 		Holds: func(c *config.Condition, call *core.Call) bool { return policy.Holds(c, call, s.fakes.Current()) }}
 	rules := policy.New(policy.Options{Views: s.views})
 	recorded := &history.Feature{Version: "1.2.3", Store: s.store, Gateway: s.fakes, Views: s.views, Config: s.fakes.Current, Tokens: tokens, Sessions: s.fakes.Sessions}
 	s.api = New(Options{
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
-		Servers: s.fakes, Views: s.views, History: recorded, Logs: logs,
+		Servers: s.fakes, Views: s.views, History: recorded,
 		ConfigEditor: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
 		Approvals: pending, Commands: s.fakes,
 		Rules: rules, Trust: baseline,
 		Features: []web.Feature{&doctor.Feature{}, &policy.Feature{Policy: rules}, clients, recorded, &marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, changes, servers, pending},
 		Desktop:  &fakeDesktop{}, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
 		Observer: observer,
-		Redact:   func(text string) string { return text },
 		Notices:  func() []core.Notice { return nil }, KnowsReleases: func() bool { return false },
-		BeginTrial: new(upstream.Dialer).BeginTrial,
-		Try: func(context.Context, *config.Server, string, func(upstream.Connection)) upstream.Trial {
-			return upstream.Trial{}
-		},
-		Usage: func(string) (process.Usage, error) { return process.Usage{}, errors.New("no process") },
-		Debug: func(id string) (supervisor.Debug, error) {
-			st, _ := s.fakes.Status(id)
-			return supervisor.Debug{Status: st, Configured: "npx files", Stderr: []string{"\x1b[31mred"}}, nil
-		},
+		Usage:    servers.UsageOf,
 		Sessions: loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: dir, Port: port}),
 		UI:       fstest.MapFS{"index.html": {Data: []byte("<p>page" + nonceMark)}, "assets/a-1.js": {Data: []byte("1")}, "secret.key": {Data: []byte("x")}},
 	})

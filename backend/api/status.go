@@ -31,7 +31,7 @@ func (a *API) Status() Status {
 		Servers:  web.NonNil(a.Servers.Statuses()), Notices: []core.Notice{},
 	}
 	s.KnowsReleases = a.KnowsReleases()
-	s.Usage = a.usageOf(s.Servers)
+	s.Usage = a.Usage(s.Servers)
 	s.Visible, s.Withheld, s.Idle = a.visibleTools(cfg, s.Servers), a.Trust.Withheld(), cfg.Idle()
 	if st.Reason != "" {
 		s.Notices = append(s.Notices, core.Notice{Subject: "history", Message: st.Reason})

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strconv"
+	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -17,6 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -59,49 +58,21 @@ func TestStatusReportsToolsVisibleToClients(t *testing.T) {
 
 func TestStatusReportsMemoryAndCPU(t *testing.T) {
 	s := newSite(t)
-	s.api.Usage = func(id string) (process.Usage, error) {
+	s.fakes.usage = func(id string) (process.Usage, error) {
 		if id != "files" {
 			return process.Usage{}, errors.New("no process")
 		}
 		return process.Usage{RSS: 2e6, CPU: 1.5, Tree: []process.Proc{{PID: 7}, {PID: 8}}}, nil
 	}
 	s.statuses = []core.ServerStatus{{ID: "files", PID: 7}, {ID: "stopped"}, {ID: "remote", PID: 9}}
-	want := ServerUsage{Server: "files", RSS: 2e6, CPU: 1.5, Processes: 2}
-	var list web.List[ServerUsage]
+	want := supervisor.ServerUsage{Server: "files", RSS: 2e6, CPU: 1.5, Processes: 2}
+	var list web.List[supervisor.ServerUsage]
 	var st Status
 	s.get(t, "/api/v1/server-usage", &list)
 	s.get(t, "/api/v1/status", &st)
 	if len(list.Items) != 1 || list.Items[0] != want || len(st.Usage) != 1 || st.Usage[0] != want {
 		t.Errorf("%+v, %+v", list, st.Usage)
 	}
-}
-
-// One after the other, each server makes a list of all processes.
-func TestUsageOfAllServersIsMeasuredAtTheSameTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var waiting atomic.Int64
-		release := make(chan struct{})
-		a := &API{Options: Options{Usage: func(string) (process.Usage, error) {
-			if waiting.Add(1) == 200 {
-				close(release)
-			}
-			<-release
-			return process.Usage{RSS: 1}, nil
-		}}}
-		servers := make([]core.ServerStatus, 200)
-		for i := range servers {
-			servers[i] = core.ServerStatus{ID: strconv.Itoa(i), PID: i + 1}
-		}
-		list := a.usageOf(servers)
-		if len(list) != 200 {
-			t.Fatal(len(list))
-		}
-		for i, u := range list {
-			if u.Server != servers[i].ID {
-				t.Fatalf("place %d has %s", i, u.Server)
-			}
-		}
-	})
 }
 
 func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
@@ -121,9 +92,7 @@ func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
 		if i == 2 {
 			tools = append(tools, tool("write"))
 		}
-		s.api.Trust.(interface {
-			Judge(string, *core.Catalog) (map[core.Kind]map[string]string, bool)
-		}).Judge("files", &core.Catalog{Tools: tools, Info: json.RawMessage(`{"name":"fs","version":"` + version + `"}`)})
+		s.api.Trust.Judge("files", &core.Catalog{Tools: tools, Info: json.RawMessage(`{"name":"fs","version":"` + version + `"}`)})
 	}
 	var changes web.List[trust.RecentChange]
 	s.get(t, "/api/v1/recent-changes?server=Files", &changes)
@@ -141,4 +110,16 @@ func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
 		t.Errorf("destinations %+v", d)
 	}
 	s.want(t, "GET", "/api/v1/servers/none/destinations", "", 404)
+}
+
+func TestNewCommandNoticeStaysUntilAcknowledged(t *testing.T) {
+	s := newSite(t)
+	s.notices = []core.Notice{{Subject: "command:files", Message: "Server \"files\" is running a new command: npx files"}}
+	var st Status
+	if s.get(t, "/api/v1/status", &st); len(st.Notices) == 0 || st.Notices[0] != s.notices[0] {
+		t.Fatalf("notices %+v", st.Notices)
+	}
+	path := "/api/v1/notices/" + url.PathEscape("command:files")
+	s.want(t, "DELETE", path, "", 204)
+	s.want(t, "DELETE", path, "", 404)
 }

@@ -6,55 +6,26 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
-	"github.com/drawbridge-mcp/drawbridge/backend/process"
-	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Status is the summary of the whole state.
 type Status struct {
-	Version       string                 `json:"version"`
-	URL           string                 `json:"url"`
-	StartedAt     time.Time              `json:"startedAt"`
-	ConfigPath    string                 `json:"configPath"`
-	Problems      []config.Problem       `json:"problems" nullable:"false"`
-	RequireToken  bool                   `json:"requireToken"`
-	Recorder      history.RecorderStatus `json:"recorder"`
-	Notices       []core.Notice          `json:"notices" nullable:"false"`
-	Servers       []core.ServerStatus    `json:"servers" nullable:"false"`
-	Usage         []ServerUsage          `json:"usage" nullable:"false" doc:"Resource usage of the servers that run on this machine"`
-	KnowsReleases bool                   `json:"knowsReleases" doc:"Whether this build has an update source, so that updates.check can be turned on"`
-	Visible       map[string]int         `json:"visibleTools,omitempty" doc:"Number of tools that clients see, by server id; only servers with hidden tools"`
-	Withheld      map[string]int         `json:"withheld,omitempty" doc:"Number of changed definitions that are withheld from clients until you review them, by server id"`
-	Idle          config.Idle            `json:"idle,omitzero" doc:"Why no server can run; absent if one can"`
-}
-
-// ServerUsage is the resource usage of the whole process tree of one server.
-type ServerUsage struct {
-	Server    string  `json:"server"`
-	RSS       int64   `json:"rssBytes"`
-	CPU       float64 `json:"cpuPercent" doc:"Percentage of one core since the previous sample"`
-	Processes int     `json:"processes"`
-}
-
-// ServerDetail is one server with the end of its log.
-type ServerDetail struct {
-	core.ServerStatus
-	Log   []serverlog.Line `json:"log" nullable:"false"`
-	Usage *process.Usage   `json:"usage,omitempty"`
-}
-
-// Tool is one tool under its public name.
-type Tool struct {
-	Name         string `json:"name" doc:"Public name"`
-	Server       string `json:"server"`
-	Tool         string `json:"tool" doc:"The server's own name"`
-	Title        string `json:"title"`
-	Description  string `json:"description"`
-	InputSchema  string `json:"inputSchema" doc:"JSON text"`
-	OutputSchema string `json:"outputSchema" doc:"JSON text, or empty"`
-	Annotations  string `json:"annotations" doc:"JSON text, or empty"`
-	Raw          string `json:"raw" doc:"JSON text: the complete entry as clients see it"`
+	Version       string                   `json:"version"`
+	URL           string                   `json:"url"`
+	StartedAt     time.Time                `json:"startedAt"`
+	ConfigPath    string                   `json:"configPath"`
+	Problems      []config.Problem         `json:"problems" nullable:"false"`
+	RequireToken  bool                     `json:"requireToken"`
+	Recorder      history.RecorderStatus   `json:"recorder"`
+	Notices       []core.Notice            `json:"notices" nullable:"false"`
+	Servers       []core.ServerStatus      `json:"servers" nullable:"false"`
+	Usage         []supervisor.ServerUsage `json:"usage" nullable:"false" doc:"Resource usage of the servers that run on this machine"`
+	KnowsReleases bool                     `json:"knowsReleases" doc:"Whether this build has an update source, so that updates.check can be turned on"`
+	Visible       map[string]int           `json:"visibleTools,omitempty" doc:"Number of tools that clients see, by server id; only servers with hidden tools"`
+	Withheld      map[string]int           `json:"withheld,omitempty" doc:"Number of changed definitions that are withheld from clients until you review them, by server id"`
+	Idle          config.Idle              `json:"idle,omitzero" doc:"Why no server can run; absent if one can"`
 }
 
 // ConfigFile is the main configuration file.

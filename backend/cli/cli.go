@@ -74,8 +74,8 @@ func (p *program) command() *cobra.Command {
 	p.serveFlags(root, p.Desktop)
 	root.AddCommand(
 		p.serve(), p.stdio(), p.demo(),
-		p.status(), p.tools(), p.logs(),
-		p.actionCommand("start"), p.actionCommand("stop"), p.actionCommand("restart"), p.actionCommand("enable"), p.actionCommand("disable"), p.pauseCommand(true), p.pauseCommand(false), p.add(), p.test(), p.remove(), p.rename(), p.debug(),
+		p.status(),
+		p.pauseCommand(true), p.pauseCommand(false), p.test(), p.remove(), p.rename(),
 		p.validate(), p.uninstall(), p.backup(),
 		p.open(), p.quit(), p.version(),
 	)

@@ -207,43 +207,6 @@ func TestServerTextIsEscapedOnTerminal(t *testing.T) {
 	}
 }
 
-func TestLogsOfAllServersAreOrderedByTime(t *testing.T) {
-	f := newFakeDaemon(t)
-	f.Answer("GET /api/v1/servers", `{"items":[{"id":"a"},{"id":"b"}],"next":""}`)
-	f.Answer("GET /api/v1/servers/a/log", `{"items":[{"at":"2026-01-02T03:04:05Z","level":"info","text":"one"},{"at":"2026-01-02T03:04:07Z","level":"debug","text":"three"}]}`)
-	f.Answer("GET /api/v1/servers/b/log", `{"items":[{"at":"2026-01-02T03:04:06Z","level":"error","text":"two"}]}`)
-	got := f.Run(false, "logs")
-	one, two, three := strings.Index(got.Out, "a info  one"), strings.Index(got.Out, "b error two"), strings.Index(got.Out, "a debug three")
-	if one < 0 || two < one || three < two {
-		t.Errorf("%+v", got)
-	}
-}
-
-func TestLogsFilterByLevelAndFollowFromLastLine(t *testing.T) {
-	f := newFakeDaemon(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	var asked []string
-	f.Mux.HandleFunc("GET /api/v1/servers/a/log", func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Query().Get("level")+" "+r.URL.Query().Get("after"))
-		if len(asked) == 2 {
-			cancel()
-			fmt.Fprint(w, `{"items":[]}`)
-			return
-		}
-		fmt.Fprint(w, `{"items":[{"at":"2026-01-02T03:04:05.678Z","level":"stderr","text":"one"}]}`)
-	})
-	got := f.runIn(ctx, false, "logs", "a", "-f", "--level", "stderr", "--json")
-	if got.Out != `{"at":"2026-01-02T03:04:05.678Z","server":"a","level":"stderr","text":"one"}`+"\n" || got.Code != 0 {
-		t.Errorf("%+v", got)
-	}
-	if len(asked) != 2 || asked[0] != "stderr " || asked[1] != "stderr 2026-01-02T03:04:05.678Z" {
-		t.Errorf("asked for %q", asked)
-	}
-	if got := f.Run(false, "logs", "a", "--level", "loud"); got.Code != 2 || !strings.Contains(got.Err, "stderr or lifecycle") {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestTokensWorkWithoutDaemon(t *testing.T) {
 	f := &fakeDaemon{&terminaltest.Daemon{Data: t.TempDir()}}
 	first := f.Run(false, "token", "cursor")

@@ -13,6 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
@@ -102,7 +103,7 @@ func (p *program) fetchVersions(ctx context.Context) map[string]string {
 
 func (p *program) printStatus(s *api.Status, versions map[string]string, now time.Time) error {
 	t := terminal.Table{Title: "MCP servers at " + terminal.EscapeLine(s.URL), Head: []string{"Server", "Status", "Tools", "Changed"}, Right: []bool{false, false, true, false}}
-	takes := map[string]api.ServerUsage{}
+	takes := map[string]supervisor.ServerUsage{}
 	for _, u := range s.Usage {
 		takes[u.Server] = u
 	}
@@ -209,68 +210,4 @@ func toolCount(s *api.Status, server core.ServerStatus) string {
 		return "-"
 	}
 	return strconv.Itoa(server.Tools)
-}
-
-// stateWithReason returns the state and its reason in one phrase, which says nothing twice.
-func stateWithReason(s core.ServerStatus) string {
-	word := s.State.Word()
-	rest, repeated := strings.CutPrefix(s.Reason, strings.ToLower(word)+" ")
-	switch {
-	case s.Reason == "":
-		return word
-	case repeated: // "stopped by the user"
-		return word + " " + rest
-	}
-	return word + ", " + s.Reason
-}
-
-// actionCommand returns a command that performs an action on one server.
-func (p *program) actionCommand(action string) *cobra.Command {
-	shorts := map[string]string{
-		"start":   "Start a server now",
-		"stop":    "Stop a server now; unless it is set to start manually, the next call starts it again",
-		"restart": "Stop a server and start it again",
-		"enable":  "Enable a server in the configuration",
-		"disable": "Disable a server in the configuration",
-	}
-	aliases := map[string][]string{"start": {"connect"}, "stop": {"disconnect"}, "restart": {"reconnect"}}
-	return &cobra.Command{
-		Use: action + " SERVER", Aliases: aliases[action], Short: shorts[action], Args: terminal.ArgCount(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, terminal.ServerPath(args[0], "/"+action), nil, struct{}{}, func(s core.ServerStatus) error {
-				_, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(terminal.DisplayName(s)+": "+stateWithReason(s)))
-				return err
-			})
-		},
-	}
-}
-
-func (p *program) tools() *cobra.Command {
-	var server string
-	cmd := &cobra.Command{
-		Use: "tools [SERVER]", Aliases: []string{"list-tools"}, Short: "List the tools of all servers, or of one", Args: terminal.ArgCount(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			query := url.Values{}
-			if len(args) == 1 {
-				server = args[0]
-			}
-			if server != "" {
-				query.Set("server", server)
-			}
-			return p.printTools(cmd.Context(), query)
-		},
-	}
-	cmd.Flags().StringVar(&server, "server", "", "only the tools of this `SERVER`")
-	return cmd
-}
-
-func (p *program) printTools(ctx context.Context, query url.Values) error {
-	t := terminal.Table{Title: "%d tools", Head: []string{"Server", "Tool", "Description"}}
-	err := terminal.ShowList(ctx, &p.Env, "tools", query, t, func(tool api.Tool) []string {
-		return []string{tool.Server, tool.Tool, terminal.Truncate(tool.Description, 60)}
-	})
-	if server := query.Get("server"); server != "" && core.CodeOf(err) == core.CodeNotFound {
-		return terminal.UnknownServer(server)
-	}
-	return err
 }

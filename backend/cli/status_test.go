@@ -94,34 +94,11 @@ func TestStatusSaysWhyNoServerCanRun(t *testing.T) {
 	}
 }
 
-func TestActionsSayEachStateOnce(t *testing.T) {
-	for want, s := range map[string]core.ServerStatus{
-		"Stopped by the user; starts on the next call": {State: core.StateStopped, Reason: "stopped by the user; starts on the next call"},
-		"Stopped, starts manually":                     {State: core.StateStopped, Reason: "starts manually"},
-		"Starting again":                               {State: core.StateStarting, Reason: "starting again"},
-		"Running":                                      {State: core.StateRunning},
-	} {
-		if got := stateWithReason(s); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
 func TestStatusSaysThatDaemonIsStarting(t *testing.T) {
 	f := newFakeDaemon(t)
 	must(t, loopback.RemoveRuntime(f.Data))
 	if got := f.Run(true, "status"); got.Code == 0 || !strings.Contains(got.Err, "Drawbridge is starting or stopping") {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestConnectIsAliasOfStart(t *testing.T) {
-	f := newFakeDaemon(t)
-	for alias, action := range map[string]string{"connect": "start", "disconnect": "stop", "reconnect": "restart"} {
-		f.Answer("POST /api/v1/servers/files/"+action, `{"id":"files","state":"running"}`)
-		if got := f.Run(false, alias, "files"); got.Code != 0 || got.Out != "files: Running\n" {
-			t.Errorf("%s: %+v", alias, got)
-		}
 	}
 }
 
@@ -168,13 +145,5 @@ func TestStatusShowsKnownVersions(t *testing.T) {
 				t.Errorf("the version is not in its server's row:\n%s", got.Out)
 			}
 		})
-	}
-}
-
-func TestToolsOfUnknownServerAreAnError(t *testing.T) {
-	f := newFakeDaemon(t)
-	f.NotFound("GET /api/v1/tools", `{"code":"not_found","detail":"there is no such server"}`)
-	if got := f.Run(false, "tools", "nobody"); got.Code != 1 || !strings.Contains(got.Err, `there is no server named "nobody"`) {
-		t.Errorf("%+v", got)
 	}
 }

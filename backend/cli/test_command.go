@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -49,7 +49,7 @@ func (p *program) test() *cobra.Command {
 			default:
 				body = map[string]any{"server": args[0]}
 			}
-			var t api.TestResult
+			var t supervisor.TestResult
 			done, err := p.tryServer(cmd.Context(), body, &t)
 			if err != nil || done {
 				return err
@@ -70,7 +70,7 @@ func (p *program) test() *cobra.Command {
 
 // tryServer runs a trial through the daemon, or in this process with the configuration that a
 // daemon would use.
-func (p *program) tryServer(ctx context.Context, request any, to *api.TestResult) (done bool, err error) {
+func (p *program) tryServer(ctx context.Context, request any, to *supervisor.TestResult) (done bool, err error) {
 	folders, err := p.Folders()
 	if err != nil {
 		return false, err
@@ -96,7 +96,7 @@ func (p *program) tryServer(ctx context.Context, request any, to *api.TestResult
 	return false, terminal.Decode(data, to)
 }
 
-func (p *program) printTrial(t *api.TestResult, schemas bool) error {
+func (p *program) printTrial(t *supervisor.TestResult, schemas bool) error {
 	var b strings.Builder
 	for _, problem := range t.Problems {
 		if problem.Warning {

@@ -28,10 +28,15 @@ type Daemon struct {
 	commands []terminal.Commands
 }
 
+// Stopped is a daemon that does not run.
+func Stopped(t *testing.T, commands ...terminal.Commands) *Daemon {
+	return &Daemon{Data: t.TempDir(), Mux: http.NewServeMux(), t: t, commands: commands}
+}
+
 // New starts a daemon for commands.
 func New(t *testing.T, commands ...terminal.Commands) *Daemon {
 	t.Helper()
-	d := &Daemon{Data: t.TempDir(), Mux: http.NewServeMux(), t: t, commands: commands}
+	d := Stopped(t, commands...)
 	if _, err := loopback.OpenAdminToken(d.Data); err != nil {
 		t.Fatal(err)
 	}

@@ -1,22 +1,16 @@
-package cli
+package supervisor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
-	"github.com/drawbridge-mcp/drawbridge/backend/builtin"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
-
-	"github.com/spf13/cobra"
 )
 
 const (
@@ -28,18 +22,18 @@ const (
 )
 
 // printServerResults waits for new servers and prints the tools of each, or why it does not work.
-func (p *program) printServerResults(ctx context.Context, d *terminal.Daemon, added []core.ServerStatus) error {
+func printServerResults(ctx context.Context, e *terminal.Env, d *terminal.Daemon, added []core.ServerStatus) error {
 	ctx, cancel := context.WithTimeout(ctx, resultLimit)
 	defer cancel()
 	for _, one := range added {
-		if p.Terminal() {
-			fmt.Fprintf(p.Stderr, "Starting %s… (Ctrl-C stops waiting)\n", terminal.EscapeLine(terminal.DisplayName(one)))
+		if e.Terminal() {
+			fmt.Fprintf(e.Stderr, "Starting %s… (Ctrl-C stops waiting)\n", terminal.EscapeLine(terminal.DisplayName(one)))
 		}
 		text, err := awaitResult(ctx, d, one)
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(p.Stdout, text); err != nil {
+		if _, err := fmt.Fprintln(e.Stdout, text); err != nil {
 			return err
 		}
 	}
@@ -93,7 +87,7 @@ func describeFailure(s core.ServerStatus) string {
 
 // describeTools lists the tools of a working server.
 func describeTools(ctx context.Context, d *terminal.Daemon, s core.ServerStatus) (string, error) {
-	list, err := terminal.Get[web.List[api.Tool]](ctx, d, "tools", url.Values{"server": {s.ID}})
+	list, err := terminal.Get[web.List[Tool]](ctx, d, "tools", url.Values{"server": {s.ID}})
 	if err != nil {
 		return "", err
 	}
@@ -114,7 +108,7 @@ func describeWorking(s core.ServerStatus, tools []string) string {
 
 // startOnce starts an on-demand server once.
 func startOnce(ctx context.Context, d *terminal.Daemon, s core.ServerStatus) (string, error) {
-	t, err := terminal.Request[api.TestResult](ctx, d, http.MethodPost, "test", nil, api.TestRequest{Server: s.ID})
+	t, err := terminal.Request[TestResult](ctx, d, http.MethodPost, "test", nil, TestRequest{Server: s.ID})
 	if err != nil {
 		return "", err
 	}
@@ -126,44 +120,4 @@ func startOnce(ctx context.Context, d *terminal.Daemon, s core.ServerStatus) (st
 		names = append(names, tool.Name)
 	}
 	return describeWorking(s, names), nil
-}
-
-func (p *program) demo() *cobra.Command {
-	var address string
-	cmd := &cobra.Command{
-		Use: "demo-server", Short: "Run a small MCP server for demonstrations", Args: terminal.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if address == "" {
-				return builtin.RunDemo(cmd.Context(), p.Stdin, p.Stdout)
-			}
-			return p.demoHTTP(cmd.Context(), address)
-		},
-	}
-	cmd.Flags().StringVar(&address, "http", "", "serve streamable HTTP at this loopback `ADDRESS` instead of stdin and stdout")
-	return cmd
-}
-
-func (p *program) demoHTTP(ctx context.Context, address string) error {
-	listener, err := loopback.Listen(address)
-	if err != nil {
-		return err
-	}
-	server := loopback.NewServer(builtin.DemoHandler())
-	fmt.Fprintf(p.Stderr, "The demo server listens on http://%s/mcp\n", listener.Addr())
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-		grace, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if server.Shutdown(grace) != nil {
-			_ = server.Close()
-		}
-		err = <-done
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
 }

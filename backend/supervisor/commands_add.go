@@ -1,4 +1,4 @@
-package cli
+package supervisor
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
@@ -31,7 +30,7 @@ type addFlags struct {
 	disabled, noTest      bool
 }
 
-func (p *program) add() *cobra.Command {
+func add(e *terminal.Env) *cobra.Command {
 	var f addFlags
 	cmd := &cobra.Command{
 		Use: "add [NAME] -- COMMAND [ARGS...] | [NAME] URL | [NAME] JSON | -", Short: "Add servers to the configuration and test them",
@@ -60,7 +59,7 @@ func (p *program) add() *cobra.Command {
 			if err != nil {
 				return terminal.UsageError(fmt.Errorf("%w; usage: %s", err, cmd.UseLine()))
 			}
-			return p.runAdd(cmd.Context(), a, f)
+			return runAdd(cmd.Context(), e, a, f)
 		},
 	}
 	cmd.Flags().StringArrayVarP(&f.env, "env", "e", nil, "set an environment variable, as `NAME=VALUE`; may be repeated")
@@ -73,40 +72,40 @@ func (p *program) add() *cobra.Command {
 }
 
 // runAdd adds the recognized servers: through the daemon, or in the file if none is running.
-func (p *program) runAdd(ctx context.Context, a addition, f addFlags) error {
-	c, err := clientconf.Open(&p.Env)
+func runAdd(ctx context.Context, e *terminal.Env, a addition, f addFlags) error {
+	c, err := clientconf.Open(e)
 	if err != nil {
 		return err
 	}
-	servers, err := p.prepare(c, a, f)
+	servers, err := prepare(e, c, a, f)
 	if err != nil {
 		return err
 	}
-	if !p.DaemonRuns() {
+	if !e.DaemonRuns() {
 		if err := servers.Write(ctx); err != nil {
 			return err
 		}
-		if p.JSON {
-			return p.PrintJSON(map[string]any{"items": servers.Servers, "next": ""})
+		if e.JSON {
+			return e.PrintJSON(map[string]any{"items": servers.Servers, "next": ""})
 		}
-		p.printAdded(servers)
-		_, err := p.Daemon() // says why it does not answer
+		printAdded(e, servers)
+		_, err := e.Daemon() // says why it does not answer
 		message, hint := core.Describe(err)
-		_, err = fmt.Fprintln(p.Stdout, message+". "+hint)
+		_, err = fmt.Fprintln(e.Stdout, message+". "+hint)
 		return err
 	}
-	return p.addRunning(ctx, servers, f.noTest)
+	return addRunning(ctx, e, servers, f.noTest)
 }
 
 // prepare builds entries from the recognized servers and the flags.
-func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*clientconf.PastedServers, error) {
+func prepare(e *terminal.Env, c *clientconf.Connector, a addition, f addFlags) (*clientconf.PastedServers, error) {
 	if a.block != "" {
 		if len(f.env)+len(f.headers)+len(f.secrets) > 0 || f.cwd != "" || f.disabled {
 			return nil, terminal.UsageError(errors.New("a JSON block defines its servers completely: pass it without flags"))
 		}
 		text := a.block
 		if text == "-" {
-			all, err := io.ReadAll(io.LimitReader(p.Stdin, 1<<20))
+			all, err := io.ReadAll(io.LimitReader(e.Stdin, 1<<20))
 			if err != nil {
 				return nil, fmt.Errorf("cannot read the servers: %w", err)
 			}
@@ -130,7 +129,7 @@ func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*cli
 		return nil, terminal.UsageError(errors.New("--env and --cwd require a command, not a URL"))
 	case a.url == "" && len(f.headers) > 0:
 		return nil, terminal.UsageError(errors.New("--header requires a URL, not a command"))
-	case len(f.secrets) > 1 && !p.Attended():
+	case len(f.secrets) > 1 && !e.Attended():
 		return nil, terminal.UsageError(errors.New("standard input can contain only one secret: set the others with \"drawbridge secret set\""))
 	}
 	if s.Cwd != "" {
@@ -140,7 +139,7 @@ func (p *program) prepare(c *clientconf.Connector, a addition, f addFlags) (*cli
 	}
 	s.Secrets = map[string]string{}
 	for _, name := range f.secrets {
-		if s.Secrets[name], err = secret.ReadValue(&p.Env, "Value of "+name+": "); err != nil {
+		if s.Secrets[name], err = secret.ReadValue(e, "Value of "+name+": "); err != nil {
 			return nil, err
 		}
 	}
@@ -168,14 +167,14 @@ func parsePairs(all []string, between, flag, form string) (map[string]string, er
 
 // addRunning adds servers through the daemon. Secrets are stored first, because the daemon starts
 // the servers immediately.
-func (p *program) addRunning(ctx context.Context, servers *clientconf.PastedServers, noTest bool) error {
-	d, err := p.Daemon()
+func addRunning(ctx context.Context, e *terminal.Env, servers *clientconf.PastedServers, noTest bool) error {
+	d, err := e.Daemon()
 	if err != nil {
 		return err
 	}
 	stored := servers.Secrets()
 	for name, value := range stored {
-		if _, err := secret.StoreValue(ctx, &p.Env, name, value); err != nil {
+		if _, err := secret.StoreValue(ctx, e, name, value); err != nil {
 			return err
 		}
 	}
@@ -184,12 +183,12 @@ func (p *program) addRunning(ctx context.Context, servers *clientconf.PastedServ
 		if s.Exists {
 			continue
 		}
-		raw, err := d.RequestRaw(ctx, http.MethodPost, "servers", nil, api.AddInputBody{Name: s.Label, Entry: web.JSON(s.Entry)})
+		raw, err := d.RequestRaw(ctx, http.MethodPost, "servers", nil, AddInputBody{Name: s.Label, Entry: web.JSON(s.Entry)})
 		if err != nil {
-			return errors.Join(err, p.deleteSecrets(ctx, s.SecretNames))
+			return errors.Join(err, deleteSecrets(ctx, e, s.SecretNames))
 		}
-		if p.JSON {
-			if err := p.PrintJSON(json.RawMessage(raw)); err != nil {
+		if e.JSON {
+			if err := e.PrintJSON(json.RawMessage(raw)); err != nil {
 				return err
 			}
 			continue
@@ -200,22 +199,22 @@ func (p *program) addRunning(ctx context.Context, servers *clientconf.PastedServ
 		}
 		added = append(added, st)
 	}
-	if p.JSON {
+	if e.JSON {
 		return nil
 	}
-	p.printAdded(servers)
+	printAdded(e, servers)
 	if noTest {
 		return nil
 	}
-	return p.printServerResults(ctx, d, added)
+	return printServerResults(ctx, e, d, added)
 }
 
 // deleteSecrets deletes the secrets of a server that could not be added.
-func (p *program) deleteSecrets(ctx context.Context, names []string) error {
+func deleteSecrets(ctx context.Context, e *terminal.Env, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	s, err := secret.StoreOf(&p.Env)
+	s, err := secret.StoreOf(e)
 	if err != nil {
 		return err
 	}
@@ -227,18 +226,18 @@ func (p *program) deleteSecrets(ctx context.Context, names []string) error {
 	return nil
 }
 
-func (p *program) printAdded(servers *clientconf.PastedServers) {
+func printAdded(e *terminal.Env, servers *clientconf.PastedServers) {
 	for _, s := range servers.Servers {
 		if s.Exists {
-			fmt.Fprintln(p.Stdout, terminal.EscapeLine(s.Label+": already exists"))
+			fmt.Fprintln(e.Stdout, terminal.EscapeLine(s.Label+": already exists"))
 			continue
 		}
-		fmt.Fprintln(p.Stdout, terminal.EscapeLine(s.Label+": added"))
+		fmt.Fprintln(e.Stdout, terminal.EscapeLine(s.Label+": added"))
 		if len(s.SecretNames) > 0 {
-			fmt.Fprintln(p.Stdout, "  "+terminal.EscapeLine("stored as secrets: "+strings.Join(slices.Sorted(slices.Values(s.SecretNames)), ", ")))
+			fmt.Fprintln(e.Stdout, "  "+terminal.EscapeLine("stored as secrets: "+strings.Join(slices.Sorted(slices.Values(s.SecretNames)), ", ")))
 		}
 		for _, note := range s.Notes {
-			fmt.Fprintln(p.Stdout, "  "+terminal.EscapeLine("note: "+note))
+			fmt.Fprintln(e.Stdout, "  "+terminal.EscapeLine("note: "+note))
 		}
 	}
 }

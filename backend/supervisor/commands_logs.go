@@ -1,4 +1,4 @@
-package cli
+package supervisor
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ type logLine struct {
 	Text   string    `json:"text"`
 }
 
-func (p *program) logs() *cobra.Command {
+func logs(e *terminal.Env) *cobra.Command {
 	var follow bool
 	var level string
 	cmd := &cobra.Command{
@@ -47,10 +47,10 @@ lifecycle events.`,
 			if _, ok := serverlog.Filter(level); !ok || level == "" {
 				return terminal.UsageError(fmt.Errorf("--level must be %s", serverlog.FilterChoices))
 			}
-			if !p.DaemonRuns() {
-				return p.logsOfFiles(args, level, follow)
+			if !e.DaemonRuns() {
+				return logsOfFiles(e, args, level, follow)
 			}
-			d, err := p.Daemon()
+			d, err := e.Daemon()
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ lifecycle events.`,
 					}
 					return err
 				}
-				if err := p.printLogLines(lines, len(args) == 0); err != nil || !follow {
+				if err := printLogLines(e, lines, len(args) == 0); err != nil || !follow {
 					return err
 				}
 				select {
@@ -110,10 +110,10 @@ func daemonLogs(ctx context.Context, d *terminal.Daemon, servers []string, level
 	return all, nil
 }
 
-func (p *program) printLogLines(lines []logLine, withServer bool) error {
+func printLogLines(e *terminal.Env, lines []logLine, withServer bool) error {
 	for _, l := range lines {
-		if p.JSON {
-			if err := p.PrintJSON(l); err != nil {
+		if e.JSON {
+			if err := e.PrintJSON(l); err != nil {
 				return err
 			}
 			continue
@@ -122,7 +122,7 @@ func (p *program) printLogLines(lines []logLine, withServer bool) error {
 		if withServer {
 			text += terminal.EscapeLine(l.Server) + " "
 		}
-		if _, err := fmt.Fprintf(p.Stdout, "%s%-5s %s\n", text, terminal.EscapeLine(l.Level), terminal.EscapeText(l.Text)); err != nil {
+		if _, err := fmt.Fprintf(e.Stdout, "%s%-5s %s\n", text, terminal.EscapeLine(l.Level), terminal.EscapeText(l.Text)); err != nil {
 			return err
 		}
 	}
@@ -138,8 +138,8 @@ const (
 
 // logsOfFiles prints from files while no daemon runs: the end of the log of Drawbridge, or the log
 // of a server.
-func (p *program) logsOfFiles(servers []string, level string, follow bool) error {
-	folders, err := p.Folders()
+func logsOfFiles(e *terminal.Env, servers []string, level string, follow bool) error {
+	folders, err := e.Folders()
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (p *program) logsOfFiles(servers []string, level string, follow bool) error
 	path, name := filepath.Join(folders.Logs, "drawbridge.log"), "drawbridge"
 	lines, err := programLog(path)
 	if len(servers) == 1 {
-		name = p.configuredID(servers[0])
+		name = configuredID(e, servers[0])
 		logs := serverlog.Open(filepath.Join(folders.Logs, "servers"), nil) // redacted when they were written
 		defer logs.Close()
 		path = logs.Path(name)
@@ -166,19 +166,19 @@ func (p *program) logsOfFiles(servers []string, level string, follow bool) error
 	if len(lines) == 0 {
 		return &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge is not running, and its log for " + name + " contains no matching lines: " + path, Hint: terminal.NotRunningHint}
 	}
-	if !p.JSON {
-		fmt.Fprintln(p.Stderr, terminal.EscapeLine("Drawbridge is not running. The last lines of "+path+":"))
+	if !e.JSON {
+		fmt.Fprintln(e.Stderr, terminal.EscapeLine("Drawbridge is not running. The last lines of "+path+":"))
 	}
-	return p.printLogLines(lines, false)
+	return printLogLines(e, lines, false)
 }
 
 // configuredID returns the id of the configured server with the given id or name.
-func (p *program) configuredID(text string) string {
-	folders, err := p.Folders()
+func configuredID(e *terminal.Env, text string) string {
+	folders, err := e.Folders()
 	if err != nil {
 		return text
 	}
-	current, err := p.Sources(folders).Load()
+	current, err := e.Sources(folders).Load()
 	if err != nil {
 		return text
 	}

@@ -1,33 +1,42 @@
-package cli
+package supervisor
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
 	"github.com/spf13/cobra"
 )
 
-func (p *program) debug() *cobra.Command {
+// Commands adds the commands about servers.
+func Commands(e *terminal.Env, root *cobra.Command) {
+	root.AddCommand(tools(e), logs(e), add(e), debug(e))
+	for _, action := range []string{"start", "stop", "restart", "enable", "disable"} {
+		root.AddCommand(actionCommand(e, action))
+	}
+}
+
+func debug(e *terminal.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "debug SERVER", Short: "Show everything known about a server: its process, its log and its messages", Args: terminal.ArgCount(1, 1),
 		Long: "Show everything known about a server: its command, its stderr output and the last messages.\nRecognized secrets in the messages are redacted; others may remain.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, terminal.ServerPath(args[0], "/debug"), nil, nil, func(d supervisor.Debug) error {
-				return p.printDebug(&d, time.Now())
+			return terminal.Show(cmd.Context(), e, http.MethodGet, terminal.ServerPath(args[0], "/debug"), nil, nil, func(d Debug) error {
+				return printDebug(e, &d, time.Now())
 			})
 		},
 	}
 }
 
 // printDebug omits unknown values.
-func (p *program) printDebug(d *supervisor.Debug, now time.Time) error {
+func printDebug(e *terminal.Env, d *Debug, now time.Time) error {
 	var b strings.Builder
 	say := func(title, text string) {
 		if text != "" {
@@ -114,6 +123,70 @@ func (p *program) printDebug(d *supervisor.Debug, now time.Time) error {
 			}
 		}
 	}
-	_, err := p.Stdout.Write([]byte(b.String()))
+	_, err := e.Stdout.Write([]byte(b.String()))
 	return err
+}
+
+// actionCommand returns a command that performs an action on one server.
+func actionCommand(e *terminal.Env, action string) *cobra.Command {
+	shorts := map[string]string{
+		"start":   "Start a server now",
+		"stop":    "Stop a server now; unless it is set to start manually, the next call starts it again",
+		"restart": "Stop a server and start it again",
+		"enable":  "Enable a server in the configuration",
+		"disable": "Disable a server in the configuration",
+	}
+	aliases := map[string][]string{"start": {"connect"}, "stop": {"disconnect"}, "restart": {"reconnect"}}
+	return &cobra.Command{
+		Use: action + " SERVER", Aliases: aliases[action], Short: shorts[action], Args: terminal.ArgCount(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return terminal.Show(cmd.Context(), e, http.MethodPost, terminal.ServerPath(args[0], "/"+action), nil, struct{}{}, func(s core.ServerStatus) error {
+				_, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(terminal.DisplayName(s)+": "+stateWithReason(s)))
+				return err
+			})
+		},
+	}
+}
+
+func tools(e *terminal.Env) *cobra.Command {
+	var server string
+	cmd := &cobra.Command{
+		Use: "tools [SERVER]", Aliases: []string{"list-tools"}, Short: "List the tools of all servers, or of one", Args: terminal.ArgCount(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query := url.Values{}
+			if len(args) == 1 {
+				server = args[0]
+			}
+			if server != "" {
+				query.Set("server", server)
+			}
+			return printTools(cmd.Context(), e, query)
+		},
+	}
+	cmd.Flags().StringVar(&server, "server", "", "only the tools of this `SERVER`")
+	return cmd
+}
+
+func printTools(ctx context.Context, e *terminal.Env, query url.Values) error {
+	t := terminal.Table{Title: "%d tools", Head: []string{"Server", "Tool", "Description"}}
+	err := terminal.ShowList(ctx, e, "tools", query, t, func(tool Tool) []string {
+		return []string{tool.Server, tool.Tool, terminal.Truncate(tool.Description, 60)}
+	})
+	if server := query.Get("server"); server != "" && core.CodeOf(err) == core.CodeNotFound {
+		return terminal.UnknownServer(server)
+	}
+	return err
+}
+
+// stateWithReason returns the state and its reason in one phrase, which says nothing twice.
+func stateWithReason(s core.ServerStatus) string {
+	word := s.State.Word()
+	rest, repeated := strings.CutPrefix(s.Reason, strings.ToLower(word)+" ")
+	switch {
+	case s.Reason == "":
+		return word
+	case repeated: // "stopped by the user"
+		return word + " " + rest
+	}
+	return word + ", " + s.Reason
 }

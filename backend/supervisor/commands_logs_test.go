@@ -1,17 +1,22 @@
-package cli
+package supervisor
 
 import (
+	"context"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 )
 
 // TestLogsAreReadWithoutDaemon uses the log files of a daemon that has exited.
 func TestLogsAreReadWithoutDaemon(t *testing.T) {
-	data := t.TempDir()
+	f := terminaltest.Stopped(t, Commands)
+	data := f.Data
 	for path, text := range map[string]string{
 		"logs/drawbridge.log": `st of a line that was cut"}` + "\n" +
 			`{"time":"2026-11-23T01:02:03Z","level":"INFO","msg":"Drawbridge is ready","url":"http://127.0.0.1:1"}` + "\n" +
@@ -25,7 +30,7 @@ func TestLogsAreReadWithoutDaemon(t *testing.T) {
 	server.Append("my-server", serverlog.Stderr, "no key was given")
 	must(t, server.Close())
 	run := func(args ...string) (int, string, string) {
-		got := runMain(t.Context(), data, func(*Options) {}, args...)
+		got := f.Run(false, args...)
 		return got.Code, got.Out, got.Err
 	}
 	code, out, errOut := run("logs")
@@ -46,5 +51,42 @@ func TestLogsAreReadWithoutDaemon(t *testing.T) {
 	}
 	if code, _, errOut = run("logs", "other"); code != 1 || !strings.Contains(errOut, "other.log") {
 		t.Errorf("a server without a log: %d %s", code, errOut)
+	}
+}
+
+func TestLogsOfAllServersAreOrderedByTime(t *testing.T) {
+	f := terminaltest.New(t, Commands)
+	f.Answer("GET /api/v1/servers", `{"items":[{"id":"a"},{"id":"b"}],"next":""}`)
+	f.Answer("GET /api/v1/servers/a/log", `{"items":[{"at":"2026-01-02T03:04:05Z","level":"info","text":"one"},{"at":"2026-01-02T03:04:07Z","level":"debug","text":"three"}]}`)
+	f.Answer("GET /api/v1/servers/b/log", `{"items":[{"at":"2026-01-02T03:04:06Z","level":"error","text":"two"}]}`)
+	got := f.Run(false, "logs")
+	one, two, three := strings.Index(got.Out, "a info  one"), strings.Index(got.Out, "b error two"), strings.Index(got.Out, "a debug three")
+	if one < 0 || two < one || three < two {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestLogsFilterByLevelAndFollowFromLastLine(t *testing.T) {
+	f := terminaltest.New(t, Commands)
+	ctx, cancel := context.WithCancel(t.Context())
+	var asked []string
+	f.Mux.HandleFunc("GET /api/v1/servers/a/log", func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Query().Get("level")+" "+r.URL.Query().Get("after"))
+		if len(asked) == 2 {
+			cancel()
+			fmt.Fprint(w, `{"items":[]}`)
+			return
+		}
+		fmt.Fprint(w, `{"items":[{"at":"2026-01-02T03:04:05.678Z","level":"stderr","text":"one"}]}`)
+	})
+	got := f.RunIn(ctx, false, "logs", "a", "-f", "--level", "stderr", "--json")
+	if got.Out != `{"at":"2026-01-02T03:04:05.678Z","server":"a","level":"stderr","text":"one"}`+"\n" || got.Code != 0 {
+		t.Errorf("%+v", got)
+	}
+	if len(asked) != 2 || asked[0] != "stderr " || asked[1] != "stderr 2026-01-02T03:04:05.678Z" {
+		t.Errorf("asked for %q", asked)
+	}
+	if got := f.Run(false, "logs", "a", "--level", "loud"); got.Code != 2 || !strings.Contains(got.Err, "stderr or lifecycle") {
+		t.Errorf("%+v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package supervisor
 
 import (
 	"bytes"
@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 )
 
 // TestAddRecognizesPastedConfigs uses command lines from READMEs, with and without a name and --.
@@ -41,7 +44,7 @@ func TestAddRecognizesPastedConfigs(t *testing.T) {
 		{[]string{"x", "http://a/mcp", "more"}, addition{}},
 		{nil, addition{}},
 	} {
-		cmd := newProgram(Options{}).add()
+		cmd := add(&terminal.Env{})
 		own, command := splitAdd(c.args, func(flag string) bool { return takesValue(cmd, flag) })
 		cmd.DisableFlagParsing = false
 		if err := cmd.ParseFlags(own); err != nil {
@@ -75,12 +78,12 @@ func TestAddRefusesInvalidURL(t *testing.T) {
 }
 
 // newAddDaemon returns a daemon that accepts servers and reports the given state for each.
-func newAddDaemon(t *testing.T, state string) (f *fakeDaemon, sent *[]string) {
+func newAddDaemon(t *testing.T, state string) (f *terminaltest.Daemon, sent *[]string) {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
-	f, sent = newFakeDaemon(t), new([]string)
+	f, sent = terminaltest.New(t, Commands), new([]string)
 	f.Mux.HandleFunc("POST /api/v1/servers", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		*sent = append(*sent, string(body))
@@ -139,13 +142,13 @@ func TestAddReportsWhetherServerWorks(t *testing.T) {
 }
 
 func TestAddWritesConfigWithoutDaemon(t *testing.T) {
-	home, data := t.TempDir(), t.TempDir()
+	home, f := t.TempDir(), terminaltest.Stopped(t, Commands)
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
-	got := runMain(t.Context(), data, func(o *Options) {
-		o.Getenv = func(name string) string { return map[string]string{"DRAWBRIDGE_KEYRING": "off"}[name] }
+	got := f.RunWith(t.Context(), func(e *terminal.Env) {
+		e.Getenv = func(name string) string { return map[string]string{"DRAWBRIDGE_KEYRING": "off"}[name] }
 	}, "add", "gh", "--", "gh-mcp", "--token", "ghp_0123456789abcdef")
-	text, _ := os.ReadFile(filepath.Join(data, "config.jsonc"))
+	text, _ := os.ReadFile(filepath.Join(f.Data, "config.jsonc"))
 	if got.Code != 0 || !strings.Contains(got.Out, "stored as secrets: gh.token") || !strings.Contains(string(text), `"${secret:gh.token}"`) || strings.Contains(string(text), "ghp_") {
 		t.Errorf("%+v\n%s", got, text)
 	}
