@@ -286,50 +286,25 @@ type OTLP struct {
 	Interval time.Duration     `key:"intervalMs"` // between two exports of metrics
 }
 
-// Defaults. The value of a server wins over globalSettings, which wins over these.
+// Defaults that other packages need, too.
 const (
-	DefaultListen         = "127.0.0.1:7575"
 	DefaultListWait       = 10 * time.Second
 	DefaultStartupTimeout = 120 * time.Second
-	DefaultRequestTimeout = 30 * time.Second
 	DefaultHeartbeat      = 30 * time.Second
 	DefaultStale          = 90 * time.Second
 	DefaultMaxAttempts    = 5
 	DefaultBackoff        = time.Second
 	DefaultMaxBackoff     = 60 * time.Second
-	DefaultMaxRequest     = 10 * time.Minute
 	DefaultIdleStop       = 10 * time.Minute // of servers that start on demand or are not shared
-	DefaultCatalogRefresh = 10 * time.Minute
-	DefaultKeepFor        = 30 * 24 * time.Hour
-	DefaultMaxBytes       = 1_000_000_000
-	DefaultMaxPayload     = 64 << 10
-	DefaultOTLPInterval   = 60 * time.Second
 )
 
 // Default is the configuration of an empty file: no servers, and every setting at its default.
 func Default() *Config {
-	return &Config{
-		MCPEnabled: true,
-		Global:     Global{RequestTimeout: DefaultRequestTimeout, LoginShellTimeout: 10 * time.Second},
-		Policy:     Policy{Rules: DefaultRules()},
-		Bridge: Bridge{
-			Listen:       DefaultListen,
-			RequireToken: true,
-			ListWait:     DefaultListWait,
-			Naming:       Namings[0],
-
-			DescribeServer: "title",
-		},
-		History: History{
-			Enabled:    true,
-			KeepFor:    DefaultKeepFor,
-			MaxBytes:   DefaultMaxBytes,
-			MaxPayload: DefaultMaxPayload,
-		},
-		Metrics: Metrics{OTLP: OTLP{Traces: true, Metrics: true, Interval: DefaultOTLPInterval}},
-		Desktop: Desktop{Notifications: true},
-		Updates: Updates{RestartIdle: 5 * time.Minute},
+	c := &Config{MCPEnabled: true, Policy: Policy{Rules: DefaultRules()}}
+	for name, to := range map[string]any{"globalSettings": &c.Global, "bridge": &c.Bridge, "history": &c.History, "metrics": &c.Metrics, "desktop": &c.Desktop, "updates": &c.Updates} {
+		schemaTree().Properties[name].setDefaults(to)
 	}
+	return c
 }
 
 // Server returns the server with the given id, ignoring case.

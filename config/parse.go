@@ -49,6 +49,7 @@ type container struct {
 func build(documents []document, servers *document) (*Config, []Problem) {
 	c, r := Default(), &reader{}
 	var policy rules
+	standard := c.Global.RequestTimeout
 	c.Global.RequestTimeout = 0 // not set
 	var containers []container
 	for _, d := range documents {
@@ -71,7 +72,7 @@ func build(documents []document, servers *document) (*Config, []Problem) {
 	case policy.preset == PresetStrict:
 		c.Global.RequestTimeout = strictTimeout
 	default:
-		c.Global.RequestTimeout = DefaultRequestTimeout
+		c.Global.RequestTimeout = standard
 	}
 	for _, box := range containers {
 		r.servers(c, box)
@@ -269,14 +270,10 @@ func serverFields(e *entry) []field {
 
 // serverEntry reads one server. The result is valid if no error was reported meanwhile.
 func (r *reader) serverEntry(m member, global Global, base Rules) Server {
-	e := entry{enabled: true, Server: Server{
-		ID: idOf(m.name), Label: m.name, Source: m.at,
-		Debug: global.Debug, RequestTimeout: global.RequestTimeout,
-		Start: StartAuto, Framing: FramingAuto, Record: RecordFull, ValidateOutput: ValidateWarn, ToolChanges: ToolChangesAsk, MaxRequest: DefaultMaxRequest, CatalogRefresh: DefaultCatalogRefresh,
-		StartupTimeout: DefaultStartupTimeout, Heartbeat: DefaultHeartbeat, Stale: DefaultStale,
-		Restart: Restart{MaxAttempts: DefaultMaxAttempts, Backoff: DefaultBackoff, MaxBackoff: DefaultMaxBackoff, Strategy: RestartExponential},
-		keys:    make(map[string]Position),
-	}}
+	e := entry{enabled: true}
+	schemaTree().Defs["server"].setDefaults(&e.Server)
+	e.ID, e.Label, e.Source, e.keys = idOf(m.name), m.name, m.at, make(map[string]Position)
+	e.Debug, e.RequestTimeout, e.Session = global.Debug, global.RequestTimeout, ""
 	if e.ID == "" {
 		r.report(m.at, "", false, "use letters a to z and digits", "server name '%s' must contain a letter or digit", m.name)
 	}

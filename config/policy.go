@@ -69,23 +69,11 @@ const PresetStrict = "strict"
 // strictTimeout is the requestTimeoutMs of PresetStrict.
 const strictTimeout = 5 * time.Second
 
-// Defaults of keys that an existing section omits.
-const (
-	DefaultRetryBackoff    = 500 * time.Millisecond
-	DefaultRetryMaxBackoff = 10 * time.Second
-	DefaultFailures        = 5
-	DefaultOpen            = 30 * time.Second
-	DefaultPerSecond       = 10
-	DefaultBurst           = 20
-	DefaultQueue           = 64
-)
-
 // DefaultRules apply where the configuration sets nothing.
 func DefaultRules() Rules {
-	return Rules{
-		Breaker:  Breaker{Failures: DefaultFailures, Open: DefaultOpen},
-		Approval: ApprovalNever, ValidateInput: ValidateOff,
-	}
+	rules := Rules{Approval: ApprovalNever, ValidateInput: ValidateOff}
+	schemaTree().Defs["breaker"].setDefaults(&rules.Breaker)
+	return rules
 }
 
 // Policy is the policy section: rules for all servers, and for single clients.
@@ -118,7 +106,7 @@ type rules struct {
 func (s rules) over(base Rules) Rules {
 	if s.preset == PresetStrict {
 		base.Retry = Retry{Attempts: 3, Delays: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}}
-		base.Breaker = Breaker{Failures: 5, Open: DefaultOpen}
+		base.Breaker = Breaker{Failures: 5, Open: 30 * time.Second}
 		base.RateLimit = RateLimit{PerSecond: 10, Burst: 20, By: ByClient}
 	}
 	if s.retry != nil {
@@ -172,7 +160,7 @@ func policyFields(s *rules, p *Policy) []field {
 }
 
 func retryField(to **Retry) field {
-	return optional("retry", to, Retry{Attempts: -1, Backoff: DefaultRetryBackoff, MaxBackoff: DefaultRetryMaxBackoff}, func(v *Retry) {
+	return optional("retry", to, Retry{Attempts: -1}, func(v *Retry) {
 		if v.Attempts < 0 { // the length of delays is the number of retries
 			v.Attempts = len(v.Delays)
 		}
@@ -180,24 +168,21 @@ func retryField(to **Retry) field {
 	})
 }
 
-func breakerField(to **Breaker) field {
-	return optional("breaker", to, Breaker{Failures: DefaultFailures, Open: DefaultOpen}, nil)
-}
+func breakerField(to **Breaker) field { return optional("breaker", to, Breaker{}, nil) }
 
-func rateLimitField(to **RateLimit) field {
-	return optional("rateLimit", to, RateLimit{PerSecond: DefaultPerSecond, Burst: DefaultBurst, By: ByClient}, nil)
-}
+func rateLimitField(to **RateLimit) field { return optional("rateLimit", to, RateLimit{}, nil) }
 
 func concurrencyField(to **Concurrency) field {
-	return optional("concurrency", to, Concurrency{Queue: DefaultQueue}, nil)
+	return optional("concurrency", to, Concurrency{}, nil)
 }
 
 // optional is a section that has no effect while it is absent. done, which may be nil, runs
 // after its keys were read.
 func optional[T any](name string, to **T, begin T, done func(*T)) field {
 	return field{name, func(r *reader, name string, at Position, n *node) {
-		v := begin
-		section(name, schemaTree().Defs[name].fields(&v)...).read(r, name, at, n)
+		v, keys := begin, schemaTree().Defs[name]
+		keys.setDefaults(&v)
+		section(name, keys.fields(&v)...).read(r, name, at, n)
 		if done != nil {
 			done(&v)
 		}

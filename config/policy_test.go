@@ -37,17 +37,17 @@ func TestNearestRuleLevelWins(t *testing.T) {
 		{"a global timeout beside the preset", `"policy": {"preset": "strict"}, "globalSettings": {"timeout": 9000},`, ``, strict, 9 * time.Second},
 		{"a server against the preset", `"policy": {"preset": "strict"},`, `, "retry": {}`, func() Rules {
 			r := strict
-			r.Retry = Retry{Backoff: DefaultRetryBackoff, MaxBackoff: DefaultRetryMaxBackoff}
+			r.Retry = Retry{Backoff: 500 * time.Millisecond, MaxBackoff: 10 * time.Second}
 			return r
 		}(), 5 * time.Second},
 		{"its preset against global keys", `"policy": {"rateLimit": {"perSecond": 0.5}},`, `, "policy": {"preset": "strict"}`, strict, 5 * time.Second},
 		{"an empty rate limit", ``, `, "rateLimit": {}`, with(func(r *Rules) { r.RateLimit = RateLimit{10, 20, ByClient} }), 30 * time.Second},
-		{"the breaker switched off", ``, `, "breaker": {"failures": 0}`, with(func(r *Rules) { r.Breaker = Breaker{0, DefaultOpen} }), 30 * time.Second},
+		{"the breaker switched off", ``, `, "breaker": {"failures": 0}`, with(func(r *Rules) { r.Breaker = Breaker{0, 30 * time.Second} }), 30 * time.Second},
 		{"delays say how often", ``, `, "retry": {"delaysMs": [10, 20]}`, with(func(r *Rules) {
-			r.Retry = Retry{Attempts: 2, Delays: []time.Duration{10 * time.Millisecond, 20 * time.Millisecond}, Backoff: DefaultRetryBackoff, MaxBackoff: DefaultRetryMaxBackoff}
+			r.Retry = Retry{Attempts: 2, Delays: []time.Duration{10 * time.Millisecond, 20 * time.Millisecond}, Backoff: 500 * time.Millisecond, MaxBackoff: 10 * time.Second}
 		}), 30 * time.Second},
 		{"words", `"policy": {"approval": "ask", "validateInput": "reject"},`, `, "approval": "destructive", "concurrency": {"max": 2}`, with(func(r *Rules) {
-			r.Approval, r.ValidateInput, r.Concurrency = ApprovalDestructive, ValidateReject, Concurrency{2, DefaultQueue}
+			r.Approval, r.ValidateInput, r.Concurrency = ApprovalDestructive, ValidateReject, Concurrency{2, 64}
 		}), 30 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"reflect"
@@ -15,8 +16,11 @@ type schemaNode struct {
 	Minimum, Maximum float64
 	ExclusiveMinimum float64
 	MinLength        int
+	Default          json.RawMessage
 	Properties       map[string]*schemaNode
 	Defs             map[string]*schemaNode `json:"$defs"`
+
+	standard *node // the default, or an object of defaults; nil if there is none
 }
 
 var schemaTree = sync.OnceValue(func() *schemaNode {
@@ -24,8 +28,33 @@ var schemaTree = sync.OnceValue(func() *schemaNode {
 	if err := json.Unmarshal(schema, root); err != nil {
 		panic("config/schema.json: " + err.Error()) // it is embedded, and tests read it
 	}
+	root.parseDefaults()
+	for _, def := range root.Defs {
+		def.parseDefaults()
+	}
 	return root
 })
+
+func (s *schemaNode) parseDefaults() {
+	if s.Default != nil {
+		s.standard, _ = tree("schema.json", s.Default)
+	}
+	for name, key := range s.Properties {
+		if key.parseDefaults(); key.standard != nil {
+			s.standard = cmp.Or(s.standard, &node{kind: kindObject})
+			s.standard.members = append(s.standard.members, member{name: name, value: key.standard})
+		}
+	}
+}
+
+// setDefaults sets the fields of the struct to whose keys have a default.
+func (s *schemaNode) setDefaults(to any) {
+	for _, f := range s.fields(to) {
+		if n := s.Properties[f.name].standard; n != nil {
+			f.read(&reader{}, f.name, Position{}, n)
+		}
+	}
+}
 
 // formats are checks of strings that the schema cannot express, by their name in tags.
 var formats = map[string]func(string) string{

@@ -20,7 +20,7 @@ func TestSessionSettings(t *testing.T) {
 		if c == nil || len(problems) > 0 || len(c.Servers) != 1 {
 			t.Fatalf("%s: %v", src, problems)
 		}
-		if s := c.Servers[0]; s.Session != want.Session || s.IdleStop != want.IdleStop || s.MaxRequest != DefaultMaxRequest || s.CatalogRefresh != DefaultCatalogRefresh {
+		if s := c.Servers[0]; s.Session != want.Session || s.IdleStop != want.IdleStop || s.MaxRequest != 10*time.Minute || s.CatalogRefresh != 10*time.Minute {
 			t.Errorf("%s: %s, %s, %s, %s", src, s.Session, s.IdleStop, s.MaxRequest, s.CatalogRefresh)
 		}
 	}
