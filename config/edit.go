@@ -392,46 +392,18 @@ func (d *Document) SetTool(label, tool string, set map[string]json.RawMessage) e
 	if server == nil {
 		return serverNotFoundError(label)
 	}
-	tools, err := d.ensureObject(server, "tools", depth)
-	if err != nil {
-		return err
-	}
-	settings, err := d.ensureObject(tools, tool, depth+1)
-	if err != nil {
-		return err
-	}
+	entry := &hujson.Value{Value: server}
 	for _, key := range slices.Sorted(maps.Keys(set)) {
-		raw := bytes.TrimSpace(set[key])
+		path, raw := []string{"tools", tool, key}, bytes.TrimSpace(set[key])
 		if len(raw) == 0 || string(raw) == "null" {
-			d.removeMember(settings, key)
-			continue
-		}
-		if err := d.put(settings, key, raw, depth+2); err != nil {
+			d.deleteIn(entry, false, path)
+		} else if err := d.putIn(entry, depth, raw, path); err != nil {
 			return err
 		}
 	}
-	if len(settings.Members) == 0 {
-		d.removeMember(tools, tool)
-	}
-	if len(tools.Members) == 0 {
-		d.removeMember(server, "tools")
-	}
+	d.deleteEmpty(entry, "tools", tool)
+	d.deleteEmpty(entry, "tools")
 	return nil
-}
-
-// ensureObject returns the object under name and creates it if it does not exist. depth is the
-// depth of o's members.
-func (d *Document) ensureObject(o *hujson.Object, name string, depth int) (*hujson.Object, error) {
-	i := memberIndex(o, name)
-	if i < 0 {
-		d.setMember(o, name, &hujson.Object{}, depth)
-		i = memberIndex(o, name)
-	}
-	inner, ok := o.Members[i].Value.Value.(*hujson.Object)
-	if !ok {
-		return nil, core.Errorf(core.CodeValidation, "cannot set '%s': it is not an object", name)
-	}
-	return inner, nil
 }
 
 // AddArgumentRule adds a rule to policy.rules, before the one with the key before in the file that

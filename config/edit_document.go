@@ -108,10 +108,10 @@ func (d *Document) Add(label string, raw json.RawMessage) error {
 	if object == nil {
 		return core.Errorf(core.CodeRejected, "cannot add server %q: the file stores its servers in an array", label)
 	}
-	if err := d.setObject(object, label, raw, depth); err != nil {
-		return core.Errorf(core.CodeValidation, "cannot add server %q: %v", label, err)
+	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
+		return core.Errorf(core.CodeValidation, "cannot add server %q: must be an object", label)
 	}
-	return nil
+	return d.putJSON(object, label, raw, depth)
 }
 
 // Remove removes the server called label and the comments above it.

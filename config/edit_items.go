@@ -290,11 +290,14 @@ func stepIndex(box hujson.ValueTrimmed, step string) int {
 
 // Put sets the member at a path to a value, or inserts it into a list, and creates missing objects. text
 // is JSON with comments, in the layout that it has in the file.
-func (d *Document) Put(text []byte, path ...string) error {
-	parent, last := &d.root, len(path)-1
-	for depth, key := range path[:last] {
+func (d *Document) Put(text []byte, path ...string) error { return d.putIn(&d.root, 0, text, path) }
+
+// putIn is Put for a path in a value whose items have a depth.
+func (d *Document) putIn(parent *hujson.Value, depth int, text []byte, path []string) error {
+	last := len(path) - 1
+	for i, key := range path[:last] {
 		if o, ok := parent.Value.(*hujson.Object); ok && memberIndex(o, key) < 0 {
-			d.setMember(o, key, &hujson.Object{}, depth)
+			d.setMember(o, key, &hujson.Object{}, depth+i)
 		}
 		if parent = find(parent, key); parent == nil {
 			break
@@ -302,7 +305,7 @@ func (d *Document) Put(text []byte, path ...string) error {
 	}
 	if parent != nil {
 		if parent.Value.Kind() == '{' || stepIndex(parent.Value, path[last]) >= 0 {
-			return d.put(parent.Value, path[last], text, last)
+			return d.put(parent.Value, path[last], text, depth+last)
 		}
 	}
 	return core.Errorf(core.CodeValidation, "cannot set '%s': it is in something that is not an object", strings.Join(path, "."))
@@ -373,16 +376,29 @@ func (d *Document) putJSON(box hujson.ValueTrimmed, step string, raw json.RawMes
 
 // Delete removes the item at a path and reports whether there was one.
 func (d *Document) Delete(keepComments bool, path ...string) bool {
+	return d.deleteIn(&d.root, keepComments, path)
+}
+
+func (d *Document) deleteIn(parent *hujson.Value, keepComments bool, path []string) bool {
 	last := len(path) - 1
 	if last < 0 {
 		return false
 	}
-	box := find(&d.root, path[:last]...)
+	box := find(parent, path[:last]...)
 	if box == nil || find(box, path[last]) == nil {
 		return false
 	}
 	d.remove(box.Value, stepIndex(box.Value, path[last]), keepComments)
 	return true
+}
+
+// deleteEmpty removes the object at a path if it is empty.
+func (d *Document) deleteEmpty(parent *hujson.Value, path ...string) {
+	if v := find(parent, path...); v != nil {
+		if o, ok := v.Value.(*hujson.Object); ok && len(o.Members) == 0 {
+			d.deleteIn(parent, false, path)
+		}
+	}
 }
 
 func (d *Document) move(from string, path []string) error {

@@ -399,7 +399,7 @@ func TestToolSettingsEditKeepsRest(t *testing.T) {
 		t.Error("nonsense is written")
 	}
 	odd, _ := NewDocument([]byte(`{"mcpServers": {"files": {"tools": 7}}}`))
-	if odd.SetTool("files", "read", nil) == nil {
+	if odd.SetTool("files", "read", map[string]json.RawMessage{"approval": json.RawMessage(`"ask"`)}) == nil {
 		t.Error("tools that are not objects are changed")
 	}
 }

@@ -76,26 +76,22 @@ func (d *Document) findProfile(name string) (Profile, bool) {
 // SetObject adds or replaces an object in a section, such as a profile in "profiles"; nil removes
 // it.
 func (d *Document) SetObject(section, name string, raw json.RawMessage) error {
-	root := d.root.Value.(*hujson.Object)
-	object, err := d.ensureObject(root, section, 0)
-	if err != nil {
-		return err
-	}
 	if raw == nil {
-		if memberIndex(object, name) < 0 {
+		if !d.Delete(false, section, name) {
 			return core.Errorf(core.CodeNotFound, "the main configuration file contains no '%s' in '%s'", name, section)
 		}
-		if d.removeMember(object, name); len(object.Members) == 0 {
-			d.removeMember(root, section)
-		}
+		d.deleteEmpty(&d.root, section)
 		return nil
 	}
-	if i := memberIndex(object, name); i >= 0 {
-		if old, ok := object.Members[i].Value.Value.(*hujson.Object); ok {
+	if v := find(&d.root, section, name); v != nil {
+		if old, ok := v.Value.(*hujson.Object); ok {
 			return d.updateObject(old, raw, 2)
 		}
 	}
-	return d.setObject(object, name, raw, 1)
+	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
+		return core.Errorf(core.CodeValidation, "must be an object")
+	}
+	return d.PutJSON(raw, section, name)
 }
 
 // updateObject changes o to equal raw. Members with an equal value keep their bytes; in lists of
@@ -176,12 +172,4 @@ func (d *Document) updateStringList(array *hujson.Array, words []string) bool {
 		}
 	}
 	return true
-}
-
-// setObject sets the member name of o, at a depth, to an object.
-func (d *Document) setObject(o *hujson.Object, name string, raw json.RawMessage, depth int) error {
-	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
-		return core.Errorf(core.CodeValidation, "must be an object")
-	}
-	return d.putJSON(o, name, raw, depth)
 }

@@ -29,8 +29,6 @@ type Client struct {
 	// unverified.
 	Confidence string `json:"confidence"`
 	Format     Format `json:"format"`
-	// TrailingCommas is set if the client's parser accepts a comma after the last element.
-	TrailingCommas bool `json:"trailingCommas"`
 	// KeyPath is the path of keys from the root of the file to the container of servers.
 	KeyPath []string `json:"keyPath"`
 	// ContainerKind is "list" if the servers are a list of entries that carry their name, else
@@ -273,7 +271,7 @@ func (s System) readFiles(c Client, written, project string) (files []furtherFil
 // withFormatOf returns c for one of its files: some clients also read servers from JSON files.
 func (c Client) withFormatOf(path string) Client {
 	if strings.HasSuffix(path, ".json") && (c.Format == YAML || c.Format == TOML) {
-		c.Format, c.TrailingCommas, c.ContainerKind = JSONC, true, ""
+		c.Format, c.ContainerKind = JSONC, ""
 	}
 	return c
 }

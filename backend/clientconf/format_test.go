@@ -7,7 +7,7 @@ import (
 
 var (
 	strict  = Client{ID: "strict", Name: "Strict", Format: JSON, KeyPath: []string{"mcpServers"}}
-	lenient = Client{ID: "lenient", Name: "Lenient", Format: JSONC, TrailingCommas: true, KeyPath: []string{"mcpServers"}}
+	lenient = Client{ID: "lenient", Name: "Lenient", Format: JSONC, KeyPath: []string{"mcpServers"}}
 	entry   = json.RawMessage(`{"command": "/opt/drawbridge", "args": ["stdio", "--client", "x"]}`)
 )
 

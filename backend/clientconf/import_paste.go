@@ -190,7 +190,7 @@ func readBlock(text string) ([]ImportedServer, error) {
 
 // decodePasted decodes JSON with comments (with or without the outer braces), TOML or YAML.
 func decodePasted(text string) (map[string]any, error) {
-	client := Client{ID: pastedClient, Format: YAML, TrailingCommas: true}
+	client := Client{ID: pastedClient, Format: YAML}
 	switch {
 	case strings.HasPrefix(text, `"`):
 		text, client.Format = "{"+strings.TrimSuffix(text, ",")+"}", JSONC

@@ -422,7 +422,7 @@ func (c *Connector) rulesOutside(client Client, own string, plans []*Plan, dir s
 			found = nil
 		}
 		for _, path := range files {
-			p := &Plan{Client: Client{Format: JSONC, TrailingCommas: true}, target: path}
+			p := &Plan{Client: Client{Format: JSONC}, target: path}
 			switch {
 			case config.IsYAML(path):
 				p.Client.Format = YAML

@@ -37,7 +37,7 @@ type configChange struct {
 
 // configClient describes our own file as a client for the splicer.
 func configClient(src []byte) Client {
-	c := Client{ID: "drawbridge", Name: "Drawbridge", Format: JSONC, TrailingCommas: true, KeyPath: []string{"mcpServers"}}
+	c := Client{ID: "drawbridge", Name: "Drawbridge", Format: JSONC, KeyPath: []string{"mcpServers"}}
 	m, ok := decodeFile(src, c)
 	if !ok {
 		return c
