@@ -200,7 +200,7 @@ func (b *Bridge) checkNames(x *exchange) *rpcError {
 		return nil
 	}
 	// What the client does not see has no headers: they would reveal that it exists.
-	tool, _ := b.view(x.endpoint, x.origin.token).Lookup(core.Tools, name)
+	tool, _ := b.views.of(x.endpoint, x.origin.token).Lookup(core.Tools, name)
 	list, _ := wire.HeaderParams(tool.Raw)
 	for _, param := range list {
 		if !param.Matches(wire.Bytes(raw, p.Arguments), headerValue(header, param.Header)) {

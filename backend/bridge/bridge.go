@@ -116,14 +116,13 @@ type Bridge struct {
 	serverInfo   []byte             // info as JSON
 	listSuffix   []byte             // replaces the closing brace of a list result for a modern client
 	resultSuffix []byte             // replaces the closing brace of any other result for a modern client
-	emptyView    *registry.View
+	views        *views
 
 	sessions      *sessionTable
 	modern        *modernSessions
 	streams       *streamLimiter
 	subscriptions subscriptions
-	clients       *recentTable[clientInfoKey, ClientInfo]
-	activity      *recentTable[activityKey, ClientActivity]
+	clients       clientRecords
 	suspended     suspendedCalls
 	elicitations  elicitationSessions
 	tasks         taskTable
@@ -132,10 +131,8 @@ type Bridge struct {
 	bodyBudget    bodyBudget
 	resultBudget  resultBudget
 
-	listings    toolListings
 	listeners   listeners
-	visibility  atomic.Pointer[Visibility] // nil: every client sees everything
-	lifetime    context.Context            // cancelled by close; parent of the contexts that outlive their HTTP request
+	lifetime    context.Context // cancelled by close; parent of the contexts that outlive their HTTP request
 	endLifetime context.CancelCauseFunc
 	background  sync.WaitGroup // goroutines that close waits for
 	stopping    atomic.Bool    // new requests are refused
@@ -153,18 +150,21 @@ type Bridge struct {
 func New(o Options) *Bridge {
 	o.setDefaults()
 	b := &Bridge{
-		Options:      o,
-		info:         mcp.Implementation{Name: "drawbridge", Title: "Drawbridge", Version: cmp.Or(o.Version, "dev")},
-		emptyView:    registry.New(registry.Options{}).All(),
-		sessions:     newSessionTable(o.MaxSessions),
-		modern:       newModernSessions(o.SessionIdle),
-		streams:      newStreamLimiter(o.MaxStreams),
-		clients:      newRecentTable[clientInfoKey, ClientInfo](maxClientInfos),
-		activity:     newRecentTable[activityKey, ClientActivity](maxActivities),
+		Options:  o,
+		info:     mcp.Implementation{Name: "drawbridge", Title: "Drawbridge", Version: cmp.Or(o.Version, "dev")},
+		sessions: newSessionTable(o.MaxSessions),
+		modern:   newModernSessions(o.SessionIdle),
+		streams:  newStreamLimiter(o.MaxStreams),
+		clients: clientRecords{
+			now:      o.Now,
+			clients:  newRecentTable[clientInfoKey, ClientInfo](maxClientInfos),
+			activity: newRecentTable[activityKey, ClientActivity](maxActivities),
+		},
 		bodyBudget:   bodyBudget{semaphore: semaphore.NewWeighted(o.BodyBudget), timeout: bodyBudgetTimeout},
 		resultBudget: resultBudget{total: o.ResultBudget, perClient: o.ResultBudget / 3 * 2, heldBy: make(map[string]int64)},
 		nonce:        rand.Text()[:10],
 	}
+	b.views = &views{Options: &b.Options, emptyView: registry.New(registry.Options{}).All()}
 	b.serverInfo, _ = json.Marshal(&b.info)
 	b.listSuffix, b.resultSuffix = listSuffix(b.serverInfo), resultSuffix(b.serverInfo)
 	b.lifetime, b.endLifetime = context.WithCancelCause(context.Background())
@@ -196,7 +196,7 @@ func (b *Bridge) closeIdleSessions() {
 	for _, s := range b.sessions.removeIdle(b.Now().Add(-b.SessionIdle)) {
 		b.endSession(s, "idle")
 	}
-	for _, s := range b.sessions.removeWhere(func(s *session) bool { return !b.endpointExists(s.listener.endpoint) }) {
+	for _, s := range b.sessions.removeWhere(func(s *session) bool { return !b.views.has(s.listener.endpoint) }) {
 		b.endSession(s, "its server was removed")
 	}
 }
@@ -262,3 +262,11 @@ func (b *Bridge) Sessions() []Session { return b.sessions.snapshot() }
 
 // ClientOf returns the client of a legacy session, or the zero Client if there is no such session.
 func (b *Bridge) ClientOf(session string) core.Client { return b.sessions.client(session) }
+
+// ClientInfos returns the clients seen since the start of the daemon, newest first: legacy clients
+// after initialize, modern clients after server/discover or a list request. Only the 128 newest are
+// kept.
+func (b *Bridge) ClientInfos() []ClientInfo { return b.clients.clients.list() }
+
+// ClientActivities returns the activity of all clients.
+func (b *Bridge) ClientActivities() []ClientActivity { return b.clients.activity.list() }

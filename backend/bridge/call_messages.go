@@ -50,7 +50,7 @@ func (c *callMessageHandler) Notify(method string, params json.RawMessage) {
 
 // passesExtensions reports whether notifications of unknown extensions pass to the client.
 func (c *callMessageHandler) passesExtensions() bool {
-	return c.rq.endpoint.server != "" && sharesUnknownExtension(c.rq.era, c.rq.capabilities, c.bridge.view(c.rq.endpoint, c.rq.client.Token).Offers())
+	return c.rq.endpoint.server != "" && sharesUnknownExtension(c.rq.era, c.rq.capabilities, c.bridge.views.of(c.rq.endpoint, c.rq.client.Token).Offers())
 }
 
 // publicTask returns the params of a message with the public id of the task that it belongs to.
@@ -101,7 +101,7 @@ func (c *callMessageHandler) Ask(ctx context.Context, method string, params json
 	if missing != "" || s == nil {
 		return c.bridge.askUser(ctx, c.server, c.rq, method, params, missing)
 	}
-	params = c.publicTask(c.bridge.publicQuestion(c.rq, c.server, params))
+	params = c.publicTask(c.bridge.views.publicQuestion(c.rq, c.server, params))
 	params = readableContent(method, s.version, params)
 	if method == "elicitation/create" {
 		params = c.withElicitationID(params)
@@ -124,7 +124,7 @@ func (c *callMessageHandler) Ask(ctx context.Context, method string, params json
 	select {
 	case reply := <-answer:
 		if c.rq.endpoint.server == "" {
-			reply.Result = c.bridge.ownAnswer(c.rq, c.server, reply.Result)
+			reply.Result = c.bridge.views.ownAnswer(c.rq, c.server, reply.Result)
 			reply.Result = rewriteTaskIDs(reply.Result, func(public string) string {
 				return strings.TrimPrefix(public, c.server+taskSeparator)
 			})

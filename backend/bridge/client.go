@@ -78,10 +78,13 @@ type ClientInfo struct {
 
 func (i ClientInfo) lastUse() time.Time { return i.LastSeen }
 
-// ClientInfos returns the clients seen since the start of the daemon, newest first: legacy clients
-// after initialize, modern clients after server/discover or a list request. Only the 128 newest are
-// kept.
-func (b *Bridge) ClientInfos() []ClientInfo { return b.clients.list() }
+// clientRecords are the clients that were seen since the start of the daemon, and how they use the
+// endpoints.
+type clientRecords struct {
+	now      func() time.Time
+	clients  *recentTable[clientInfoKey, ClientInfo]
+	activity *recentTable[activityKey, ClientActivity]
+}
 
 const maxClientInfos = 128
 
@@ -91,23 +94,23 @@ type clientInfoKey struct {
 	era    core.Era
 }
 
-// recordClient adds or updates a client. It copies capabilities.
-func (b *Bridge) recordClient(client core.Client, era core.Era, protocol string, capabilities []byte) {
+// record adds or updates a client. It copies capabilities.
+func (r *clientRecords) record(client core.Client, era core.Era, protocol string, capabilities []byte) {
 	if client.Token == "" && client.Name == "" {
 		return // nothing that the user could recognize
 	}
-	b.clients.update(clientInfoKey{client, era}, ClientInfo{Client: client, Peer: Peer{Era: era}}, func(info *ClientInfo) {
-		info.Protocol, info.LastSeen = protocol, b.Now()
+	r.clients.update(clientInfoKey{client, era}, ClientInfo{Client: client, Peer: Peer{Era: era}}, func(info *ClientInfo) {
+		info.Protocol, info.LastSeen = protocol, r.now()
 		if !bytes.Equal(info.Capabilities, capabilities) {
 			info.Capabilities = bytes.Clone(capabilities)
 		}
 	})
 }
 
-// recordModernClient records the client of a modern request.
-func (b *Bridge) recordModernClient(rq *request) {
+// recordModern records the client of a modern request.
+func (r *clientRecords) recordModern(rq *request) {
 	version, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.ProtocolVersion))
-	b.recordClient(rq.client, core.Modern, shorten(version), rq.capabilities)
+	r.record(rq.client, core.Modern, shorten(version), rq.capabilities)
 }
 
 // ClientActivity describes how one client, identified by its token, uses one endpoint.
@@ -121,21 +124,18 @@ type ClientActivity struct {
 
 func (a ClientActivity) lastUse() time.Time { return a.Last }
 
-// ClientActivities returns the activity of all clients.
-func (b *Bridge) ClientActivities() []ClientActivity { return b.activity.list() }
-
 // maxActivities bounds the memory: tokens are few, but clients choose the endpoints.
 const maxActivities = 512
 
 type activityKey struct{ token, path string }
 
-// recordActivity stores that a client listed the tools of a view.
-func (b *Bridge) recordActivity(c core.Client, ep endpoint, view *registry.View) {
+// recordListing stores that a client listed the tools of a view.
+func (r *clientRecords) recordListing(c core.Client, ep endpoint, view *registry.View) {
 	if c.Token == "" {
 		return
 	}
-	now := b.Now()
-	b.activity.update(activityKey{c.Token, ep.path}, ClientActivity{Token: c.Token, Endpoint: ep.path, First: now}, func(activity *ClientActivity) {
+	now := r.now()
+	r.activity.update(activityKey{c.Token, ep.path}, ClientActivity{Token: c.Token, Endpoint: ep.path, First: now}, func(activity *ClientActivity) {
 		activity.Last, activity.Tools = now, listedTools(ep, view)
 	})
 }
@@ -297,7 +297,7 @@ const (
 // SetVisibility replaces the visibility and notifies the clients whose lists change. The
 // registry must know the profiles already.
 func (b *Bridge) SetVisibility(v Visibility) {
-	b.visibility.Store(&v)
+	b.views.visibility.Store(&v)
 	for _, l := range b.listeners.all() {
 		b.announceAll(l)
 	}
@@ -306,7 +306,7 @@ func (b *Bridge) SetVisibility(v Visibility) {
 // HasVisibility reports whether r equals the current visibility. ProfileOf is not compared, because
 // it is evaluated for each request.
 func (b *Bridge) HasVisibility(v Visibility) bool {
-	now := b.visibility.Load()
+	now := b.views.visibility.Load()
 	return now != nil && now.Unknown == v.Unknown && now.Folders == v.Folders && maps.Equal(now.Clients, v.Clients) && maps.Equal(now.Profiles, v.Profiles)
 }
 
@@ -454,8 +454,8 @@ func askRoots(sink core.ServerMessageHandler) func(context.Context) ([]string, e
 
 // folderSelectsProfile reports whether the folder of a client decides which profile it uses at the
 // aggregate endpoint.
-func (b *Bridge) folderSelectsProfile(ep endpoint, token string) bool {
-	v := b.visibility.Load()
+func (vs *views) folderSelectsProfile(ep endpoint, token string) bool {
+	v := vs.visibility.Load()
 	return ep.server == "" && ep.profile == "" && v != nil && v.Folders && v.Clients[token].Profile == ""
 }
 
@@ -464,7 +464,7 @@ func (b *Bridge) folderSelectsProfile(ep endpoint, token string) bool {
 // endpoint then, or "".
 func (b *Bridge) applyFolderProfile(ctx context.Context, x *exchange, sink core.ServerMessageHandler) (refusal string) {
 	s := x.session
-	if s == nil || !s.parsedCapabilities.roots || !b.folderSelectsProfile(x.endpoint, x.origin.token) {
+	if s == nil || !s.parsedCapabilities.roots || !b.views.folderSelectsProfile(x.endpoint, x.origin.token) {
 		return ""
 	}
 	roots, fresh := s.roots.resolve(ctx, askRoots(sink))
@@ -472,7 +472,7 @@ func (b *Bridge) applyFolderProfile(ctx context.Context, x *exchange, sink core.
 		b.rootsResolved(s.listener)
 	}
 	x.origin.workspace = cmp.Or(firstOf(roots), x.origin.workspace)
-	x.endpoint, refusal = b.authorizeEndpoint(x.endpoint.unscoped(), x.origin)
+	x.endpoint, refusal = b.views.authorize(x.endpoint.unscoped(), x.origin)
 	return refusal
 }
 
@@ -517,7 +517,7 @@ func (b *Bridge) receiveNotification(x *exchange) (ok bool) {
 func (b *Bridge) rootsChanged(x *exchange) {
 	s := x.session
 	s.roots.invalidate()
-	if !s.parsedCapabilities.roots || !b.folderSelectsProfile(x.endpoint, x.origin.token) || !s.listener.hasStream() {
+	if !s.parsedCapabilities.roots || !b.views.folderSelectsProfile(x.endpoint, x.origin.token) || !s.listener.hasStream() {
 		return
 	}
 	b.runInBackground(func() {

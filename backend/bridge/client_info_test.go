@@ -28,13 +28,13 @@ func TestRememberedClientsAreBounded(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := New(Options{Now: func() time.Time { now = now.Add(1); return now }})
 	for i := range 3 * maxClientInfos {
-		b.recordClient(core.Client{Token: fmt.Sprint(i % (2 * maxClientInfos))}, core.Modern, core.ModernVersion, []byte(`{}`))
+		b.clients.record(core.Client{Token: fmt.Sprint(i % (2 * maxClientInfos))}, core.Modern, core.ModernVersion, []byte(`{}`))
 	}
 	list := b.ClientInfos()
 	if len(list) != maxClientInfos || list[0].Token != fmt.Sprint(maxClientInfos-1) {
 		t.Errorf("%d peers, the newest %+v", len(list), list[0])
 	}
-	b.recordClient(core.Client{Version: "1"}, core.Modern, "", nil)
+	b.clients.record(core.Client{Version: "1"}, core.Modern, "", nil)
 	if b.ClientInfos()[0].Version != "" {
 		t.Error("a client without a name is remembered")
 	}

@@ -323,7 +323,7 @@ func (c *folderClient) request(id int, method, params string) (got string) {
 }
 
 func withFolders(s *fixture) {
-	v := *s.bridge.visibility.Load()
+	v := *s.bridge.views.visibility.Load()
 	v.Folders = true
 	s.bridge.SetVisibility(v)
 }

@@ -182,7 +182,7 @@ func (b *Bridge) call(ctx context.Context, rq *request, sink *callMessageHandler
 				err = unusableTaskError(rq, sink.server, rq.params, reply.Result)
 			}
 			if err == nil {
-				reply = b.limitResult(rq, reply)
+				reply = limitResult(rq, reply)
 			}
 			return b.buildResult(rq, sink.server, public, reply, err)
 		}
@@ -191,7 +191,7 @@ func (b *Bridge) call(ctx context.Context, rq *request, sink *callMessageHandler
 	if rpcErr != nil {
 		return splitResult{}, rpcErr
 	}
-	b.setOwnAnswers(rq, call)
+	b.views.setOwnAnswers(rq, call)
 	reply, err := b.runCall(ctx, rq, call, sink)
 	switch {
 	case err != nil:
@@ -205,7 +205,7 @@ func (b *Bridge) call(ctx context.Context, rq *request, sink *callMessageHandler
 	}
 	if err == nil {
 		b.rememberTask(rq, call, reply)
-		reply = b.limitResult(rq, reply)
+		reply = limitResult(rq, reply)
 	}
 	return b.buildResult(rq, call.Server, call.PublicName, reply, err)
 }
@@ -213,11 +213,11 @@ func (b *Bridge) call(ctx context.Context, rq *request, sink *callMessageHandler
 // buildResult turns the reply of a call into the result for the client.
 func (b *Bridge) buildResult(rq *request, server, public string, reply core.Reply, err error) (splitResult, *rpcError) {
 	if err == nil && rq.endpoint.server == "" {
-		reply = withPublicURIs(b.view(rq.endpoint, rq.client.Token), rq.method, server, reply)
+		reply = withPublicURIs(b.views.of(rq.endpoint, rq.client.Token), rq.method, server, reply)
 		reply.Result = withPublicTaskIDs(rq, server, reply.Result)
 	}
 	if err != nil {
-		result, rpcErr := localError(rq.method, b.displayName(server), public, rq.era, err)
+		result, rpcErr := localError(rq.method, b.views.displayName(server), public, rq.era, err)
 		if rpcErr != nil {
 			return splitResult{}, rpcErr
 		}
@@ -236,15 +236,15 @@ func (b *Bridge) buildResult(rq *request, server, public string, reply core.Repl
 		return b.modernizeResult(rq.method, reply.Result), nil
 	}
 	if err == nil && (rq.method == "tools/call" || rq.method == "tasks/result") {
-		tool, _ := b.view(rq.endpoint, rq.client.Token).Lookup(core.Tools, public)
+		tool, _ := b.views.of(rq.endpoint, rq.client.Token).Lookup(core.Tools, public)
 		reply.Result = revision.WrapOutput(reply.Result, tool.WrapsOutput())
 	}
 	return splitResult{head: reply.Result}, nil
 }
 
 // displayName returns the label of a server.
-func (b *Bridge) displayName(server string) string {
-	if v, ok := b.Registry.Server(server); ok {
+func (vs *views) displayName(server string) string {
+	if v, ok := vs.Registry.Server(server); ok {
 		if offers := v.Offers(); len(offers) > 0 && offers[0].Label != "" {
 			return offers[0].Label
 		}
@@ -259,12 +259,12 @@ func (b *Bridge) list(ctx context.Context, rq *request, _ *callMessageHandler) (
 	}
 	b.Lister.WaitListed(ctx, rq.endpoint.server)
 	if rq.era == core.Modern {
-		b.recordModernClient(rq)
+		b.clients.recordModern(rq)
 	}
-	view := b.view(rq.endpoint, rq.client.Token)
-	result := b.listResult(rq.endpoint, view.ForEra(rq.era), kind)
+	view := b.views.of(rq.endpoint, rq.client.Token)
+	result := b.views.listResult(rq.endpoint, view.ForEra(rq.era), kind)
 	if kind == core.Tools {
-		b.recordActivity(rq.client, rq.endpoint, view)
+		b.clients.recordListing(rq.client, rq.endpoint, view)
 		if !hasExtension(rq.capabilities, appsExtension) {
 			result = withoutApps(result)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -16,7 +17,7 @@ type endpoint struct {
 	server  string // "" for the aggregate endpoint and for profiles
 	profile string
 
-	// The restrictions of the client, set by authorizeEndpoint.
+	// The restrictions of the client, set by views.authorize.
 	scope    string // the profile that limits what the client sees; "" for no limit
 	toolMode string // ToolsSearch, ToolsDeferred, or "" to list all tools
 	// maxResult is the maximum size of the text of tool results in bytes; 0 for no limit.
@@ -42,59 +43,67 @@ func parseEndpoint(path string) (endpoint, bool) {
 	return endpoint{}, false
 }
 
+// views finds what clients see at an endpoint, with the restrictions of each client.
+type views struct {
+	*Options
+	emptyView  *registry.View
+	visibility atomic.Pointer[Visibility] // nil: every client sees everything
+	listings   toolListings
+}
+
 // resolveServerName replaces a server name in the endpoint with the id of the server.
-func (b *Bridge) resolveServerName(ep endpoint) endpoint {
-	if id := b.Registry.Find(ep.server); id != "" {
+func (vs *views) resolveServerName(ep endpoint) endpoint {
+	if id := vs.Registry.Find(ep.server); id != "" {
 		ep.server, ep.path = id, "/s/"+id+"/mcp"
 	}
 	return ep
 }
 
-// endpointExists reports whether the server or profile of an endpoint exists.
-func (b *Bridge) endpointExists(ep endpoint) bool {
+// has reports whether the server or profile of an endpoint exists.
+func (vs *views) has(ep endpoint) bool {
 	switch {
 	case ep.profile != "":
-		return b.Registry.HasProfile(ep.profile)
+		return vs.Registry.HasProfile(ep.profile)
 	case ep.server == "":
 		return true
 	}
-	if _, ok := b.Registry.Server(ep.server); ok || b.Builtin == nil {
+	if _, ok := vs.Registry.Server(ep.server); ok || vs.Builtin == nil {
 		return ok
 	}
-	_, ok := b.Builtin.Server(ep.server)
+	_, ok := vs.Builtin.Server(ep.server)
 	return ok
 }
 
 // nameLimit returns the maximum length of public names for the client with the token, or 0 for the
 // default.
-func (b *Bridge) nameLimit(ep endpoint, token string) int {
-	if ep.server != "" || token == "" || b.NameLimit == nil {
+func (vs *views) nameLimit(ep endpoint, token string) int {
+	if ep.server != "" || token == "" || vs.NameLimit == nil {
 		return 0
 	}
-	return b.NameLimit(token)
+	return vs.NameLimit(token)
 }
 
-// view returns the current view of an endpoint for the client with the token. It is never nil.
-func (b *Bridge) view(ep endpoint, token string) *registry.View {
-	return b.viewWithLimit(ep, b.nameLimit(ep, token))
+// of returns the current view of an endpoint for the client with the token. It is never nil.
+func (vs *views) of(ep endpoint, token string) *registry.View {
+	return vs.withLimit(ep, vs.nameLimit(ep, token))
 }
 
-func (b *Bridge) viewWithLimit(ep endpoint, limit int) *registry.View {
+func (vs *views) withLimit(ep endpoint, limit int) *registry.View {
 	if ep.scope != "" {
-		return b.profileView(ep, limit)
+		return vs.profileView(ep, limit)
 	}
 	if ep.server == "" {
-		return b.Registry.WithNameLimit(limit)
+		return vs.Registry.WithNameLimit(limit)
 	}
-	if v, ok := b.Registry.Server(ep.server); ok {
+	if v, ok := vs.Registry.Server(ep.server); ok {
 		return v
 	}
-	if b.Builtin != nil {
-		if v, ok := b.Builtin.Server(ep.server); ok {
+	if vs.Builtin != nil {
+		if v, ok := vs.Builtin.Server(ep.server); ok {
 			return v
 		}
 	}
-	return b.emptyView
+	return vs.emptyView
 }
 
 // unscoped returns the endpoint without the restrictions of a client.
@@ -129,12 +138,12 @@ func (b *Bridge) refuseEndpoint(w http.ResponseWriter, r *http.Request, text str
 	writeError(w, http.StatusNotFound, id, codeNotFound, text)
 }
 
-// authorizeEndpoint returns the endpoint with the restrictions of the request. They depend on the
+// authorize returns the endpoint with the restrictions of the request. They depend on the
 // token, the path and the folder of the client. The folder comes with every request, or it is the
 // one that the client of a legacy session has reported; nothing else depends on earlier requests.
 // refusal is the reason why the client may not use the path, or "".
-func (b *Bridge) authorizeEndpoint(ep endpoint, origin requestOrigin) (_ endpoint, refusal string) {
-	visibility := b.visibility.Load()
+func (vs *views) authorize(ep endpoint, origin requestOrigin) (_ endpoint, refusal string) {
+	visibility := vs.visibility.Load()
 	if visibility == nil {
 		ep.scope = ep.profile
 		return ep, ""
@@ -143,13 +152,13 @@ func (b *Bridge) authorizeEndpoint(ep endpoint, origin requestOrigin) (_ endpoin
 	switch {
 	case visibility.Unknown != "":
 		return ep, visibility.Unknown
-	case client.Profile != "" && !b.Registry.HasProfile(client.Profile):
+	case client.Profile != "" && !vs.Registry.HasProfile(client.Profile):
 		return ep, `this client's profile "` + client.Profile + `" no longer exists: choose another one on the Clients page of the web UI, or under 'clients' in the configuration`
 	case client.Profile != "" && ep.profile != "" && ep.profile != client.Profile:
 		return ep, `this client may only use the profile "` + client.Profile + `"`
 	case client.Profile != "":
 		ep.scope = client.Profile
-		if _, in := b.Registry.ProfileServer(ep.scope, ep.server); ep.server != "" && !in {
+		if _, in := vs.Registry.ProfileServer(ep.scope, ep.server); ep.server != "" && !in {
 			return ep, `this client's profile "` + client.Profile + `" does not include this server`
 		}
 	case ep.profile != "":
@@ -165,7 +174,7 @@ func (b *Bridge) authorizeEndpoint(ep endpoint, origin requestOrigin) (_ endpoin
 		if ep.toolMode != ToolsSearch && ep.toolMode != ToolsDeferred {
 			ep.toolMode = ""
 		}
-		if b.StoredResult != nil {
+		if vs.StoredResult != nil {
 			ep.maxResult = client.MaxResultTokens * bytesPerToken
 		}
 	}
@@ -174,13 +183,13 @@ func (b *Bridge) authorizeEndpoint(ep endpoint, origin requestOrigin) (_ endpoin
 
 // profileView returns the view of a request that is limited to a profile. The view of a profile
 // that no longer exists is empty.
-func (b *Bridge) profileView(ep endpoint, limit int) *registry.View {
-	v, ok := b.Registry.Profile(ep.scope, limit)
+func (vs *views) profileView(ep endpoint, limit int) *registry.View {
+	v, ok := vs.Registry.Profile(ep.scope, limit)
 	if ep.server != "" {
-		v, ok = b.Registry.ProfileServer(ep.scope, ep.server)
+		v, ok = vs.Registry.ProfileServer(ep.scope, ep.server)
 	}
 	if !ok {
-		return b.emptyView
+		return vs.emptyView
 	}
 	return v
 }

@@ -94,7 +94,7 @@ func sharesUnknownExtension(era core.Era, client []byte, offers []registry.Offer
 // endpoint. Params and result are unchanged. The client and the server must both declare an
 // extension that could have the method.
 func (b *Bridge) callExtension(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
-	if !sharesUnknownExtension(rq.era, rq.capabilities, b.view(rq.endpoint, rq.client.Token).Offers()) {
+	if !sharesUnknownExtension(rq.era, rq.capabilities, b.views.of(rq.endpoint, rq.client.Token).Offers()) {
 		return splitResult{}, newError(codeMethodNotFound, "method not found")
 	}
 	call := b.newCall(rq)
@@ -120,13 +120,13 @@ func (b *Bridge) forwardNotification(x *exchange) bool {
 		x.origin.workspace = x.session.folder(x.origin.workspace)
 		ctx = x.session.ctx
 	}
-	ep, refusal := b.authorizeEndpoint(x.endpoint.unscoped(), x.origin)
+	ep, refusal := b.views.authorize(x.endpoint.unscoped(), x.origin)
 	if refusal != "" {
 		return false
 	}
 	x.endpoint = ep
 	rq := b.newRequest(x)
-	if !sharesUnknownExtension(rq.era, rq.capabilities, b.view(ep, rq.client.Token).Offers()) {
+	if !sharesUnknownExtension(rq.era, rq.capabilities, b.views.of(ep, rq.client.Token).Offers()) {
 		return false
 	}
 	call := b.newCall(rq)
@@ -150,12 +150,12 @@ func (b *Bridge) ExtensionNotified(server, method string, params json.RawMessage
 			continue
 		}
 		origin := l.currentOrigin()
-		ep, refusal := b.authorizeEndpoint(l.endpoint, origin)
+		ep, refusal := b.views.authorize(l.endpoint, origin)
 		call := &core.Call{Client: l.client, Shim: origin.shim, Workspace: origin.workspace, Era: core.Modern, Server: server, Profile: ep.scope}
 		if l.session != nil {
 			call.Era, call.Session = core.Legacy, l.session.id
 		}
-		if refusal != "" || !sharesUnknownExtension(call.Era, l.capabilities, b.view(ep, origin.token).Offers()) || !serves(call) {
+		if refusal != "" || !sharesUnknownExtension(call.Era, l.capabilities, b.views.of(ep, origin.token).Offers()) || !serves(call) {
 			continue
 		}
 		update := []byte(params)

@@ -16,10 +16,10 @@ import (
 // ServeHTTP implements http.Handler.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ep, ok := parseEndpoint(r.URL.Path)
-	if ok && !b.endpointExists(ep) {
-		ep = b.resolveServerName(ep)
+	if ok && !b.views.has(ep) {
+		ep = b.views.resolveServerName(ep)
 	}
-	if !ok || !b.endpointExists(ep) {
+	if !ok || !b.views.has(ep) {
 		b.refuseEndpoint(w, r, notFoundText(ep))
 		return
 	}
@@ -31,7 +31,7 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if b.Credential != nil {
 		origin.credential, _ = b.Credential(origin.token)
 	}
-	ep, refusal := b.authorizeEndpoint(ep, origin)
+	ep, refusal := b.views.authorize(ep, origin)
 	if refusal != "" {
 		b.refuseEndpoint(w, r, refusal)
 		return

@@ -117,7 +117,7 @@ func (b *Bridge) initialize(ctx context.Context, rq *request, sink *callMessageH
 	if rq.endpoint.server != "" {
 		b.Lister.WaitListed(ctx, rq.endpoint.server)
 	}
-	offers := b.view(rq.endpoint, "").Offers()
+	offers := b.views.of(rq.endpoint, "").Offers()
 	result := mcp.InitializeResult{
 		Capabilities: endpointCapabilities(rq.endpoint, offers), Instructions: endpointInstructions(rq.endpoint, offers),
 		ProtocolVersion: supportedVersions[1], ServerInfo: &b.info,
@@ -134,7 +134,7 @@ func (b *Bridge) initialize(ctx context.Context, rq *request, sink *callMessageH
 		capabilities: withoutTasks(wire.Bytes(raw, rq.spans.InitCapabilities)),
 	}
 	s.parsedCapabilities = parseClientCapabilities(s.capabilities)
-	b.recordClient(s.client, core.Legacy, s.version, s.capabilities)
+	b.clients.record(s.client, core.Legacy, s.version, s.capabilities)
 	s.ctx, s.cancel = context.WithCancelCause(b.lifetime)
 	s.listener = b.addListener(rq, s, nil, nil)
 	evicted, ok := b.sessions.add(s)
@@ -159,11 +159,11 @@ func (b *Bridge) initialize(ctx context.Context, rq *request, sink *callMessageH
 
 func (b *Bridge) discover(ctx context.Context, rq *request, _ *callMessageHandler) (splitResult, *rpcError) {
 	b.modern.begin(rq, b.Now())
-	b.recordModernClient(rq)
+	b.clients.recordModern(rq)
 	if rq.endpoint.server != "" {
 		b.Lister.WaitListed(ctx, rq.endpoint.server)
 	}
-	offers := b.view(rq.endpoint, "").Offers()
+	offers := b.views.of(rq.endpoint, "").Offers()
 	result := mcp.DiscoverResult{
 		Cacheable:         mcp.Cacheable{CacheScope: "private"}, // it depends on the client and its profile
 		SupportedVersions: supportedVersions,

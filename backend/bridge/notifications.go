@@ -69,7 +69,7 @@ func (b *Bridge) announceAll(l *listener) {
 // although its list is the same; announced forwards that, except to a listener that is limited to a
 // profile, which would learn of changes outside of the profile.
 func (b *Bridge) announceList(l *listener, method string, announced bool) {
-	ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
+	ep, refusal := b.views.authorize(l.endpoint, l.currentOrigin())
 	hash := b.listHash(l, method)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,15 +88,15 @@ var listHashSeed = maphash.MakeSeed()
 // listHash returns the hash of what a listener sees of the lists that a notification announces. It
 // is 0 for a listener that may not see anything.
 func (b *Bridge) listHash(l *listener, method string) uint64 {
-	ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
+	ep, refusal := b.views.authorize(l.endpoint, l.currentOrigin())
 	if refusal != "" {
 		return 0
 	}
 	var hash maphash.Hash
 	hash.SetSeed(listHashSeed)
-	view := b.view(ep, l.origin.token)
+	view := b.views.of(ep, l.origin.token)
 	for _, kind := range listChangedKinds[method] {
-		_, _ = hash.Write(b.listResult(ep, view, kind))
+		_, _ = hash.Write(b.views.listResult(ep, view, kind))
 	}
 	return hash.Sum64()
 }

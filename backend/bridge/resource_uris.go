@@ -37,25 +37,25 @@ func withPublicURI(params []byte, public string) []byte {
 
 // publicQuestion returns the params of a server's request to a legacy client, with the URIs that the
 // client knows.
-func (b *Bridge) publicQuestion(rq *request, server string, params []byte) []byte {
+func (vs *views) publicQuestion(rq *request, server string, params []byte) []byte {
 	if rq.endpoint.server != "" {
 		return params
 	}
-	return rewriteURIs(b.view(rq.endpoint, rq.client.Token), server, params, (*uriRewriter).question)
+	return rewriteURIs(vs.of(rq.endpoint, rq.client.Token), server, params, (*uriRewriter).question)
 }
 
 // ownAnswer returns the answer of a client to a question, with the URIs that the server knows.
-func (b *Bridge) ownAnswer(rq *request, server string, answer []byte) []byte {
+func (vs *views) ownAnswer(rq *request, server string, answer []byte) []byte {
 	if rq.endpoint.server != "" || len(answer) == 0 {
 		return answer
 	}
-	r := uriRewriter{view: b.view(rq.endpoint, rq.client.Token), server: server, raw: answer, toOwn: true}
+	r := uriRewriter{view: vs.of(rq.endpoint, rq.client.Token), server: server, raw: answer, toOwn: true}
 	r.answer(core.Span{End: len(answer)})
 	return r.apply()
 }
 
 // setOwnAnswers replaces the URIs in the inputResponses of a modern call by those that its server knows.
-func (b *Bridge) setOwnAnswers(rq *request, call *core.Call) {
+func (vs *views) setOwnAnswers(rq *request, call *core.Call) {
 	if rq.endpoint.server != "" || rq.spans.InputResponses.Empty() {
 		return
 	}
@@ -63,7 +63,7 @@ func (b *Bridge) setOwnAnswers(rq *request, call *core.Call) {
 	if err != nil {
 		return
 	}
-	r := uriRewriter{view: b.view(rq.endpoint, rq.client.Token), server: call.Server, raw: call.Params, toOwn: true}
+	r := uriRewriter{view: vs.of(rq.endpoint, rq.client.Token), server: call.Server, raw: call.Params, toOwn: true}
 	r.members(spans.InputResponses, func(_ string, answer core.Span) { r.answer(answer) })
 	if len(r.edits) == 0 {
 		return
@@ -381,7 +381,7 @@ func (b *Bridge) subscribeToAll(ctx context.Context, l *listener, uris []string)
 // subscriptionCall returns a call that describes the client of a listener, to a server.
 func (b *Bridge) subscriptionCall(l *listener, server string) (*core.Call, bool) {
 	origin := l.currentOrigin()
-	ep, refusal := b.authorizeEndpoint(l.endpoint, origin)
+	ep, refusal := b.views.authorize(l.endpoint, origin)
 	call := &core.Call{Client: l.client, Shim: origin.shim, Workspace: origin.workspace, Era: core.Legacy, Server: server, Profile: ep.scope}
 	if l.session != nil {
 		call.Session = l.session.id
@@ -482,9 +482,9 @@ func (b *Bridge) resolveResource(l *listener, uri string) (registry.Target, bool
 
 // listenerView returns what a listener currently sees. ok is false if it may not see anything.
 func (b *Bridge) listenerView(l *listener) (view *registry.View, ok bool) {
-	ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
+	ep, refusal := b.views.authorize(l.endpoint, l.currentOrigin())
 	if refusal != "" {
 		return nil, false
 	}
-	return b.view(ep, ""), true
+	return b.views.of(ep, ""), true
 }

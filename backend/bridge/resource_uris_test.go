@@ -100,7 +100,7 @@ func TestEachAccountIsReadUnderItsOwnURIs(t *testing.T) {
 func TestInputRequestsAndAnswersOfATaskHaveTheURIsOfTheirReader(t *testing.T) {
 	const own, public, block = `board://1`, `board://office__1`, `{"role":"assistant","content":{"type":"resource_link","uri":"URI","n":1.0}}`
 	s := newAccountsFixture(t)
-	view := s.bridge.view(endpoint{}, "")
+	view := s.bridge.views.of(endpoint{}, "")
 	for method, task := range map[string]string{
 		"tasks/get":  `{"taskId":"1","status":"input_required","inputRequests":{"k":{"method":"sampling/createMessage","params":{"messages":[` + block + `]}}}}`,
 		"tools/call": `{"resultType":"task","inputRequests":{"k":{"method":"sampling/createMessage","params":{"messages":[` + block + `]}}}}`,

@@ -52,7 +52,7 @@ func limitsResult(rq *request, raw json.RawMessage) bool {
 }
 
 // limitResult truncates the result of a call if it is longer than the client wants.
-func (b *Bridge) limitResult(rq *request, reply core.Reply) core.Reply {
+func limitResult(rq *request, reply core.Reply) core.Reply {
 	if rq.storedCallID == nil || *rq.storedCallID == 0 || len(reply.Result) <= rq.endpoint.maxResult {
 		return reply
 	}
@@ -248,7 +248,7 @@ func textBlock(text string) []byte {
 
 // readStoredResult answers a call of readResult. A client may read what it could call now, in the
 // session or the folder in which it got the result.
-func (b *Bridge) readStoredResult(ctx context.Context, rq *request) core.Reply {
+func (vs *views) readStoredResult(ctx context.Context, rq *request) core.Reply {
 	var in struct {
 		Result json.RawMessage `json:"result"`
 		Offset int             `json:"offset"`
@@ -263,8 +263,8 @@ func (b *Bridge) readStoredResult(ctx context.Context, rq *request) core.Reply {
 		return errorTextResult("'result' must be the id given at the end of a truncated result")
 	}
 	missing := errorTextResult("there is no result " + name + " for this client, or it is no longer in the history: call the tool again")
-	call, result, err := b.StoredResult(ctx, id)
-	if err != nil || !b.mayRead(rq, call) {
+	call, result, err := vs.StoredResult(ctx, id)
+	if err != nil || !vs.mayRead(rq, call) {
 		return missing
 	}
 	if call.Method == "tasks/get" {
@@ -290,7 +290,7 @@ func (b *Bridge) readStoredResult(ctx context.Context, rq *request) core.Reply {
 }
 
 // mayRead reports whether a client may read the result of a recorded call.
-func (b *Bridge) mayRead(rq *request, call *core.Call) bool {
+func (vs *views) mayRead(rq *request, call *core.Call) bool {
 	switch {
 	case call.Client.Token != rq.client.Token, call.Outcome != core.OutcomeOK && call.Outcome != core.OutcomeToolError:
 		return false
@@ -304,8 +304,8 @@ func (b *Bridge) mayRead(rq *request, call *core.Call) bool {
 	if (session == "" || session != call.Session) && rq.workspace != call.Workspace {
 		return false
 	}
-	target, ok := b.view(rq.endpoint, rq.client.Token).Lookup(core.Tools, call.PublicName)
-	if builtin := b.builtinView(rq.endpoint); !ok && builtin != nil {
+	target, ok := vs.of(rq.endpoint, rq.client.Token).Lookup(core.Tools, call.PublicName)
+	if builtin := vs.builtinView(rq.endpoint); !ok && builtin != nil {
 		target, ok = builtin.Lookup(core.Tools, call.PublicName)
 	}
 	return ok && target.Server == call.Server && target.Name == call.Name

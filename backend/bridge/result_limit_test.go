@@ -313,14 +313,14 @@ func TestResultOfTaskIsTruncated(t *testing.T) {
 		{"tasks/get", `{"taskId":"t","status":"completed","result":` + long + `}`},
 	} {
 		rq := &request{method: q.method, storedCallID: &id, endpoint: endpoint{maxResult: 2000}}
-		got := string((&Bridge{}).limitResult(rq, core.Reply{Result: json.RawMessage(q.result)}).Result)
+		got := string(limitResult(rq, core.Reply{Result: json.RawMessage(q.result)}).Result)
 		if !json.Valid([]byte(got)) || !strings.Contains(got, metaTruncated) || strings.Contains(got, strings.Repeat("x", 2001)) || strings.HasPrefix(q.result, `{"taskId"`) != strings.HasPrefix(got, `{"taskId":"t","status":"completed","result":{"content"`) {
 			t.Errorf("%s: %s", q.method, got)
 		}
 	}
 	working := `{"taskId":"t","status":"working","statusMessage":"` + strings.Repeat("x", 9000) + `"}`
 	rq := &request{method: "tasks/get", storedCallID: &id, endpoint: endpoint{maxResult: 2000}}
-	if got := (&Bridge{}).limitResult(rq, core.Reply{Result: json.RawMessage(working)}); string(got.Result) != working {
+	if got := limitResult(rq, core.Reply{Result: json.RawMessage(working)}); string(got.Result) != working {
 		t.Errorf("a task that works: %s", got.Result)
 	}
 }

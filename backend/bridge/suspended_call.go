@@ -195,7 +195,7 @@ func (b *Bridge) resume(ctx context.Context, rq *request, sink *callMessageHandl
 		return core.Reply{}, true, err
 	}
 	sc := b.suspended.claim(state, rq)
-	if sc != nil && !b.canSee(rq) {
+	if sc != nil && !b.views.canSee(rq) {
 		sc.cancel(errNoLongerVisible)
 		sc = nil
 	}
@@ -208,7 +208,7 @@ func (b *Bridge) resume(ctx context.Context, rq *request, sink *callMessageHandl
 	var left []*question
 	for _, q := range sc.questions {
 		if answer, ok := answers[q.key]; ok {
-			q.answer <- core.Reply{Result: b.ownAnswer(rq, sc.server, answer)}
+			q.answer <- core.Reply{Result: b.views.ownAnswer(rq, sc.server, answer)}
 		} else {
 			left = append(left, q)
 		}

@@ -23,21 +23,21 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 	}
 	call.PublicName, call.Name = public, public
 	if rq.endpoint.toolMode != "" || rq.endpoint.maxResult > 0 {
-		if call.Local = b.localTool(rq); call.Local != nil {
+		if call.Local = b.views.localTool(rq); call.Local != nil {
 			call.Server, call.BytesIn = builtinServer, len(call.Params)
 			return call, nil
 		}
 	}
-	target, ok := b.lookup(rq, rq.endpoint, find, public)
+	target, ok := b.views.lookup(rq, rq.endpoint, find, public)
 	if !ok {
 		// The tool may belong to a server that is starting.
 		b.Lister.WaitListed(ctx, rq.endpoint.server)
-		view := b.view(rq.endpoint, rq.client.Token)
+		view := b.views.of(rq.endpoint, rq.client.Token)
 		if target, ok = find(view, public); !ok {
 			kind := map[string]core.Kind{"tools/call": core.Tools, "prompts/get": core.Prompts}[rq.method]
 			if held, known := view.Withheld(kind, public); known {
 				call.Server, call.Name = held.Server, held.Name // policy rejects it with the reason
-			} else if _, exists := find(b.view(endpoint{server: rq.endpoint.server}, rq.client.Token), public); exists {
+			} else if _, exists := find(b.views.of(endpoint{server: rq.endpoint.server}, rq.client.Token), public); exists {
 				call.HiddenBy = rq.endpoint.scope
 			}
 			call.BytesIn = len(call.Params)
@@ -98,12 +98,12 @@ func requestedName(rq *request) (core.Span, func(*registry.View, string) (regist
 }
 
 // lookup returns what a public name leads to at an endpoint.
-func (b *Bridge) lookup(rq *request, ep endpoint, find func(*registry.View, string) (registry.Target, bool), public string) (target registry.Target, ok bool) {
-	view := b.view(ep, rq.client.Token)
+func (vs *views) lookup(rq *request, ep endpoint, find func(*registry.View, string) (registry.Target, bool), public string) (target registry.Target, ok bool) {
+	view := vs.of(ep, rq.client.Token)
 	if target, ok = find(view, public); ok || rq.method != "tools/call" {
 		return target, ok
 	}
-	if builtin := b.builtinView(ep); builtin != nil && ep.server == "" {
+	if builtin := vs.builtinView(ep); builtin != nil && ep.server == "" {
 		target, ok = builtin.Lookup(core.Tools, public)
 	}
 	if !ok && hasExtension(rq.capabilities, appsExtension) {
@@ -113,25 +113,25 @@ func (b *Bridge) lookup(rq *request, ep endpoint, find func(*registry.View, stri
 }
 
 // canSee reports whether the client currently sees what its request names.
-func (b *Bridge) canSee(rq *request) bool {
+func (vs *views) canSee(rq *request) bool {
 	span, find, rpcErr := requestedName(rq)
 	if rpcErr != nil {
 		return false
 	}
 	public, _ := wire.Unquote(wire.Bytes(rq.params, span))
-	_, ok := b.lookup(rq, rq.endpoint, find, public)
+	_, ok := vs.lookup(rq, rq.endpoint, find, public)
 	return ok
 }
 
 // stillAdmitted returns why a request of a client, which has become the call, is not admitted any
 // more: its token, its profile or what the name leads to has changed.
-func (b *Bridge) stillAdmitted(rq *request, call *core.Call) error {
-	if b.Credential != nil {
-		if now, ok := b.Credential(rq.client.Token); !ok || now != rq.credential {
+func (vs *views) stillAdmitted(rq *request, call *core.Call) error {
+	if vs.Credential != nil {
+		if now, ok := vs.Credential(rq.client.Token); !ok || now != rq.credential {
 			return core.Errorf(core.CodeRejected, "the token of the client was changed or revoked while the call waited")
 		}
 	}
-	ep, refusal := b.authorizeEndpoint(rq.endpoint.unscoped(), requestOrigin{token: rq.client.Token, shim: rq.shim, workspace: rq.workspace})
+	ep, refusal := vs.authorize(rq.endpoint.unscoped(), requestOrigin{token: rq.client.Token, shim: rq.shim, workspace: rq.workspace})
 	if refusal != "" {
 		return core.Errorf(core.CodeRejected, "%s", refusal)
 	}
@@ -143,16 +143,16 @@ func (b *Bridge) stillAdmitted(rq *request, call *core.Call) error {
 	case callMethods[rq.method]:
 		span, find, _ := requestedName(rq) // has succeeded before
 		public, _ := wire.Unquote(wire.Bytes(rq.params, span))
-		target, ok = b.lookup(rq, ep, find, public)
+		target, ok = vs.lookup(rq, ep, find, public)
 		ok = ok && target.Server == call.Server && target.Name == call.Name
 	case isTaskMethod(rq.method) && call.Name != "" && rq.method != "tasks/cancel":
 		ep.server = call.Server // a task can be used at other endpoints than the one that created it
-		_, ok = b.view(ep, rq.client.Token).LookupOwnName(core.Tools, call.Name)
+		_, ok = vs.of(ep, rq.client.Token).LookupOwnName(core.Tools, call.Name)
 	default:
-		ok = hasServer(b.view(ep, rq.client.Token).Offers(), call.Server)
+		ok = hasServer(vs.of(ep, rq.client.Token).Offers(), call.Server)
 	}
 	if !ok {
-		if view, known := b.Registry.Server(call.Server); known {
+		if view, known := vs.Registry.Server(call.Server); known {
 			if _, held := view.Withheld(core.Tools, call.Name); held {
 				return nil // policy rejects it with the reason
 			}
@@ -164,12 +164,12 @@ func (b *Bridge) stillAdmitted(rq *request, call *core.Call) error {
 
 // StillAdmitted implements core.ClientAdmission.
 func (c *callMessageHandler) StillAdmitted(call *core.Call) error {
-	return c.bridge.stillAdmitted(c.rq, call)
+	return c.bridge.views.stillAdmitted(c.rq, call)
 }
 
 // StillAdmitted implements core.ClientAdmission.
 func (sc *suspendedCall) StillAdmitted(call *core.Call) error {
-	return sc.bridge.stillAdmitted(sc.rq, call)
+	return sc.bridge.views.stillAdmitted(sc.rq, call)
 }
 
 func lookupTool(v *registry.View, name string) (registry.Target, bool) {

@@ -300,7 +300,7 @@ func (b *Bridge) requestedTasks(rq *request) map[taskKey]task {
 	if json.Unmarshal(rq.params, &params) != nil || !hasExtension(rq.capabilities, tasksExtension) {
 		return nil
 	}
-	offers := b.view(rq.endpoint, rq.client.Token).Offers()
+	offers := b.views.of(rq.endpoint, rq.client.Token).Offers()
 	tasks := map[taskKey]task{}
 	for _, public := range params.Notifications.TaskIDs {
 		server, id := ownTaskID(rq.endpoint, public)
@@ -391,8 +391,8 @@ func (b *Bridge) ModernTaskUpdated(server, process string, params json.RawMessag
 		if !wanted {
 			continue
 		}
-		ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
-		view := b.view(ep, l.origin.token)
+		ep, refusal := b.views.authorize(l.endpoint, l.currentOrigin())
+		view := b.views.of(ep, l.origin.token)
 		if owner != t.owner || refusal != "" || !hasServer(view.Offers(), server) {
 			continue
 		}

@@ -33,7 +33,7 @@ func isTaskMethod(method string) bool { return taskMethods[method] != nil }
 
 // callTask runs a request about a task.
 func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
-	offers := b.view(rq.endpoint, rq.client.Token).Offers()
+	offers := b.views.of(rq.endpoint, rq.client.Token).Offers()
 	public, hasID := wire.Unquote(wire.Bytes(rq.params, rq.spans.TaskID))
 	server, id := ownTaskID(rq.endpoint, public)
 	key, owner := taskKey{server, id}, taskOwnerOf(rq)
@@ -55,12 +55,12 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callMessageHan
 		replaceParam(call, rq.spans.TaskID, id)
 	}
 	call.BytesIn = len(call.Params)
-	b.setOwnAnswers(rq, call)
+	b.views.setOwnAnswers(rq, call)
 	observe := func(reply core.Reply) (news bool) { return b.tasks.observe(key, owner, reply.Task, b.Now()) }
 	if rq.method == "tasks/get" {
 		call.WorthRecording = observe
 	}
-	if tool, ok := b.view(rq.endpoint, rq.client.Token).Lookup(core.Tools, t.public); ok && limitsResult(rq, tool.Raw) {
+	if tool, ok := b.views.of(rq.endpoint, rq.client.Token).Lookup(core.Tools, t.public); ok && limitsResult(rq, tool.Raw) {
 		rq.storedCallID = new(int64)
 		call.RecordedUnchangedAs = rq.storedCallID
 	}
@@ -73,7 +73,7 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callMessageHan
 		observe(reply)
 	}
 	if err == nil {
-		reply = b.limitResult(rq, reply)
+		reply = limitResult(rq, reply)
 	}
 	return b.buildResult(rq, server, t.public, reply, err)
 }
@@ -288,8 +288,8 @@ func (b *Bridge) taskStream(server string, t task) (l *listener, ep endpoint) {
 	if l = b.listeners.ofSession(t.session); l == nil {
 		return nil, ep
 	}
-	ep, refusal := b.authorizeEndpoint(l.endpoint, l.currentOrigin())
-	if refusal != "" || !hasServer(b.view(ep, l.origin.token).Offers(), server) {
+	ep, refusal := b.views.authorize(l.endpoint, l.currentOrigin())
+	if refusal != "" || !hasServer(b.views.of(ep, l.origin.token).Offers(), server) {
 		return nil, ep
 	}
 	return l, ep

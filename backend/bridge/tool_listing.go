@@ -30,22 +30,22 @@ type toolListing struct {
 }
 
 // aggregateTools returns the tools of the aggregate as a whole list result.
-func (b *Bridge) aggregateTools(ep endpoint, v *registry.View) []byte {
-	mode, builtin := ep.toolMode, b.builtinView(ep)
-	if mode == "" && b.DescribeServer != nil {
-		mode = b.DescribeServer()
+func (vs *views) aggregateTools(ep endpoint, v *registry.View) []byte {
+	mode, builtin := ep.toolMode, vs.builtinView(ep)
+	if mode == "" && vs.DescribeServer != nil {
+		mode = vs.DescribeServer()
 	}
 	plain := v.ListResult(core.Tools)
 	limited := ep.maxResult > 0
 	if ep.toolMode == "" && mode != describeTitle && mode != describeDescription && builtin == nil && !limited {
 		return plain
 	}
-	if tools := b.listings.find(v, builtin, mode, limited); tools != nil {
+	if tools := vs.listings.find(v, builtin, mode, limited); tools != nil {
 		return tools
 	}
 	if ep.toolMode != "" {
-		tools := b.searchListing(ep, v, builtin)
-		b.listings.store(toolListing{view: v, builtin: builtin, mode: mode, limited: limited, tools: tools})
+		tools := searchListing(ep, v, builtin)
+		vs.listings.store(toolListing{view: v, builtin: builtin, mode: mode, limited: limited, tools: tools})
 		return tools
 	}
 	labels := map[string]string{}
@@ -76,7 +76,7 @@ func (b *Bridge) aggregateTools(ep endpoint, v *registry.View) []byte {
 		add(readResultTool)
 	}
 	tools = append(tools, `]}`...)
-	b.listings.store(toolListing{view: v, builtin: builtin, mode: mode, limited: limited, tools: tools})
+	vs.listings.store(toolListing{view: v, builtin: builtin, mode: mode, limited: limited, tools: tools})
 	return tools
 }
 
@@ -146,9 +146,9 @@ func annotateTool(item registry.Item, mode, server string) []byte {
 }
 
 // listResult returns the result of a list request.
-func (b *Bridge) listResult(ep endpoint, view *registry.View, kind core.Kind) []byte {
+func (vs *views) listResult(ep endpoint, view *registry.View, kind core.Kind) []byte {
 	if kind == core.Tools && ep.server == "" {
-		return b.aggregateTools(ep, view)
+		return vs.aggregateTools(ep, view)
 	}
 	return view.ListResult(kind)
 }
@@ -173,7 +173,7 @@ const (
 )
 
 // searchListing returns the tools/list result for the modes ToolsSearch and ToolsDeferred.
-func (b *Bridge) searchListing(ep endpoint, v *registry.View, builtin *registry.View) []byte {
+func searchListing(ep endpoint, v *registry.View, builtin *registry.View) []byte {
 	items := v.Items(core.Tools)
 	if builtin != nil {
 		items = slices.Concat(items, builtin.Items(core.Tools))
@@ -301,23 +301,23 @@ func calledName(rq *request) string {
 
 // localTool returns the implementation of find_tools, describe_tools or readResult, or nil if rq
 // calls none of them. The gateway runs it like any other call.
-func (b *Bridge) localTool(rq *request) func(context.Context) core.Reply {
+func (vs *views) localTool(rq *request) func(context.Context) core.Reply {
 	if rq.method != "tools/call" {
 		return nil
 	}
 	switch name := calledName(rq); {
 	case rq.endpoint.maxResult > 0 && name == readResult:
-		return func(ctx context.Context) core.Reply { return b.readStoredResult(ctx, rq) }
+		return func(ctx context.Context) core.Reply { return vs.readStoredResult(ctx, rq) }
 	case rq.fromCallTool:
 	case rq.endpoint.toolMode == ToolsSearch && name == findTools:
-		return func(context.Context) core.Reply { return b.searchTools(rq) }
+		return func(context.Context) core.Reply { return vs.searchTools(rq) }
 	case rq.endpoint.toolMode == ToolsDeferred && name == describeTools:
-		return func(context.Context) core.Reply { return b.describeRequested(rq) }
+		return func(context.Context) core.Reply { return vs.describeRequested(rq) }
 	}
 	return nil
 }
 
-func (b *Bridge) searchTools(rq *request) core.Reply {
+func (vs *views) searchTools(rq *request) core.Reply {
 	var in struct {
 		Query  string `json:"query"`
 		Server string `json:"server"`
@@ -330,8 +330,8 @@ func (b *Bridge) searchTools(rq *request) core.Reply {
 		in.Limit = defaultSearchResults
 	}
 	in.Limit = min(in.Limit, maxSearchResults)
-	views := []*registry.View{b.view(rq.endpoint, rq.client.Token)}
-	if builtin := b.builtinView(rq.endpoint); builtin != nil {
+	views := []*registry.View{vs.of(rq.endpoint, rq.client.Token)}
+	if builtin := vs.builtinView(rq.endpoint); builtin != nil {
 		views = append(views, builtin)
 	}
 	var found []registry.Found
@@ -361,18 +361,18 @@ func (b *Bridge) searchTools(rq *request) core.Reply {
 	return definitionsResult(rq, items)
 }
 
-func (b *Bridge) describeRequested(rq *request) core.Reply {
+func (vs *views) describeRequested(rq *request) core.Reply {
 	var in struct {
 		Names []string `json:"names"`
 	}
 	if raw := wire.Bytes(rq.params, rq.spans.Arguments); len(raw) == 0 || json.Unmarshal(raw, &in) != nil || len(in.Names) == 0 || len(in.Names) > maxSearchResults {
 		return errorTextResult(describeTools + ` requires names of tools (at most 20), such as {"names":["files__read"]}`)
 	}
-	view := b.view(rq.endpoint, rq.client.Token)
+	view := vs.of(rq.endpoint, rq.client.Token)
 	var items []registry.Item
 	for _, name := range in.Names {
 		t, ok := view.Lookup(core.Tools, name)
-		if builtin := b.builtinView(rq.endpoint); !ok && builtin != nil {
+		if builtin := vs.builtinView(rq.endpoint); !ok && builtin != nil {
 			t, ok = builtin.Lookup(core.Tools, name)
 		}
 		if !ok || t.Raw == nil {
@@ -385,9 +385,9 @@ func (b *Bridge) describeRequested(rq *request) core.Reply {
 
 // builtinView returns the view of the built-in server if its tools are listed with the others, or
 // nil.
-func (b *Bridge) builtinView(ep endpoint) *registry.View {
-	if ep.scope == "" && b.Builtin != nil && b.BuiltinTools != nil && b.BuiltinTools() {
-		return b.Builtin.All()
+func (vs *views) builtinView(ep endpoint) *registry.View {
+	if ep.scope == "" && vs.Builtin != nil && vs.BuiltinTools != nil && vs.BuiltinTools() {
+		return vs.Builtin.All()
 	}
 	return nil
 }
@@ -420,9 +420,9 @@ func errorTextResult(text string) core.Reply {
 
 // ListSize returns the size in bytes of the tools/list result of a view in a mode; "" lists all
 // tools.
-func (b *Bridge) ListSize(v *registry.View, mode string) int {
+func ListSize(v *registry.View, mode string) int {
 	if mode == ToolsSearch || mode == ToolsDeferred {
-		return len(b.searchListing(endpoint{toolMode: mode}, v, nil))
+		return len(searchListing(endpoint{toolMode: mode}, v, nil))
 	}
 	return len(v.ListResult(core.Tools))
 }
