@@ -121,7 +121,7 @@ type Bridge struct {
 	sessions      *sessionTable
 	modern        *modernSessions
 	streams       *streamLimiter
-	subscriptions subscriptions
+	subscriptions *subscriptions
 	clients       clientRecords
 	suspended     suspendedCalls
 	elicitations  elicitationSessions
@@ -131,16 +131,11 @@ type Bridge struct {
 	bodyBudget    bodyBudget
 	resultBudget  resultBudget
 
-	listeners   listeners
+	listeners   *listeners
 	lifetime    context.Context // cancelled by close; parent of the contexts that outlive their HTTP request
 	endLifetime context.CancelCauseFunc
-	background  sync.WaitGroup // goroutines that close waits for
-	stopping    atomic.Bool    // new requests are refused
-
-	mu             sync.Mutex
-	changes        []registry.Change // that announceChanges will announce
-	announcedCount int               // the number of earlier changes
-	closed         bool              // close has begun to wait for background
+	background  goroutines
+	stopping    atomic.Bool // new requests are refused
 
 	nonce string // random prefix of the ids of requests to clients
 }
@@ -168,6 +163,8 @@ func New(o Options) *Bridge {
 	b.serverInfo, _ = json.Marshal(&b.info)
 	b.listSuffix, b.resultSuffix = listSuffix(b.serverInfo), resultSuffix(b.serverInfo)
 	b.lifetime, b.endLifetime = context.WithCancelCause(context.Background())
+	b.listeners = &listeners{views: b.views, run: b.background.run, current: map[*listener]struct{}{}}
+	b.subscriptions = &subscriptions{Options: &b.Options, views: b.views, lifetime: b.lifetime, subscribers: map[resourceKey]map[*listener]subscriber{}}
 	return b
 }
 
@@ -216,33 +213,44 @@ func (b *Bridge) close() {
 	for _, s := range b.sessions.removeAll() {
 		b.endSession(s, "stopping")
 	}
-	b.mu.Lock()
-	b.closed = true
-	b.mu.Unlock()
-	b.background.Wait()
+	b.background.close()
 }
 
-// runInBackground runs f in a goroutine. close waits for f, unless close is already waiting.
-func (b *Bridge) runInBackground(f func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
+// goroutines runs functions in goroutines that close waits for. The zero value is ready to use.
+type goroutines struct {
+	mu     sync.Mutex
+	group  sync.WaitGroup
+	closed bool // close has begun to wait
+}
+
+// run runs f in a goroutine. close waits for f, unless close is already waiting.
+func (g *goroutines) run(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
 		go f()
 		return
 	}
-	b.background.Go(f)
+	g.group.Go(f)
+}
+
+func (g *goroutines) close() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.group.Wait()
 }
 
 // endSession ends a session that was removed from the table. It does not block.
 func (b *Bridge) endSession(s *session, why string) {
 	b.Log.Debug("Session closed", "session", s.id[:6], "client", s.client.Name, "reason", why)
 	s.cancel(errSessionEnded)
-	b.runInBackground(func() {
+	b.background.run(func() {
 		if b.SessionEnded != nil {
 			b.SessionEnded(s.id)
 		}
 		b.notifyShimEnded(s.token, s.shim)
-		b.unsubscribeAll(s.listener)
+		b.subscriptions.unsubscribeAll(s.listener)
 		b.listeners.remove(s.listener)
 	})
 }
@@ -270,3 +278,14 @@ func (b *Bridge) ClientInfos() []ClientInfo { return b.clients.clients.list() }
 
 // ClientActivities returns the activity of all clients.
 func (b *Bridge) ClientActivities() []ClientActivity { return b.clients.activity.list() }
+
+// ListChanged notifies every client that sees the changed lists, after changeDelay. It does not
+// block and does not read the registry, because it is called from the registry's OnChange.
+func (b *Bridge) ListChanged(c registry.Change) { b.listeners.changed(c) }
+
+// ResourceUpdated forwards notifications/resources/updated of a process of a server to those that
+// subscribed there to the resource, or to one that contains it. params is raw. It does not block. A
+// subscriber is notified only if its URI still leads to the resource.
+func (b *Bridge) ResourceUpdated(server, process string, params json.RawMessage) {
+	b.subscriptions.updated(server, process, params)
+}

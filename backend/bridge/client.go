@@ -299,7 +299,7 @@ const (
 func (b *Bridge) SetVisibility(v Visibility) {
 	b.views.visibility.Store(&v)
 	for _, l := range b.listeners.all() {
-		b.announceAll(l)
+		b.listeners.announceAll(l)
 	}
 }
 
@@ -469,7 +469,7 @@ func (b *Bridge) applyFolderProfile(ctx context.Context, x *exchange, sink core.
 	}
 	roots, fresh := s.roots.resolve(ctx, askRoots(sink))
 	if fresh {
-		b.rootsResolved(s.listener)
+		b.listeners.rootsResolved(s.listener)
 	}
 	x.origin.workspace = cmp.Or(firstOf(roots), x.origin.workspace)
 	x.endpoint, refusal = b.views.authorize(x.endpoint.unscoped(), x.origin)
@@ -478,18 +478,18 @@ func (b *Bridge) applyFolderProfile(ctx context.Context, x *exchange, sink core.
 
 // rootsResolved announces lists that differ because of the folder of a client. Before the first
 // answer the client has seen no list of this endpoint.
-func (b *Bridge) rootsResolved(l *listener) {
+func (ls *listeners) rootsResolved(l *listener) {
 	l.mu.Lock()
 	first := !l.rootsReported
 	l.rootsReported = true
 	l.mu.Unlock()
 	if !first {
-		b.runInBackground(func() { b.announceAll(l) })
+		ls.run(func() { ls.announceAll(l) })
 		return
 	}
 	seen := map[string]uint64{}
 	for method := range listChangedKinds {
-		seen[method] = b.listHash(l, method)
+		seen[method] = ls.views.listHash(l, method)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -520,9 +520,9 @@ func (b *Bridge) rootsChanged(x *exchange) {
 	if !s.parsedCapabilities.roots || !b.views.folderSelectsProfile(x.endpoint, x.origin.token) || !s.listener.hasStream() {
 		return
 	}
-	b.runInBackground(func() {
+	b.background.run(func() {
 		if _, fresh := s.roots.resolve(s.ctx, func(ctx context.Context) ([]string, error) { return b.askOnStream(ctx, s, s.listener) }); fresh {
-			b.rootsResolved(s.listener)
+			b.listeners.rootsResolved(s.listener)
 		}
 	})
 }
@@ -537,7 +537,7 @@ func (b *Bridge) askOnStream(ctx context.Context, s *session, l *listener) ([]st
 		l.mu.Unlock()
 		return nil, errNoRoots
 	}
-	l.enqueueEvent(b, queuedNotification{"roots/list", ask})
+	l.enqueueEvent(queuedNotification{"roots/list", ask})
 	l.mu.Unlock()
 	limit := time.NewTimer(b.AskTimeout)
 	defer limit.Stop()

@@ -224,7 +224,7 @@ func (b *Bridge) ElicitationCompleted(server string, params json.RawMessage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stream != nil {
-		l.enqueue(b, "elicitation "+server+" "+id, "notifications/elicitation/complete", params)
+		l.enqueue("elicitation "+server+" "+id, "notifications/elicitation/complete", params)
 	}
 }
 

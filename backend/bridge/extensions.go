@@ -164,7 +164,7 @@ func (b *Bridge) ExtensionNotified(server, method string, params json.RawMessage
 		}
 		l.mu.Lock()
 		if l.stream != nil && len(l.queue) < maxQueuedNotifications {
-			l.enqueueEvent(b, queuedNotification{event: wire.AppendNotification(nil, method, update)})
+			l.enqueueEvent(queuedNotification{event: wire.AppendNotification(nil, method, update)})
 		}
 		l.mu.Unlock()
 	}

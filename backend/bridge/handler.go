@@ -124,7 +124,7 @@ func (b *Bridge) serveGet(w http.ResponseWriter, r *http.Request, ep endpoint, o
 	defer func() { s.release(b.Now()) }()
 	response := b.newResponseWriter(w)
 	defer response.end()
-	if !b.attachStream(s.listener, response) {
+	if !b.listeners.attach(s.listener, response) {
 		refuse(w, http.StatusConflict, codeInvalidRequest, "the session has a stream already")
 		return
 	}

@@ -136,7 +136,7 @@ func (b *Bridge) initialize(ctx context.Context, rq *request, sink *callMessageH
 	s.parsedCapabilities = parseClientCapabilities(s.capabilities)
 	b.clients.record(s.client, core.Legacy, s.version, s.capabilities)
 	s.ctx, s.cancel = context.WithCancelCause(b.lifetime)
-	s.listener = b.addListener(rq, s, nil, nil)
+	s.listener = b.listeners.open(rq, s, nil, nil)
 	evicted, ok := b.sessions.add(s)
 	if !ok {
 		s.cancel(errSessionEnded)

@@ -27,24 +27,23 @@ var listChangedKinds = map[string][]core.Kind{
 	"notifications/resources/list_changed": {core.Resources, core.Templates},
 }
 
-// ListChanged notifies every client that sees the changed lists, after changeDelay. It does not
-// block and does not read the registry, because it is called from the registry's OnChange.
-func (b *Bridge) ListChanged(c registry.Change) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.changes = append(b.changes, c); len(b.changes) == 1 {
-		time.AfterFunc(changeDelay, b.announceChanges)
+// changed notifies the listeners that see the changed lists, after changeDelay. It does not block.
+func (ls *listeners) changed(c registry.Change) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.changes = append(ls.changes, c); len(ls.changes) == 1 {
+		time.AfterFunc(changeDelay, ls.announceChanges)
 	}
 }
 
 // announceChanges notifies the listeners of the changes since its last run.
-func (b *Bridge) announceChanges() {
-	b.mu.Lock()
-	all, first := b.changes, b.announcedCount
-	b.announcedCount += len(b.changes)
-	b.changes = nil
-	b.mu.Unlock()
-	for _, l := range b.listeners.all() {
+func (ls *listeners) announceChanges() {
+	ls.mu.Lock()
+	all, first := ls.changes, ls.announcedCount
+	ls.announcedCount += len(ls.changes)
+	ls.changes = nil
+	ls.mu.Unlock()
+	for _, l := range ls.all() {
 		changes := all[min(max(l.changesWhenAdded-first, 0), len(all)):]
 		for method, kinds := range listChangedKinds {
 			concerns := func(c registry.Change) bool {
@@ -52,25 +51,25 @@ func (b *Bridge) announceChanges() {
 					slices.ContainsFunc(c.Kinds, func(kind core.Kind) bool { return slices.Contains(kinds, kind) })
 			}
 			if slices.ContainsFunc(changes, concerns) {
-				b.announceList(l, method, true)
+				ls.announceList(l, method, true)
 			}
 		}
 	}
 }
 
 // announceAll notifies a listener of the lists that differ from those that it was last notified of.
-func (b *Bridge) announceAll(l *listener) {
+func (ls *listeners) announceAll(l *listener) {
 	for method := range listChangedKinds {
-		b.announceList(l, method, false)
+		ls.announceList(l, method, false)
 	}
 }
 
 // announceList notifies a listener if its list has changed. A server may also announce a change
 // although its list is the same; announced forwards that, except to a listener that is limited to a
 // profile, which would learn of changes outside of the profile.
-func (b *Bridge) announceList(l *listener, method string, announced bool) {
-	ep, refusal := b.views.authorize(l.endpoint, l.currentOrigin())
-	hash := b.listHash(l, method)
+func (ls *listeners) announceList(l *listener, method string, announced bool) {
+	ep, refusal := ls.views.authorize(l.endpoint, l.currentOrigin())
+	hash := ls.views.listHash(l, method)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stream == nil || l.methods != nil && !l.methods[method] {
@@ -80,23 +79,23 @@ func (b *Bridge) announceList(l *listener, method string, announced bool) {
 		return
 	}
 	l.lastSent[method] = hash
-	l.enqueue(b, method, method, nil)
+	l.enqueue(method, method, nil)
 }
 
 var listHashSeed = maphash.MakeSeed()
 
 // listHash returns the hash of what a listener sees of the lists that a notification announces. It
 // is 0 for a listener that may not see anything.
-func (b *Bridge) listHash(l *listener, method string) uint64 {
-	ep, refusal := b.views.authorize(l.endpoint, l.currentOrigin())
+func (vs *views) listHash(l *listener, method string) uint64 {
+	ep, refusal := vs.authorize(l.endpoint, l.currentOrigin())
 	if refusal != "" {
 		return 0
 	}
 	var hash maphash.Hash
 	hash.SetSeed(listHashSeed)
-	view := b.views.of(ep, l.origin.token)
+	view := vs.of(ep, l.origin.token)
 	for _, kind := range listChangedKinds[method] {
-		_, _ = hash.Write(b.views.listResult(ep, view, kind))
+		_, _ = hash.Write(vs.listResult(ep, view, kind))
 	}
 	return hash.Sum64()
 }
@@ -104,7 +103,8 @@ func (b *Bridge) listHash(l *listener, method string) uint64 {
 // listener receives the notifications that belong to no request: a legacy session, on the stream
 // that it opens with GET, or a modern client, on the stream of subscriptions/listen.
 type listener struct {
-	endpoint         endpoint // as the client requested it, before the visibility is applied
+	run              func(func()) // runs a goroutine
+	endpoint         endpoint     // as the client requested it, before the visibility is applied
 	origin           requestOrigin
 	client           core.Client
 	capabilities     json.RawMessage       // of the client
@@ -144,13 +144,13 @@ type queuedNotification struct {
 	event []byte
 }
 
-// addListener adds a listener with the current hashes of its lists, for a session or for a request
+// open adds a listener with the current hashes of its lists, for a session or for a request
 // subscriptions/listen. wanted are the notifications that the request names, and tasks the tasks.
-func (b *Bridge) addListener(rq *request, s *session, wanted *mcp.NotificationSubscriptions, tasks map[taskKey]task) *listener {
-	l := &listener{endpoint: rq.endpoint.unscoped(), origin: rq.requestOrigin, session: s, lastSent: map[string]uint64{}}
-	b.mu.Lock()
-	l.changesWhenAdded = b.announcedCount + len(b.changes)
-	b.mu.Unlock()
+func (ls *listeners) open(rq *request, s *session, wanted *mcp.NotificationSubscriptions, tasks map[taskKey]task) *listener {
+	l := &listener{run: ls.run, endpoint: rq.endpoint.unscoped(), origin: rq.requestOrigin, session: s, lastSent: map[string]uint64{}}
+	ls.mu.Lock()
+	l.changesWhenAdded = ls.announcedCount + len(ls.changes)
+	ls.mu.Unlock()
 	if s != nil {
 		l.client, l.capabilities = s.client, s.capabilities
 	} else {
@@ -163,7 +163,7 @@ func (b *Bridge) addListener(rq *request, s *session, wanted *mcp.NotificationSu
 		}
 	}
 	for method := range listChangedKinds {
-		l.lastSent[method] = b.listHash(l, method)
+		l.lastSent[method] = ls.views.listHash(l, method)
 	}
 	if len(tasks) > 0 {
 		l.tasks = make(map[taskKey]taskOwner, len(tasks))
@@ -171,7 +171,9 @@ func (b *Bridge) addListener(rq *request, s *session, wanted *mcp.NotificationSu
 			l.tasks[key] = t.owner
 		}
 	}
-	b.listeners.add(l)
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.current[l] = struct{}{}
 	return l
 }
 
@@ -186,10 +188,10 @@ func (b *Bridge) listen(ctx context.Context, rq *request, sink *callMessageHandl
 		return splitResult{}, newError(codeInvalidParams, "the params have no notifications")
 	}
 	tasks := b.requestedTasks(rq)
-	l := b.addListener(rq, nil, wanted, tasks)
+	l := b.listeners.open(rq, nil, wanted, tasks)
 	defer b.listeners.remove(l)
-	defer b.unsubscribeAll(l)
-	wanted.ResourceSubscriptions = b.subscribeToAll(ctx, l, wanted.ResourceSubscriptions)
+	defer b.subscriptions.unsubscribeAll(l)
+	wanted.ResourceSubscriptions = b.subscriptions.subscribeToAll(ctx, l, wanted.ResourceSubscriptions)
 	defer b.listenToTasks(l, tasks)()
 	accepted, rpcErr := encode(struct {
 		*mcp.NotificationSubscriptions
@@ -201,7 +203,7 @@ func (b *Bridge) listen(ctx context.Context, rq *request, sink *callMessageHandl
 	meta := slices.Concat([]byte(`"_meta":{"`+wire.MetaSubscriptionID+`":`), rq.id, []byte(`}}`))
 	acknowledged := slices.Concat([]byte(`{"notifications":`), accepted, []byte{','}, meta)
 	if sink.response.sendEvent(wire.AppendNotification(nil, "notifications/subscriptions/acknowledged", acknowledged)) == nil {
-		b.attachStream(l, sink.response)
+		b.listeners.attach(l, sink.response)
 		defer l.detachStream(sink.response)
 		if len(tasks) > 0 || len(wanted.ResourceSubscriptions) > 0 || wanted.ToolsListChanged || wanted.PromptsListChanged || wanted.ResourcesListChanged {
 			<-ctx.Done()
@@ -210,16 +212,16 @@ func (b *Bridge) listen(ctx context.Context, rq *request, sink *callMessageHandl
 	return b.modernizeResult(rq.method, append([]byte{'{'}, meta...)), nil
 }
 
-// attachStream makes stream the stream of a listener, unless it has one, and announces what has
+// attach makes stream the stream of a listener, unless it has one, and announces what has
 // changed while it had none.
-func (b *Bridge) attachStream(l *listener, stream *responseWriter) (attached bool) {
+func (ls *listeners) attach(l *listener, stream *responseWriter) (attached bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stream != nil {
 		return false
 	}
 	l.stream = stream
-	b.runInBackground(func() { b.announceAll(l) })
+	ls.run(func() { ls.announceAll(l) })
 	return true
 }
 
@@ -238,7 +240,7 @@ func (l *listener) detachStream(stream *responseWriter) {
 
 // enqueue sends a notification in another goroutine, so that a client that does not read delays
 // only itself. It must be called with l.mu held and a stream attached.
-func (l *listener) enqueue(b *Bridge, key, method string, params []byte) {
+func (l *listener) enqueue(key, method string, params []byte) {
 	if l.subscriptionID != nil {
 		params = withSubscriptionID(params, l.subscriptionID)
 	}
@@ -248,19 +250,19 @@ func (l *listener) enqueue(b *Bridge, key, method string, params []byte) {
 	} else {
 		l.queue = append(l.queue, next)
 	}
-	l.startSending(b)
+	l.startSending()
 }
 
 // enqueueEvent sends an event as enqueue does.
-func (l *listener) enqueueEvent(b *Bridge, next queuedNotification) {
+func (l *listener) enqueueEvent(next queuedNotification) {
 	l.queue = append(l.queue, next)
-	l.startSending(b)
+	l.startSending()
 }
 
-func (l *listener) startSending(b *Bridge) {
+func (l *listener) startSending() {
 	if !l.sending {
 		l.sending = true
-		b.runInBackground(l.send)
+		l.run(l.send)
 	}
 }
 
@@ -314,19 +316,15 @@ func insertMember(start int, object, member []byte) wire.Edit {
 	return wire.Edit{Span: core.Span{Start: start + 1, End: start + 1}, With: member}
 }
 
-// listeners holds all current listeners. The zero value is ready to use.
+// listeners holds all current listeners, and tells them what has changed.
 type listeners struct {
-	mu      sync.Mutex
-	current map[*listener]struct{}
-}
+	views *views
+	run   func(func()) // runs a goroutine
 
-func (ls *listeners) add(l *listener) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if ls.current == nil {
-		ls.current = map[*listener]struct{}{}
-	}
-	ls.current[l] = struct{}{}
+	mu             sync.Mutex
+	current        map[*listener]struct{}
+	changes        []registry.Change // that announceChanges will announce
+	announcedCount int               // the number of earlier changes
 }
 
 func (ls *listeners) remove(l *listener) {

@@ -26,17 +26,17 @@ type listenerProbe struct {
 }
 
 func (s *fixture) newProbe(path, token string) listenerProbe {
-	s.bridge.announceChanges() // of the fixture
+	s.bridge.listeners.announceChanges() // of the fixture
 	ep, _ := parseEndpoint(path)
 	e := listenerProbe{s: s, w: httptest.NewRecorder()}
-	e.l = s.bridge.addListener(&request{endpoint: ep, requestOrigin: requestOrigin{token: token}}, new(session), nil, nil)
+	e.l = s.bridge.listeners.open(&request{endpoint: ep, requestOrigin: requestOrigin{token: token}}, new(session), nil, nil)
 	e.l.stream = s.bridge.newResponseWriter(e.w)
 	return e
 }
 
 // sent returns what the listener was sent since the last call.
 func (e listenerProbe) sent() string {
-	e.s.bridge.announceChanges()
+	e.s.bridge.listeners.announceChanges()
 	eventually.True(e.s, "the queue is empty", func() bool {
 		e.l.mu.Lock()
 		defer e.l.mu.Unlock()

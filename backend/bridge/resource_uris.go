@@ -220,6 +220,10 @@ func (r *uriRewriter) elements(s core.Span, visit func(core.Span)) {
 // subscriptions tracks which clients subscribed to which resource, so that a server gets one
 // subscribe for the first client and one unsubscribe after the last.
 type subscriptions struct {
+	*Options
+	views    *views
+	lifetime context.Context // of the bridge
+
 	mu          sync.Mutex
 	subscribers map[resourceKey]map[*listener]subscriber
 }
@@ -282,9 +286,6 @@ func (s *subscriptions) find(uri string, l *listener) (resourceKey, bool) {
 func (s *subscriptions) add(key resourceKey, l *listener, one subscriber) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.subscribers == nil {
-		s.subscribers = map[resourceKey]map[*listener]subscriber{}
-	}
 	if s.subscribers[key] == nil {
 		s.subscribers[key] = map[*listener]subscriber{}
 		first = true
@@ -333,44 +334,44 @@ func (b *Bridge) subscribeSession(ctx context.Context, rq *request, _ *callMessa
 	if !ok {
 		return splitResult{}, rq.invalidParams()
 	}
-	return splitResult{head: []byte("{}")}, b.subscribe(ctx, rq.session.listener, uri)
+	return splitResult{head: []byte("{}")}, b.subscriptions.subscribe(ctx, rq.session.listener, uri)
 }
 
 // subscribe subscribes a listener to a resource.
-func (b *Bridge) subscribe(ctx context.Context, l *listener, uri string) *rpcError {
-	target, ok := b.resolveResource(l, uri)
+func (s *subscriptions) subscribe(ctx context.Context, l *listener, uri string) *rpcError {
+	target, ok := s.resolve(l, uri)
 	if !ok {
 		return newError(codeInvalidParams, "resource not found")
 	}
-	call, ok := b.subscriptionCall(l, target.Server)
+	call, ok := s.call(l, target.Server)
 	if !ok {
 		return newError(codeInvalidParams, "resource not found")
 	}
 	key := resourceKey{server: target.Server, uri: target.Name}
-	if b.ProcessOf != nil {
+	if s.ProcessOf != nil {
 		var err error
-		if key.process, err = b.ProcessOf(call); err != nil {
+		if key.process, err = s.ProcessOf(call); err != nil {
 			_, rpcErr := localError("resources/subscribe", "", key.uri, core.Legacy, err)
 			return rpcErr
 		}
 	}
 	one := subscriber{uri, call}
-	if !b.subscriptions.add(key, l, one) {
+	if !s.add(key, l, one) {
 		return nil
 	}
-	rpcErr := b.sendSubscription(ctx, "resources/subscribe", key, one)
+	rpcErr := s.send(ctx, "resources/subscribe", key, one)
 	if rpcErr != nil {
-		b.subscriptions.remove(key, l)
+		s.remove(key, l)
 	}
 	return rpcErr
 }
 
 // subscribeToAll subscribes a modern client to resources, and returns those that it is subscribed
 // to. The acknowledgement of subscriptions/listen omits the others.
-func (b *Bridge) subscribeToAll(ctx context.Context, l *listener, uris []string) (accepted []string) {
+func (s *subscriptions) subscribeToAll(ctx context.Context, l *listener, uris []string) (accepted []string) {
 	for _, uri := range uris {
-		if err := b.subscribe(ctx, l, uri); err != nil {
-			b.Log.Debug("Skipped a subscription", "uri", uri, "error", string(err.object))
+		if err := s.subscribe(ctx, l, uri); err != nil {
+			s.Log.Debug("Skipped a subscription", "uri", uri, "error", string(err.object))
 			continue
 		}
 		accepted = append(accepted, uri)
@@ -378,10 +379,10 @@ func (b *Bridge) subscribeToAll(ctx context.Context, l *listener, uris []string)
 	return accepted
 }
 
-// subscriptionCall returns a call that describes the client of a listener, to a server.
-func (b *Bridge) subscriptionCall(l *listener, server string) (*core.Call, bool) {
+// call returns a call that describes the client of a listener, to a server.
+func (s *subscriptions) call(l *listener, server string) (*core.Call, bool) {
 	origin := l.currentOrigin()
-	ep, refusal := b.views.authorize(l.endpoint, origin)
+	ep, refusal := s.views.authorize(l.endpoint, origin)
 	call := &core.Call{Client: l.client, Shim: origin.shim, Workspace: origin.workspace, Era: core.Legacy, Server: server, Profile: ep.scope}
 	if l.session != nil {
 		call.Session = l.session.id
@@ -394,37 +395,40 @@ func (b *Bridge) unsubscribeSession(ctx context.Context, rq *request, _ *callMes
 	if !ok {
 		return splitResult{}, rq.invalidParams()
 	}
-	done, l := splitResult{head: []byte("{}")}, rq.session.listener
-	key, ok := b.subscriptions.find(uri, l)
+	return splitResult{head: []byte("{}")}, b.subscriptions.unsubscribe(ctx, rq.session.listener, uri)
+}
+
+func (s *subscriptions) unsubscribe(ctx context.Context, l *listener, uri string) *rpcError {
+	key, ok := s.find(uri, l)
 	if !ok {
-		return done, nil
+		return nil
 	}
-	last, ok := b.subscriptions.remove(key, l)
+	last, ok := s.remove(key, l)
 	if !ok {
-		return done, nil
+		return nil
 	}
 	// Notify the server even if the client disconnects now.
-	return done, b.sendSubscription(context.WithoutCancel(ctx), "resources/unsubscribe", key, last)
+	return s.send(context.WithoutCancel(ctx), "resources/unsubscribe", key, last)
 }
 
 // unsubscribeAll ends the subscriptions of a listener that has ended.
-func (b *Bridge) unsubscribeAll(l *listener) {
-	for key, last := range b.subscriptions.removeListener(l) {
-		_ = b.sendSubscription(b.lifetime, "resources/unsubscribe", key, last)
+func (s *subscriptions) unsubscribeAll(l *listener) {
+	for key, last := range s.removeListener(l) {
+		_ = s.send(s.lifetime, "resources/unsubscribe", key, last)
 	}
 }
 
-// sendSubscription sends resources/subscribe or resources/unsubscribe to a server. It is recorded
+// send sends resources/subscribe or resources/unsubscribe to a server. It is recorded
 // as a call of the client that caused it. Both methods exist in the legacy era only.
-func (b *Bridge) sendSubscription(ctx context.Context, method string, key resourceKey, of subscriber) *rpcError {
+func (s *subscriptions) send(ctx context.Context, method string, key resourceKey, of subscriber) *rpcError {
 	params := append(wire.AppendString([]byte(`{"uri":`), key.uri), '}')
-	now := b.Now()
+	now := s.Now()
 	call := &core.Call{
 		At: now.UTC(), Began: now, Era: core.Legacy, Server: key.server, Method: method,
 		Client: of.call.Client, Session: of.call.Session, Shim: of.call.Shim, Workspace: of.call.Workspace, Profile: of.call.Profile, Account: of.call.Account,
 		Name: key.uri, PublicName: key.uri, Params: params, BytesIn: len(params),
 	}
-	reply, err := b.Gateway.Call(ctx, call, discardMessageHandler{})
+	reply, err := s.Gateway.Call(ctx, call, discardMessageHandler{})
 	if err != nil {
 		_, rpcErr := localError(method, "", key.uri, core.Legacy, err)
 		return rpcErr
@@ -435,16 +439,14 @@ func (b *Bridge) sendSubscription(ctx context.Context, method string, key resour
 	return nil
 }
 
-// ResourceUpdated forwards notifications/resources/updated of a process of a server to those that
-// subscribed there to the resource, or to one that contains it. params is raw. It does not block. A
-// subscriber is notified only if its URI still leads to the resource.
-func (b *Bridge) ResourceUpdated(server, process string, params json.RawMessage) {
+// updated notifies the subscribers of a resource; see [Bridge.ResourceUpdated].
+func (s *subscriptions) updated(server, process string, params json.RawMessage) {
 	var p struct{ URI string }
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
-	for l, one := range b.subscriptions.subscribersOf(resourceKey{server, p.URI, process}) {
-		view, ok := b.listenerView(l)
+	for l, one := range s.subscribersOf(resourceKey{server, p.URI, process}) {
+		view, ok := s.views.ofListener(l)
 		if !ok || !leadsTo(view, one.uri, server, one.own) {
 			continue
 		}
@@ -460,7 +462,7 @@ func (b *Bridge) ResourceUpdated(server, process string, params json.RawMessage)
 		}
 		l.mu.Lock()
 		if l.stream != nil {
-			l.enqueue(b, public, "notifications/resources/updated", update)
+			l.enqueue(public, "notifications/resources/updated", update)
 		}
 		l.mu.Unlock()
 	}
@@ -471,20 +473,20 @@ func leadsTo(view *registry.View, uri, server, own string) bool {
 	return ok && target.Server == server && target.Name == own
 }
 
-// resolveResource returns the server and the URI that a URI currently resolves to for a listener.
-func (b *Bridge) resolveResource(l *listener, uri string) (registry.Target, bool) {
-	view, ok := b.listenerView(l)
+// resolve returns the server and the URI that a URI currently resolves to for a listener.
+func (s *subscriptions) resolve(l *listener, uri string) (registry.Target, bool) {
+	view, ok := s.views.ofListener(l)
 	if !ok {
 		return registry.Target{}, false
 	}
 	return view.Resource(uri)
 }
 
-// listenerView returns what a listener currently sees. ok is false if it may not see anything.
-func (b *Bridge) listenerView(l *listener) (view *registry.View, ok bool) {
-	ep, refusal := b.views.authorize(l.endpoint, l.currentOrigin())
+// ofListener returns what a listener currently sees. ok is false if it may not see anything.
+func (vs *views) ofListener(l *listener) (view *registry.View, ok bool) {
+	ep, refusal := vs.authorize(l.endpoint, l.currentOrigin())
 	if refusal != "" {
 		return nil, false
 	}
-	return b.views.of(ep, ""), true
+	return vs.of(ep, ""), true
 }

@@ -306,7 +306,7 @@ func TestConcurrentUpdatesAreCoalesced(t *testing.T) {
 	update := func(uri string, n int) {
 		e.l.mu.Lock()
 		defer e.l.mu.Unlock()
-		e.l.enqueue(s.bridge, uri, "notifications/resources/updated", []byte(fmt.Sprintf(`{"uri":%q,"n":%d}`, uri, n)))
+		e.l.enqueue(uri, "notifications/resources/updated", []byte(fmt.Sprintf(`{"uri":%q,"n":%d}`, uri, n)))
 	}
 	update("a:1", 0)
 	eventually.True(t, "the first is being sent", func() bool { e.l.mu.Lock(); defer e.l.mu.Unlock(); return len(e.l.queue) == 0 })

@@ -169,7 +169,7 @@ func (b *Bridge) handleShimDisconnect(s *session) {
 	if s.shim == "" {
 		return
 	}
-	b.runInBackground(func() {
+	b.background.run(func() {
 		timer := time.NewTimer(shimGrace)
 		defer timer.Stop()
 		select {

@@ -57,7 +57,7 @@ func (b *Bridge) runSuspendable(ctx context.Context, rq *request, call *core.Cal
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	stop := context.AfterFunc(b.lifetime, func() { cancel(errStopped) })
-	b.runInBackground(func() {
+	b.background.run(func() {
 		defer cancel(nil)
 		defer stop()
 		defer close(sc.done)

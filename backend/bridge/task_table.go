@@ -331,7 +331,7 @@ func (b *Bridge) listenToTasks(l *listener, tasks map[taskKey]task) (stop func()
 		for key, t := range tasks {
 			b.taskListeners.change(listenedKey{key, t.account}, by)
 		}
-		b.runInBackground(func() {
+		b.background.run(func() {
 			for key, t := range tasks {
 				b.askForTask(l, key, t)
 			}
@@ -369,7 +369,7 @@ func (b *Bridge) ModernConnectionChanged(server string) {
 	for _, l := range b.listeners.all() {
 		for key, owner := range l.tasks {
 			if t, ok := b.tasks.find(key, owner, b.Now()); ok && key.server == server && !wire.TaskEnded(t.status) {
-				b.runInBackground(func() { b.askForTask(l, key, t) })
+				b.background.run(func() { b.askForTask(l, key, t) })
 			}
 		}
 	}
@@ -402,7 +402,7 @@ func (b *Bridge) ModernTaskUpdated(server, process string, params json.RawMessag
 		}
 		l.mu.Lock()
 		if l.stream != nil {
-			l.enqueue(b, "task "+server+" "+state.ID, "notifications/tasks", update)
+			l.enqueue("task "+server+" "+state.ID, "notifications/tasks", update)
 		}
 		l.mu.Unlock()
 	}

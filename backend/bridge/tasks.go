@@ -335,7 +335,7 @@ func (b *Bridge) LegacyTaskStatusChanged(server, process string, params json.Raw
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stream != nil {
-		l.enqueue(b, "task "+server+" "+state.ID, "notifications/tasks/status", params)
+		l.enqueue("task "+server+" "+state.ID, "notifications/tasks/status", params)
 	}
 }
 
