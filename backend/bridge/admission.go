@@ -66,7 +66,7 @@ func (b *Bridge) admitRequest(x *exchange) *rpcError {
 	if x.request.Header["Last-Event-Id"] != nil {
 		return newRefusal(http.StatusBadRequest, codeInvalidRequest, "Last-Event-ID must not be sent with a POST request")
 	}
-	if refusal := x.checkParams(); refusal != nil || x.era == core.Legacy {
+	if refusal := b.checkParams(x); refusal != nil || x.era == core.Legacy {
 		return refusal
 	}
 	return b.checkModern(x)
@@ -91,7 +91,7 @@ func (b *Bridge) admitStream(x *exchange) *rpcError {
 func (b *Bridge) acquireSession(x *exchange) *rpcError {
 	id := headerValue(x.request.Header, sessionHeader)
 	if id == "" {
-		if m := methods[x.env.Method]; m != nil && m.withoutSession && x.env.Kind == wire.Request {
+		if m := b.methods[x.env.Method]; m != nil && m.withoutSession && x.env.Kind == wire.Request {
 			return nil
 		}
 		return newRefusal(http.StatusBadRequest, codeInvalidRequest, "there is no session yet: send initialize first, then its Mcp-Session-Id with every request")
@@ -104,9 +104,9 @@ func (b *Bridge) acquireSession(x *exchange) *rpcError {
 
 // checkParams finds how a request is served, and checks that its params are an object, or absent
 // where they may be.
-func (x *exchange) checkParams() *rpcError {
+func (b *Bridge) checkParams(x *exchange) *rpcError {
 	raw := x.rawParams()
-	x.served = x.servedMethod()
+	x.served = b.methodOf(x)
 	switch {
 	case len(raw) > 0 && raw[0] == '{':
 		return nil

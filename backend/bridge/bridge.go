@@ -112,24 +112,21 @@ func orDefault[T int | int64 | time.Duration](v, otherwise T) T {
 // All methods are safe for concurrent use.
 type Bridge struct {
 	Options
-	info         mcp.Implementation // of Drawbridge
-	serverInfo   []byte             // info as JSON
-	listSuffix   []byte             // replaces the closing brace of a list result for a modern client
-	resultSuffix []byte             // replaces the closing brace of any other result for a modern client
-	views        *views
+	info  mcp.Implementation // of Drawbridge
+	views *views
 
 	sessions      *sessionTable
 	modern        *modernSessions
 	streams       *streamLimiter
 	subscriptions *subscriptions
 	clients       clientRecords
-	suspended     suspendedCalls
-	elicitations  elicitationSessions
-	tasks         taskTable
+	results       modernResults
+	calls         *calls
+	methods       map[string]*method
+	taskTable     *taskTable
 	taskListeners taskListeners
 	inFlight      inFlightRequests
 	bodyBudget    bodyBudget
-	resultBudget  resultBudget
 
 	listeners   *listeners
 	lifetime    context.Context // cancelled by close; parent of the contexts that outlive their HTTP request
@@ -155,16 +152,21 @@ func New(o Options) *Bridge {
 			clients:  newRecentTable[clientInfoKey, ClientInfo](maxClientInfos),
 			activity: newRecentTable[activityKey, ClientActivity](maxActivities),
 		},
-		bodyBudget:   bodyBudget{semaphore: semaphore.NewWeighted(o.BodyBudget), timeout: bodyBudgetTimeout},
-		resultBudget: resultBudget{total: o.ResultBudget, perClient: o.ResultBudget / 3 * 2, heldBy: make(map[string]int64)},
-		nonce:        rand.Text()[:10],
+		bodyBudget: bodyBudget{semaphore: semaphore.NewWeighted(o.BodyBudget), timeout: bodyBudgetTimeout},
+		taskTable:  new(taskTable),
+		nonce:      rand.Text()[:10],
 	}
 	b.views = &views{Options: &b.Options, emptyView: registry.New(registry.Options{}).All()}
-	b.serverInfo, _ = json.Marshal(&b.info)
-	b.listSuffix, b.resultSuffix = listSuffix(b.serverInfo), resultSuffix(b.serverInfo)
+	info, _ := json.Marshal(&b.info)
+	b.results = newModernResults(info)
 	b.lifetime, b.endLifetime = context.WithCancelCause(context.Background())
 	b.listeners = &listeners{views: b.views, run: b.background.run, current: map[*listener]struct{}{}}
 	b.subscriptions = &subscriptions{Options: &b.Options, views: b.views, lifetime: b.lifetime, subscribers: map[resourceKey]map[*listener]subscriber{}}
+	b.calls = &calls{
+		Options: &b.Options, views: b.views, results: b.results, tasks: b.taskTable, modern: b.modern, lifetime: b.lifetime, run: b.background.run, nonce: b.nonce,
+		resultBudget: resultBudget{total: o.ResultBudget, perClient: o.ResultBudget / 3 * 2, heldBy: make(map[string]int64)},
+	}
+	b.methods = b.newMethods()
 	return b
 }
 
@@ -189,7 +191,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 // closeIdleSessions closes the sessions that have been idle for SessionIdle, and those of servers
 // and profiles that no longer exist.
 func (b *Bridge) closeIdleSessions() {
-	b.tasks.removeExpired(b.Now())
+	b.taskTable.removeExpired(b.Now())
 	for _, s := range b.sessions.removeIdle(b.Now().Add(-b.SessionIdle)) {
 		b.endSession(s, "idle")
 	}

@@ -62,8 +62,8 @@ func TestFurtherRoundsCopyWhatIdentifiesTheCall(t *testing.T) {
 	}
 	call.Admission.Launch = "x"
 	call.Client, call.Meta, call.Params = core.Client{Token: "t"}, core.Span{Start: 1, End: 2}, json.RawMessage(`{}`)
-	b := &Bridge{Options: Options{Now: time.Now}}
-	repeated := reflect.ValueOf(b.repeatCall(call, nil, nil)).Elem()
+	cs := &calls{Options: &Options{Now: time.Now}}
+	repeated := reflect.ValueOf(cs.repeatCall(call, nil, nil)).Elem()
 	for i := range v.NumField() {
 		name, f := v.Type().Field(i).Name, repeated.Field(i)
 		switch {

@@ -18,7 +18,7 @@ import (
 // callMessageHandler is the core.ServerMessageHandler of a call: it writes notifications and
 // requests of the server to the response stream of the call.
 type callMessageHandler struct {
-	bridge   *Bridge
+	calls    *calls
 	rq       *request
 	response *responseWriter
 	server   string     // id of the server that the call went to
@@ -31,7 +31,7 @@ func (c *callMessageHandler) ObserveReply(reply core.Reply) {
 	if call := c.taskCall; call != nil && unusableTaskError(c.rq, call.Server, call.Params, reply.Result) == nil {
 		if t, created, _ := wire.ParseNewTask(call.Era, call.Params, reply.Result); created {
 			reply.Task = &core.Task{Call: call.ID, ID: t.ID, Status: t.Status, TTL: t.TTL}
-			c.bridge.rememberTask(c.rq, call, reply)
+			c.calls.rememberTask(c.rq, call, reply)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func (c *callMessageHandler) Notify(method string, params json.RawMessage) {
 
 // passesExtensions reports whether notifications of unknown extensions pass to the client.
 func (c *callMessageHandler) passesExtensions() bool {
-	return c.rq.endpoint.server != "" && sharesUnknownExtension(c.rq.era, c.rq.capabilities, c.bridge.views.of(c.rq.endpoint, c.rq.client.Token).Offers())
+	return c.rq.endpoint.server != "" && sharesUnknownExtension(c.rq.era, c.rq.capabilities, c.calls.views.of(c.rq.endpoint, c.rq.client.Token).Offers())
 }
 
 // publicTask returns the params of a message with the public id of the task that it belongs to.
@@ -99,14 +99,14 @@ func (c *callMessageHandler) Ask(ctx context.Context, method string, params json
 		missing = "forms with lists"
 	}
 	if missing != "" || s == nil {
-		return c.bridge.askUser(ctx, c.server, c.rq, method, params, missing)
+		return c.calls.askUser(ctx, c.server, c.rq, method, params, missing)
 	}
-	params = c.publicTask(c.bridge.views.publicQuestion(c.rq, c.server, params))
+	params = c.publicTask(c.calls.views.publicQuestion(c.rq, c.server, params))
 	params = readableContent(method, s.version, params)
 	if method == "elicitation/create" {
 		params = c.withElicitationID(params)
 	}
-	id, answer := s.registerRequest(c.bridge.nonce)
+	id, answer := s.registerRequest(c.calls.nonce)
 	defer s.forgetRequest(id)
 	ask := make([]byte, 0, len(params)+len(method)+96)
 	ask = append(ask, messagePrefix...)
@@ -119,12 +119,12 @@ func (c *callMessageHandler) Ask(ctx context.Context, method string, params json
 	if err := c.response.sendEvent(append(ask, '}')); err != nil {
 		return cannotAskReply("the client that made this call is no longer listening"), nil
 	}
-	limit := time.NewTimer(c.bridge.AskTimeout)
+	limit := time.NewTimer(c.calls.AskTimeout)
 	defer limit.Stop()
 	select {
 	case reply := <-answer:
 		if c.rq.endpoint.server == "" {
-			reply.Result = c.bridge.views.ownAnswer(c.rq, c.server, reply.Result)
+			reply.Result = c.calls.views.ownAnswer(c.rq, c.server, reply.Result)
 			reply.Result = rewriteTaskIDs(reply.Result, func(public string) string {
 				return strings.TrimPrefix(public, c.server+taskSeparator)
 			})
@@ -176,7 +176,7 @@ var inputRequiredMark = []byte(`"input_required"`)
 // requests: its result says input_required, and it expects the call to be repeated with the input.
 // answerInputRequests asks the client as a legacy server would, and repeats the call until the
 // server returns another result. Each round is recorded as a separate call.
-func (b *Bridge) answerInputRequests(ctx context.Context, call *core.Call, sink core.ServerMessageHandler, reply core.Reply) (core.Reply, error) {
+func (cs *calls) answerInputRequests(ctx context.Context, call *core.Call, sink core.ServerMessageHandler, reply core.Reply) (core.Reply, error) {
 	for range maxRounds {
 		input, ok := parseInputRequest(reply.Result)
 		if !ok {
@@ -185,11 +185,11 @@ func (b *Bridge) answerInputRequests(ctx context.Context, call *core.Call, sink 
 		if len(input.InputRequests) == 0 {
 			return core.Reply{}, &core.Error{Code: core.CodeUnavailable, Message: "the server is busy", Hint: "Try again later.", Retriable: true}
 		}
-		answers, err := b.askInputs(ctx, call, sink, input)
+		answers, err := cs.askInputs(ctx, call, sink, input)
 		if err != nil {
 			return core.Reply{}, err
 		}
-		if reply, err = b.Gateway.Call(ctx, b.repeatCall(call, answers, nil), sink); err != nil {
+		if reply, err = cs.Gateway.Call(ctx, cs.repeatCall(call, answers, nil), sink); err != nil {
 			return core.Reply{}, err
 		}
 	}
@@ -198,8 +198,8 @@ func (b *Bridge) answerInputRequests(ctx context.Context, call *core.Call, sink 
 
 // repeatCall returns a copy of a call whose params begin with answers (raw members; may be empty).
 // If capabilities is not nil, it replaces the client capabilities in _meta.
-func (b *Bridge) repeatCall(call *core.Call, answers, capabilities []byte) *core.Call {
-	now := b.Now()
+func (cs *calls) repeatCall(call *core.Call, answers, capabilities []byte) *core.Call {
+	now := cs.Now()
 	again := *call // everything that identifies the call; what the first round has found is reset
 	repeated := &again
 	repeated.At, repeated.Began, repeated.Continues = now.UTC(), now, true
@@ -246,7 +246,7 @@ func parseInputRequest(result []byte) (input inputRequiredResult, ok bool) {
 
 // askInputs requests the inputs from the client one at a time, in the order of their keys, and
 // returns inputResponses and requestState as raw members for repeatCall.
-func (b *Bridge) askInputs(ctx context.Context, cause *core.Call, sink core.ServerMessageHandler, input inputRequiredResult) ([]byte, error) {
+func (cs *calls) askInputs(ctx context.Context, cause *core.Call, sink core.ServerMessageHandler, input inputRequiredResult) ([]byte, error) {
 	names := make([]string, 0, len(input.InputRequests))
 	for name := range input.InputRequests {
 		names = append(names, name)
@@ -255,7 +255,7 @@ func (b *Bridge) askInputs(ctx context.Context, cause *core.Call, sink core.Serv
 	out := []byte(`"inputResponses":{`)
 	for i, name := range names {
 		request := input.InputRequests[name]
-		reply, err := b.Gateway.Ask(ctx, cause, request.Method, request.Params, sink)
+		reply, err := cs.Gateway.Ask(ctx, cause, request.Method, request.Params, sink)
 		if err != nil {
 			return nil, err
 		}
@@ -284,9 +284,9 @@ type Approvals interface {
 
 // askUser answers a server's request in place of a client that cannot. Only elicitation can be
 // shown to the user; rq is nil if the request belongs to no single call.
-func (b *Bridge) askUser(ctx context.Context, server string, rq *request, method string, params json.RawMessage, missing string) (core.Reply, error) {
+func (cs *calls) askUser(ctx context.Context, server string, rq *request, method string, params json.RawMessage, missing string) (core.Reply, error) {
 	refusal := cannotAskReply("the client that made this call does not support " + missing)
-	if b.Approvals == nil || method != "elicitation/create" {
+	if cs.Approvals == nil || method != "elicitation/create" {
 		return refusal, nil
 	}
 	item, err := approvals.ItemFromElicitation(params)
@@ -299,7 +299,7 @@ func (b *Bridge) askUser(ctx context.Context, server string, rq *request, method
 		public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
 		item.Tool = public
 	}
-	answer, err := b.Approvals.Ask(ctx, item)
+	answer, err := cs.Approvals.Ask(ctx, item)
 	if ctx.Err() != nil {
 		return core.Reply{}, context.Cause(ctx)
 	}
@@ -313,8 +313,8 @@ func (b *Bridge) askUser(ctx context.Context, server string, rq *request, method
 // answerForClient asks the user in place of a modern client without elicitation, if a modern server
 // requests nothing else, and repeats the call with the answers. Results that the client can handle
 // itself are returned unchanged.
-func (b *Bridge) answerForClient(ctx context.Context, rq *request, call *core.Call, sink *callMessageHandler, reply core.Reply) (core.Reply, error) {
-	if b.Approvals == nil {
+func (cs *calls) answerForClient(ctx context.Context, rq *request, call *core.Call, sink *callMessageHandler, reply core.Reply) (core.Reply, error) {
+	if cs.Approvals == nil {
 		return reply, nil
 	}
 	var err error
@@ -323,7 +323,7 @@ func (b *Bridge) answerForClient(ctx context.Context, rq *request, call *core.Ca
 		if capabilities = withElicitation(reply.Error, rq.capabilities); capabilities == nil {
 			return reply, nil
 		}
-		if reply, err = b.Gateway.Call(ctx, b.repeatCall(call, nil, capabilities), sink); err != nil {
+		if reply, err = cs.Gateway.Call(ctx, cs.repeatCall(call, nil, capabilities), sink); err != nil {
 			return core.Reply{}, err
 		}
 	}
@@ -338,11 +338,11 @@ func (b *Bridge) answerForClient(ctx context.Context, rq *request, call *core.Ca
 				return reply, nil
 			}
 		}
-		answers, err := b.askInputs(ctx, call, sink, input)
+		answers, err := cs.askInputs(ctx, call, sink, input)
 		if err != nil {
 			return core.Reply{}, err
 		}
-		if reply, err = b.Gateway.Call(ctx, b.repeatCall(call, answers, capabilities), sink); err != nil {
+		if reply, err = cs.Gateway.Call(ctx, cs.repeatCall(call, answers, capabilities), sink); err != nil {
 			return core.Reply{}, err
 		}
 	}
@@ -390,12 +390,12 @@ func (b *Bridge) Ask(ctx context.Context, server, process, method string, params
 	if b.Approvals == nil || method != "elicitation/create" {
 		return cannotAskReply("cannot forward the request: it cannot be attributed to a single call"), nil
 	}
-	return b.Gateway.Ask(ctx, &core.Call{Server: server}, method, params, detachedMessageHandler{b, server})
+	return b.Gateway.Ask(ctx, &core.Call{Server: server}, method, params, detachedMessageHandler{b.calls, server})
 }
 
 // detachedMessageHandler is the sink of a request that cannot be attributed to a single call.
 type detachedMessageHandler struct {
-	bridge *Bridge
+	calls  *calls
 	server string
 }
 
@@ -404,5 +404,5 @@ func (detachedMessageHandler) Notify(string, json.RawMessage) {}
 
 // Ask implements core.ServerMessageHandler.
 func (s detachedMessageHandler) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
-	return s.bridge.askUser(ctx, s.server, nil, method, params, "elicitation")
+	return s.calls.askUser(ctx, s.server, nil, method, params, "elicitation")
 }

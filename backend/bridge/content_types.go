@@ -192,7 +192,7 @@ func (e *elicitationSessions) sessionOf(server, id string) string {
 }
 
 // recordElicitations records the session that gets the elicitationIds of an error.
-func (b *Bridge) recordElicitations(rq *request, server string, object []byte) {
+func (cs *calls) recordElicitations(rq *request, server string, object []byte) {
 	if rq.session == nil || !bytes.Contains(object, needsURLsMark) {
 		return
 	}
@@ -205,7 +205,7 @@ func (b *Bridge) recordElicitations(rq *request, server string, object []byte) {
 		return
 	}
 	for _, entry := range e.Data.Elicitations[:min(len(e.Data.Elicitations), maxURLs)] {
-		b.elicitations.add(server, entry.ElicitationID, rq.session.id)
+		cs.elicitations.add(server, entry.ElicitationID, rq.session.id)
 	}
 }
 
@@ -217,7 +217,7 @@ func (b *Bridge) ElicitationCompleted(server string, params json.RawMessage) {
 		return
 	}
 	id, _ := wire.Unquote(wire.Bytes(params, found[0]))
-	l, _ := b.taskStream(server, task{session: b.elicitations.sessionOf(server, id)})
+	l, _ := b.taskStream(server, task{session: b.calls.elicitations.sessionOf(server, id)})
 	if l == nil {
 		return
 	}
@@ -236,7 +236,7 @@ func (c *callMessageHandler) withElicitationID(params []byte) []byte {
 		return params
 	}
 	if id, ok := wire.Unquote(wire.Bytes(params, found[1])); ok {
-		c.bridge.elicitations.add(c.server, id, c.rq.session.id)
+		c.calls.elicitations.add(c.server, id, c.rq.session.id)
 		return params
 	}
 	at := core.Span{Start: found[0].End, End: found[0].End}

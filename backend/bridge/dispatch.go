@@ -134,7 +134,7 @@ func (b *Bridge) serveRequest(x *exchange) {
 	b.inFlight.add(x.response, cancel)
 	defer b.inFlight.remove(x.response)
 	rq := b.newRequest(x)
-	sink := &callMessageHandler{bridge: b, rq: rq, response: x.response}
+	sink := &callMessageHandler{calls: b.calls, rq: rq, response: x.response}
 	if m.forServers {
 		if refusal := b.applyFolderProfile(callCtx, x, sink); refusal != "" {
 			x.refuse(newRefusal(http.StatusNotFound, codeNotFound, refusal))
@@ -142,10 +142,10 @@ func (b *Bridge) serveRequest(x *exchange) {
 		}
 		rq.endpoint, rq.workspace = x.endpoint, x.origin.workspace
 	}
-	result, rpcErr := m.serve(b, callCtx, rq, sink)
+	result, rpcErr := m.serve(callCtx, rq, sink)
 	if rpcErr == nil {
 		var release func()
-		result, rpcErr, release = b.holdResult(rq, result)
+		result, rpcErr, release = b.calls.hold(rq, result)
 		defer release()
 	}
 	if rpcErr != nil {
@@ -159,8 +159,23 @@ func (b *Bridge) serveRequest(x *exchange) {
 // tail may be empty.
 type splitResult struct{ head, tail []byte }
 
+// calls turns requests into calls of the gateway, and their replies into results.
+type calls struct {
+	*Options
+	views        *views
+	results      modernResults
+	tasks        *taskTable
+	modern       *modernSessions
+	suspended    suspendedCalls
+	elicitations elicitationSessions
+	resultBudget resultBudget
+	lifetime     context.Context // of the bridge
+	run          func(func())    // runs a goroutine
+	nonce        string          // random prefix of the ids of requests to clients
+}
+
 // call serves the methods that are forwarded to a server.
-func (b *Bridge) call(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
+func (cs *calls) call(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
 	if rq.endpoint.toolMode != "" {
 		var rpcErr *rpcError
 		if rq, rpcErr = unwrapCallTool(rq); rpcErr != nil {
@@ -171,12 +186,12 @@ func (b *Bridge) call(ctx context.Context, rq *request, sink *callMessageHandler
 	if rq.era == core.Modern && string(wire.Bytes(rq.params, rq.spans.RequestState)) == `"`+urlsState+`"` {
 		again, err := afterURLs(rq)
 		if err != nil {
-			return b.buildResult(rq, "", "", core.Reply{}, err)
+			return cs.result(rq, "", "", core.Reply{}, err)
 		}
 		rq, sink.rq = again, again
 	}
 	if rq.era == core.Modern && !rq.spans.RequestState.Empty() {
-		if reply, found, err := b.resume(ctx, rq, sink); found {
+		if reply, found, err := cs.resume(ctx, rq, sink); found {
 			public, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.Name))
 			if err == nil {
 				err = unusableTaskError(rq, sink.server, rq.params, reply.Result)
@@ -184,47 +199,47 @@ func (b *Bridge) call(ctx context.Context, rq *request, sink *callMessageHandler
 			if err == nil {
 				reply = limitResult(rq, reply)
 			}
-			return b.buildResult(rq, sink.server, public, reply, err)
+			return cs.result(rq, sink.server, public, reply, err)
 		}
 	}
-	call, rpcErr := b.resolveTarget(ctx, rq)
+	call, rpcErr := cs.resolveTarget(ctx, rq)
 	if rpcErr != nil {
 		return splitResult{}, rpcErr
 	}
-	b.views.setOwnAnswers(rq, call)
-	reply, err := b.runCall(ctx, rq, call, sink)
+	cs.views.setOwnAnswers(rq, call)
+	reply, err := cs.runCall(ctx, rq, call, sink)
 	switch {
 	case err != nil:
 	case rq.era == core.Legacy:
-		reply, err = b.answerInputRequests(ctx, call, sink, reply)
+		reply, err = cs.answerInputRequests(ctx, call, sink, reply)
 	default:
-		reply, err = b.answerForClient(ctx, rq, call, sink, reply)
+		reply, err = cs.answerForClient(ctx, rq, call, sink, reply)
 	}
 	if err == nil {
 		err = unusableTaskError(rq, call.Server, call.Params, reply.Result)
 	}
 	if err == nil {
-		b.rememberTask(rq, call, reply)
+		cs.rememberTask(rq, call, reply)
 		reply = limitResult(rq, reply)
 	}
-	return b.buildResult(rq, call.Server, call.PublicName, reply, err)
+	return cs.result(rq, call.Server, call.PublicName, reply, err)
 }
 
-// buildResult turns the reply of a call into the result for the client.
-func (b *Bridge) buildResult(rq *request, server, public string, reply core.Reply, err error) (splitResult, *rpcError) {
+// result turns the reply of a call into the result for the client.
+func (cs *calls) result(rq *request, server, public string, reply core.Reply, err error) (splitResult, *rpcError) {
 	if err == nil && rq.endpoint.server == "" {
-		reply = withPublicURIs(b.views.of(rq.endpoint, rq.client.Token), rq.method, server, reply)
+		reply = withPublicURIs(cs.views.of(rq.endpoint, rq.client.Token), rq.method, server, reply)
 		reply.Result = withPublicTaskIDs(rq, server, reply.Result)
 	}
 	if err != nil {
-		result, rpcErr := localError(rq.method, b.views.displayName(server), public, rq.era, err)
+		result, rpcErr := localError(rq.method, cs.views.displayName(server), public, rq.era, err)
 		if rpcErr != nil {
 			return splitResult{}, rpcErr
 		}
 		reply.Result = result
 	} else if len(reply.Error) > 0 {
 		result, rpcErr := inputForURLs(rq, reply.Error)
-		b.recordElicitations(rq, server, reply.Error)
+		cs.recordElicitations(rq, server, reply.Error)
 		if rpcErr != nil || result == nil {
 			return splitResult{}, cmp.Or(rpcErr, upstreamError(reply.Error, rq.era))
 		}
@@ -233,10 +248,10 @@ func (b *Bridge) buildResult(rq *request, server, public string, reply core.Repl
 		reply.Result = readableContent(rq.method, rq.protocol(), reply.Result)
 	}
 	if rq.era == core.Modern {
-		return b.modernizeResult(rq.method, reply.Result), nil
+		return cs.results.complete(rq.method, reply.Result), nil
 	}
 	if err == nil && (rq.method == "tools/call" || rq.method == "tasks/result") {
-		tool, _ := b.views.of(rq.endpoint, rq.client.Token).Lookup(core.Tools, public)
+		tool, _ := cs.views.of(rq.endpoint, rq.client.Token).Lookup(core.Tools, public)
 		reply.Result = revision.WrapOutput(reply.Result, tool.WrapsOutput())
 	}
 	return splitResult{head: reply.Result}, nil
@@ -270,25 +285,25 @@ func (b *Bridge) list(ctx context.Context, rq *request, _ *callMessageHandler) (
 		}
 	}
 	if rq.era == core.Modern {
-		return splitResult{result[:len(result)-1], b.listSuffix}, nil
+		return splitResult{result[:len(result)-1], b.results.listSuffix}, nil
 	}
 	return splitResult{head: result}, nil
 }
 
-// holdResult reserves budget for a result, or returns an error result instead of it. Lists are
+// hold reserves budget for a result, or returns an error result instead of it. Lists are
 // shared by all clients and need no budget.
-func (b *Bridge) holdResult(rq *request, result splitResult) (splitResult, *rpcError, func()) {
+func (cs *calls) hold(rq *request, result splitResult) (splitResult, *rpcError, func()) {
 	n := int64(len(result.head) + len(result.tail))
 	if _, list := listMethods[rq.method]; list {
 		n = 0
 	}
-	release, ok := b.resultBudget.acquire(rq.client.Token, n)
+	release, ok := cs.resultBudget.acquire(rq.client.Token, n)
 	if ok {
 		return result, nil, release
 	}
 	err := core.Errorf(core.CodeUnavailable, "the result (%d bytes) was dropped: too many large results are still unread", n)
 	err.Hint = "Read the pending results, and request less data at a time. The call was made and is in the history."
-	left, rpcErr := b.buildResult(rq, "", "", core.Reply{}, err)
+	left, rpcErr := cs.result(rq, "", "", core.Reply{}, err)
 	return left, rpcErr, func() {}
 }
 
@@ -296,9 +311,9 @@ func (b *Bridge) holdResult(rq *request, result splitResult) (splitResult, *rpcE
 // client, or the folder in which its shim was started. The client is asked only if the call
 // depends on the folder; a legacy session is asked once, and again after it reports that its roots
 // changed.
-func (b *Bridge) resolveWorkspace(ctx context.Context, rq *request, call *core.Call, sink core.ServerMessageHandler) {
+func (cs *calls) resolveWorkspace(ctx context.Context, rq *request, call *core.Call, sink core.ServerMessageHandler) {
 	call.Workspace = rq.workspace
-	if call.Server == "" || b.WantsWorkspace == nil || !b.WantsWorkspace(call) || !parseClientCapabilities(rq.capabilities).roots {
+	if call.Server == "" || cs.WantsWorkspace == nil || !cs.WantsWorkspace(call) || !parseClientCapabilities(rq.capabilities).roots {
 		return
 	}
 	ask := askRoots(sink)
@@ -329,18 +344,18 @@ type Gateway interface {
 var inputMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
 
 // runCall runs a call for rq. In the modern era the result may be input_required.
-func (b *Bridge) runCall(ctx context.Context, rq *request, call *core.Call, sink *callMessageHandler) (core.Reply, error) {
+func (cs *calls) runCall(ctx context.Context, rq *request, call *core.Call, sink *callMessageHandler) (core.Reply, error) {
 	sink.server = call.Server
 	if rq.era == core.Modern && inputMethods[rq.method] && !emptyObject(rq.capabilities) {
 		if can := parseClientCapabilities(rq.capabilities); can != (clientCapabilities{}) {
-			return b.runSuspendable(ctx, rq, call, sink, can)
+			return cs.runSuspendable(ctx, rq, call, sink, can)
 		}
 	}
-	b.resolveWorkspace(ctx, rq, call, sink)
+	cs.resolveWorkspace(ctx, rq, call, sink)
 	if rq.era == core.Legacy && wire.MentionsTask(call.Params) {
 		sink.taskCall = call
 	}
-	return b.Gateway.Call(ctx, call, sink)
+	return cs.Gateway.Call(ctx, call, sink)
 }
 
 // message is the body of a POST request, with the result of scanning it.

@@ -50,7 +50,7 @@ func TestModernServerMembersAreNotDuplicated(t *testing.T) {
 }
 
 func TestModernResultGetsItsRequiredMembers(t *testing.T) {
-	b := &Bridge{serverInfo: []byte(`{"i":1}`)}
+	m := modernResults{serverInfo: []byte(`{"i":1}`)}
 	for in, out := range map[string]string{
 		`{}`:                          `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"i":1}}}`,
 		`{ }`:                         `{ "resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"i":1}}}`,
@@ -61,11 +61,11 @@ func TestModernResultGetsItsRequiredMembers(t *testing.T) {
 		`{"resultType":"task","t":1}`: `{"resultType":"task","t":1,"_meta":{"io.modelcontextprotocol/serverInfo":{"i":1}}}`,
 		`null`:                        `null`,
 	} {
-		checkEqual(t, in, joinResult(b.modernizeResult("tools/call", []byte(in))), out)
+		checkEqual(t, in, joinResult(m.complete("tools/call", []byte(in))), out)
 	}
-	checkEqual(t, "read", joinResult(b.modernizeResult("resources/read", []byte(`{"a":1}`))),
+	checkEqual(t, "read", joinResult(m.complete("resources/read", []byte(`{"a":1}`))),
 		`{"a":1,"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"i":1}}}`)
-	checkEqual(t, "input", joinResult(b.modernizeResult("resources/read", []byte(`{"resultType":"input_required","_meta":{"io.modelcontextprotocol/serverInfo":1}}`))),
+	checkEqual(t, "input", joinResult(m.complete("resources/read", []byte(`{"resultType":"input_required","_meta":{"io.modelcontextprotocol/serverInfo":1}}`))),
 		`{"resultType":"input_required","_meta":{"io.modelcontextprotocol/serverInfo":1}}`)
 }
 

@@ -265,8 +265,8 @@ func TestSuspendedCallIsCancelledWithoutClientRetry(t *testing.T) {
 	name := eventually.Receive(t, time.Minute, "the server was not told", cancelled)
 	checkEqual(t, "cancelled", name, "form")
 	eventually.True(t, "it is forgotten", func() bool {
-		s.bridge.suspended.mu.Lock()
-		defer s.bridge.suspended.mu.Unlock()
-		return len(s.bridge.suspended.byState) == 0
+		s.bridge.calls.suspended.mu.Lock()
+		defer s.bridge.calls.suspended.mu.Unlock()
+		return len(s.bridge.calls.suspended.byState) == 0
 	})
 }

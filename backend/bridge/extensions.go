@@ -93,14 +93,14 @@ func sharesUnknownExtension(era core.Era, client []byte, offers []registry.Offer
 // callExtension sends a request of a method that the protocol does not have to the server of the
 // endpoint. Params and result are unchanged. The client and the server must both declare an
 // extension that could have the method.
-func (b *Bridge) callExtension(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
-	if !sharesUnknownExtension(rq.era, rq.capabilities, b.views.of(rq.endpoint, rq.client.Token).Offers()) {
+func (cs *calls) callExtension(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
+	if !sharesUnknownExtension(rq.era, rq.capabilities, cs.views.of(rq.endpoint, rq.client.Token).Offers()) {
 		return splitResult{}, newError(codeMethodNotFound, "method not found")
 	}
-	call := b.newCall(rq)
+	call := cs.newCall(rq)
 	call.Server, call.Name, call.PublicName, call.BytesIn = rq.endpoint.server, rq.method, rq.method, len(call.Params)
-	reply, err := b.runCall(ctx, rq, call, sink)
-	return b.buildResult(rq, call.Server, call.PublicName, reply, err)
+	reply, err := cs.runCall(ctx, rq, call, sink)
+	return cs.result(rq, call.Server, call.PublicName, reply, err)
 }
 
 // Notifications of extensions that the bridge does not know pass at the endpoint of one server, in
@@ -112,7 +112,7 @@ const maxQueuedNotifications = 1000
 // forwardNotification sends a notification of a client to the server of the endpoint, and reports
 // whether it belongs to an extension.
 func (b *Bridge) forwardNotification(x *exchange) bool {
-	if x.endpoint.server == "" || !wire.IsExtensionNotification(x.env.Method) || x.checkParams() != nil {
+	if x.endpoint.server == "" || !wire.IsExtensionNotification(x.env.Method) || b.checkParams(x) != nil {
 		return false
 	}
 	ctx := x.request.Context()
@@ -129,7 +129,7 @@ func (b *Bridge) forwardNotification(x *exchange) bool {
 	if !sharesUnknownExtension(rq.era, rq.capabilities, b.views.of(ep, rq.client.Token).Offers()) {
 		return false
 	}
-	call := b.newCall(rq)
+	call := b.calls.newCall(rq)
 	call.Server, call.Name, call.PublicName, call.Workspace, call.BytesIn = ep.server, rq.method, rq.method, rq.workspace, len(call.Params)
 	call.OneWay = true
 	if _, err := b.Gateway.Call(ctx, call, discardMessageHandler{}); err != nil {

@@ -214,7 +214,7 @@ func (b *Bridge) serveBatch(w http.ResponseWriter, x *exchange) {
 			element.refuse(newError(codeInvalidRequest, "this request must not be part of a batch"))
 		default:
 			requests++
-			if refusal := element.checkParams(); refusal != nil {
+			if refusal := b.checkParams(&element); refusal != nil {
 				element.refuse(refusal)
 			} else {
 				b.serveRequest(&element)

@@ -24,40 +24,39 @@ type method struct {
 	withoutSession bool // a legacy client may send it before it has a session
 	opensStream    bool // its response is a stream that the client keeps open
 	forServers     bool // the folder of the client may limit what it reaches
-	serve          func(*Bridge, context.Context, *request, *callMessageHandler) (splitResult, *rpcError)
+	serve          func(context.Context, *request, *callMessageHandler) (splitResult, *rpcError)
 }
 
-var (
-	listMethod      = &method{legacy: true, modern: true, forServers: true, serve: (*Bridge).list}
-	callMethod      = &method{legacy: true, modern: true, forServers: true, needsParams: true, serve: (*Bridge).call}
-	taskMethod      = &method{legacy: true, modern: true, forServers: true, serve: (*Bridge).callTask}
-	extensionMethod = &method{legacy: true, modern: true, forServers: true, serve: (*Bridge).callExtension}
-)
+// newMethods returns all methods that a client may request. The one without a name serves those of
+// extensions that the bridge does not know.
+func (b *Bridge) newMethods() map[string]*method {
+	list := &method{legacy: true, modern: true, forServers: true, serve: b.list}
+	call := &method{legacy: true, modern: true, forServers: true, needsParams: true, serve: b.calls.call}
+	task := &method{legacy: true, modern: true, forServers: true, serve: b.callTask}
+	return map[string]*method{
+		"initialize":      {legacy: true, withoutSession: true, needsParams: true, serve: b.initialize},
+		"ping":            {legacy: true, withoutSession: true, serve: servePing},
+		"server/discover": {modern: true, serve: b.discover},
 
-// methods are all methods that a client may request, except those of unknown extensions.
-var methods = map[string]*method{
-	"initialize":      {legacy: true, withoutSession: true, needsParams: true, serve: (*Bridge).initialize},
-	"ping":            {legacy: true, withoutSession: true, serve: servePing},
-	"server/discover": {modern: true, serve: (*Bridge).discover},
+		"logging/setLevel":      {legacy: true, needsParams: true, serve: setLogLevel},
+		"resources/subscribe":   {legacy: true, needsParams: true, serve: b.subscriptions.serveSubscribe},
+		"resources/unsubscribe": {legacy: true, needsParams: true, serve: b.subscriptions.serveUnsubscribe},
+		"subscriptions/listen":  {modern: true, needsParams: true, opensStream: true, serve: b.listen},
 
-	"logging/setLevel":      {legacy: true, needsParams: true, serve: setLogLevel},
-	"resources/subscribe":   {legacy: true, needsParams: true, serve: (*Bridge).subscribeSession},
-	"resources/unsubscribe": {legacy: true, needsParams: true, serve: (*Bridge).unsubscribeSession},
-	"subscriptions/listen":  {modern: true, needsParams: true, opensStream: true, serve: (*Bridge).listen},
-
-	"tools/list": listMethod, "prompts/list": listMethod, "resources/list": listMethod, "resources/templates/list": listMethod,
-	"tools/call": callMethod, "prompts/get": callMethod, "resources/read": callMethod, "completion/complete": callMethod,
-	"tasks/get": taskMethod, "tasks/cancel": taskMethod, "tasks/update": taskMethod, "tasks/list": taskMethod, "tasks/result": taskMethod,
+		"tools/list": list, "prompts/list": list, "resources/list": list, "resources/templates/list": list,
+		"tools/call": call, "prompts/get": call, "resources/read": call, "completion/complete": call,
+		"tasks/get": task, "tasks/cancel": task, "tasks/update": task, "tasks/list": task, "tasks/result": task,
+		"": {legacy: true, modern: true, forServers: true, serve: b.calls.callExtension},
+	}
 }
 
-// servedMethod returns how a request is served, or nil if its endpoint and era do not have the
-// method.
-func (x *exchange) servedMethod() *method {
-	m := methods[x.env.Method]
+// methodOf returns how a request is served, or nil if its endpoint and era do not have the method.
+func (b *Bridge) methodOf(x *exchange) *method {
+	m := b.methods[x.env.Method]
 	switch {
 	case m == nil && x.endpoint.server != "" && wire.IsExtensionMethod(x.env.Method):
-		return extensionMethod
-	case m != nil && (m.legacy && x.era == core.Legacy || m.modern && x.era == core.Modern):
+		return b.methods[""]
+	case m != nil && x.env.Method != "" && (m.legacy && x.era == core.Legacy || m.modern && x.era == core.Modern):
 		return m
 	}
 	return nil
@@ -79,11 +78,11 @@ func (rq *request) invalidParams() *rpcError {
 	return newError(codeInvalidParams, fmt.Sprintf("the params of %q do not match the schema of the protocol", rq.method))
 }
 
-func servePing(*Bridge, context.Context, *request, *callMessageHandler) (splitResult, *rpcError) {
+func servePing(context.Context, *request, *callMessageHandler) (splitResult, *rpcError) {
 	return splitResult{head: []byte("{}")}, nil
 }
 
-func setLogLevel(_ *Bridge, _ context.Context, rq *request, _ *callMessageHandler) (splitResult, *rpcError) {
+func setLogLevel(_ context.Context, rq *request, _ *callMessageHandler) (splitResult, *rpcError) {
 	level, ok := wire.Unquote(wire.Bytes(rq.params, rq.spans.Level))
 	switch {
 	case !ok:
@@ -174,7 +173,7 @@ func (b *Bridge) discover(ctx context.Context, rq *request, _ *callMessageHandle
 	if rpcErr != nil {
 		return splitResult{}, rpcErr
 	}
-	return b.modernizeResult(rq.method, raw), nil
+	return b.results.complete(rq.method, raw), nil
 }
 
 // endpointCapabilities returns the capabilities of the server behind an endpoint. The aggregate endpoint keeps all lists, because a server with prompts may be added

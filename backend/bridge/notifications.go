@@ -209,7 +209,7 @@ func (b *Bridge) listen(ctx context.Context, rq *request, sink *callMessageHandl
 			<-ctx.Done()
 		}
 	}
-	return b.modernizeResult(rq.method, append([]byte{'{'}, meta...)), nil
+	return b.results.complete(rq.method, append([]byte{'{'}, meta...)), nil
 }
 
 // attach makes stream the stream of a listener, unless it has one, and announces what has

@@ -329,12 +329,12 @@ func (s *subscriptions) removeListener(l *listener) map[resourceKey]subscriber {
 	return free
 }
 
-func (b *Bridge) subscribeSession(ctx context.Context, rq *request, _ *callMessageHandler) (splitResult, *rpcError) {
+func (s *subscriptions) serveSubscribe(ctx context.Context, rq *request, _ *callMessageHandler) (splitResult, *rpcError) {
 	uri, ok := wire.Unquote(wire.Bytes(rq.params, rq.spans.URI))
 	if !ok {
 		return splitResult{}, rq.invalidParams()
 	}
-	return splitResult{head: []byte("{}")}, b.subscriptions.subscribe(ctx, rq.session.listener, uri)
+	return splitResult{head: []byte("{}")}, s.subscribe(ctx, rq.session.listener, uri)
 }
 
 // subscribe subscribes a listener to a resource.
@@ -390,12 +390,12 @@ func (s *subscriptions) call(l *listener, server string) (*core.Call, bool) {
 	return call, refusal == ""
 }
 
-func (b *Bridge) unsubscribeSession(ctx context.Context, rq *request, _ *callMessageHandler) (splitResult, *rpcError) {
+func (s *subscriptions) serveUnsubscribe(ctx context.Context, rq *request, _ *callMessageHandler) (splitResult, *rpcError) {
 	uri, ok := wire.Unquote(wire.Bytes(rq.params, rq.spans.URI))
 	if !ok {
 		return splitResult{}, rq.invalidParams()
 	}
-	return splitResult{head: []byte("{}")}, b.subscriptions.unsubscribe(ctx, rq.session.listener, uri)
+	return splitResult{head: []byte("{}")}, s.unsubscribe(ctx, rq.session.listener, uri)
 }
 
 func (s *subscriptions) unsubscribe(ctx context.Context, l *listener, uri string) *rpcError {

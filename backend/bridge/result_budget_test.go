@@ -52,9 +52,9 @@ func TestUnreadResultsStayWithinBudget(t *testing.T) {
 	}
 	_, _ = first.Body.Close(), second.Body.Close()
 	eventually.True(t, "there is room again", func() bool {
-		s.bridge.resultBudget.mu.Lock()
-		defer s.bridge.resultBudget.mu.Unlock()
-		return s.bridge.resultBudget.held == 0 && len(s.bridge.resultBudget.heldBy) == 0
+		s.bridge.calls.resultBudget.mu.Lock()
+		defer s.bridge.calls.resultBudget.mu.Unlock()
+		return s.bridge.calls.resultBudget.held == 0 && len(s.bridge.calls.resultBudget.heldBy) == 0
 	})
 	if leftOut(call("idle")) {
 		t.Error("the room was not given back")

@@ -20,21 +20,24 @@ const metaServerInfo = wire.MetaPrefix + "serverInfo"
 // are private, and they may change at any time.
 const cacheMembers = `"ttlMs":0,"cacheScope":"private"`
 
-// resultSuffix returns the text that replaces the closing brace of a legacy server's result for a
-// modern client.
-func resultSuffix(info []byte) []byte {
-	return []byte(`,"resultType":"complete","_meta":{"` + metaServerInfo + `":` + string(info) + `}}`)
+// modernResults adds what results must have in the modern era.
+type modernResults struct {
+	serverInfo   []byte // raw serverInfo of Drawbridge
+	listSuffix   []byte // replaces the closing brace of a cached list
+	resultSuffix []byte // replaces the closing brace of the result of a legacy server
 }
 
-// listSuffix returns the text that replaces the closing brace of a cached list for a modern client.
-func listSuffix(info []byte) []byte {
-	return []byte(`,"resultType":"complete",` + cacheMembers + `,"_meta":{"` + metaServerInfo + `":` + string(info) + `}}`)
+func newModernResults(info []byte) modernResults {
+	meta := `"_meta":{"` + metaServerInfo + `":` + string(info) + `}}`
+	return modernResults{
+		serverInfo: info, listSuffix: []byte(`,"resultType":"complete",` + cacheMembers + `,` + meta), resultSuffix: []byte(`,"resultType":"complete",` + meta),
+	}
 }
 
-// modernizeResult adds the members that are required in modern results: resultType, the cache
+// complete adds the members that are required in modern results: resultType, the cache
 // fields for the methods that have them, and serverInfo in _meta. Existing members stay unchanged,
 // byte for byte.
-func (b *Bridge) modernizeResult(method string, result []byte) splitResult {
+func (m *modernResults) complete(method string, result []byte) splitResult {
 	var kind, ttl, scope, meta core.Span
 	err := wire.Members(result, func(m wire.Member) error {
 		switch string(m.Name) {
@@ -57,7 +60,7 @@ func (b *Bridge) modernizeResult(method string, result []byte) splitResult {
 		end--
 	}
 	if kind.Empty() && meta.Empty() && method != "resources/read" && !isEmptyObject(result[:end]) {
-		return splitResult{result[:end-1], b.resultSuffix} // the common case for a legacy server
+		return splitResult{result[:end-1], m.resultSuffix} // the common case for a legacy server
 	}
 	tail := make([]byte, 0, 192)
 	if kind.Empty() {
@@ -76,9 +79,9 @@ func (b *Bridge) modernizeResult(method string, result []byte) splitResult {
 	switch raw := wire.Bytes(result, meta); {
 	case len(raw) == 0:
 		tail = append(tail, `,"_meta":{"`+metaServerInfo+`":`...)
-		tail = append(append(tail, b.serverInfo...), '}')
+		tail = append(append(tail, m.serverInfo...), '}')
 	case raw[0] == '{':
-		if with := b.missingServerInfo(raw); with != nil {
+		if with := m.missingServerInfo(raw); with != nil {
 			edits = append(edits, wire.Edit{Span: core.Span{Start: meta.End - 1, End: meta.End - 1}, With: with})
 		}
 	}
@@ -91,12 +94,12 @@ func (b *Bridge) modernizeResult(method string, result []byte) splitResult {
 	if len(edits) == 0 {
 		return splitResult{head: result}
 	}
-	return splitResult{head: wire.Splice(make([]byte, 0, len(result)+len(tail)+len(b.serverInfo)+64), result, edits...)}
+	return splitResult{head: wire.Splice(make([]byte, 0, len(result)+len(tail)+len(m.serverInfo)+64), result, edits...)}
 }
 
 // missingServerInfo returns the text to insert at the end of a _meta object to add serverInfo, or
 // nil if it is present.
-func (b *Bridge) missingServerInfo(meta []byte) []byte {
+func (m *modernResults) missingServerInfo(meta []byte) []byte {
 	there, some := false, false
 	err := wire.Members(meta, func(m wire.Member) error {
 		some = true
@@ -106,12 +109,12 @@ func (b *Bridge) missingServerInfo(meta []byte) []byte {
 	if err != nil || there {
 		return nil
 	}
-	with := make([]byte, 0, len(b.serverInfo)+64)
+	with := make([]byte, 0, len(m.serverInfo)+64)
 	if some {
 		with = append(with, ',')
 	}
 	with = append(with, `"`+metaServerInfo+`":`...)
-	return append(with, b.serverInfo...)
+	return append(with, m.serverInfo...)
 }
 
 // isEmptyObject reports whether a valid object has no members.

@@ -276,9 +276,9 @@ func TestCompletedElicitationReachesSessionThatWasAsked(t *testing.T) {
 	checkEqual(t, "asked", next(), `{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e2","x":1.0}}`)
 	checkEqual(t, "other", nextOfOther(), `{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e1","x":1.0}}`)
 	for n := range 2 * maxElicitations {
-		s.bridge.elicitations.add("math", fmt.Sprint(n), "s")
+		s.bridge.calls.elicitations.add("math", fmt.Sprint(n), "s")
 	}
-	if n := len(s.bridge.elicitations.sessions); n != maxElicitations {
+	if n := len(s.bridge.calls.elicitations.sessions); n != maxElicitations {
 		t.Errorf("%d are kept", n)
 	}
 }

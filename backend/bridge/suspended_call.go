@@ -23,7 +23,7 @@ import (
 //
 // A suspendedCall is the core.ServerMessageHandler of its call.
 type suspendedCall struct {
-	bridge       *Bridge
+	calls        *calls
 	server       string
 	rq           *request // the request that started the call
 	capabilities clientCapabilities
@@ -50,25 +50,25 @@ type question struct {
 
 // runSuspendable runs a call whose server may ask the client. The call goes on when its HTTP request
 // ends with a question, so it has a context of its own.
-func (b *Bridge) runSuspendable(ctx context.Context, rq *request, call *core.Call, sink *callMessageHandler, can clientCapabilities) (core.Reply, error) {
+func (cs *calls) runSuspendable(ctx context.Context, rq *request, call *core.Call, sink *callMessageHandler, can clientCapabilities) (core.Reply, error) {
 	callCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	sc := &suspendedCall{
-		bridge: b, server: call.Server, rq: rq, capabilities: can, cancel: cancel, sink: sink,
+		calls: cs, server: call.Server, rq: rq, capabilities: can, cancel: cancel, sink: sink,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	stop := context.AfterFunc(b.lifetime, func() { cancel(errStopped) })
-	b.background.run(func() {
+	stop := context.AfterFunc(cs.lifetime, func() { cancel(errStopped) })
+	cs.run(func() {
 		defer cancel(nil)
 		defer stop()
 		defer close(sc.done)
 		defer func() {
 			if p := recover(); p != nil { // no caller above recovers
-				b.Log.Error("Panic during a call", "method", rq.method, "panic", p, "stack", string(debug.Stack()))
+				cs.Log.Error("Panic during a call", "method", rq.method, "panic", p, "stack", string(debug.Stack()))
 				sc.err = core.Errorf(core.CodeInternal, "internal error. See the log for details: drawbridge logs")
 			}
 		}()
-		b.resolveWorkspace(callCtx, rq, call, sc)
-		sc.reply, sc.err = b.Gateway.Call(callCtx, call, sc)
+		cs.resolveWorkspace(callCtx, rq, call, sc)
+		sc.reply, sc.err = cs.Gateway.Call(callCtx, call, sc)
 	})
 	return sc.waitForResult(ctx)
 }
@@ -104,7 +104,7 @@ func (sc *suspendedCall) suspend() []byte {
 	if len(sc.questions) == 0 { // the server cancelled them
 		return nil
 	}
-	state, ok := sc.bridge.suspended.add(sc, sc.bridge.AskTimeout)
+	state, ok := sc.calls.suspended.add(sc, sc.calls.AskTimeout)
 	if !ok {
 		for _, q := range sc.questions {
 			q.answer <- cannotAskReply("too many calls from this client are waiting for its input")
@@ -152,7 +152,7 @@ func (sc *suspendedCall) Notify(method string, params json.RawMessage) {
 // Ask implements core.ServerMessageHandler.
 func (sc *suspendedCall) Ask(ctx context.Context, method string, params json.RawMessage) (core.Reply, error) {
 	if missing := sc.capabilities.missingFor(method, params); missing != "" {
-		return sc.bridge.askUser(ctx, sc.server, sc.rq, method, params, missing)
+		return sc.calls.askUser(ctx, sc.server, sc.rq, method, params, missing)
 	}
 	q := &question{method: method, params: params, answer: make(chan core.Reply, 1)}
 	sc.mu.Lock()
@@ -185,7 +185,7 @@ func (sc *suspendedCall) wakeWaiter() {
 
 // resume continues the suspended call that a repeated request belongs to. found is false if the
 // requestState was issued by the server rather than by the bridge.
-func (b *Bridge) resume(ctx context.Context, rq *request, sink *callMessageHandler) (reply core.Reply, found bool, err error) {
+func (cs *calls) resume(ctx context.Context, rq *request, sink *callMessageHandler) (reply core.Reply, found bool, err error) {
 	state, ok := wire.Unquote(wire.Bytes(rq.params, rq.spans.RequestState))
 	if !ok || !strings.HasPrefix(state, statePrefix) {
 		return core.Reply{}, false, nil
@@ -194,8 +194,8 @@ func (b *Bridge) resume(ctx context.Context, rq *request, sink *callMessageHandl
 	if err != nil {
 		return core.Reply{}, true, err
 	}
-	sc := b.suspended.claim(state, rq)
-	if sc != nil && !b.views.canSee(rq) {
+	sc := cs.suspended.claim(state, rq)
+	if sc != nil && !cs.views.canSee(rq) {
 		sc.cancel(errNoLongerVisible)
 		sc = nil
 	}
@@ -208,7 +208,7 @@ func (b *Bridge) resume(ctx context.Context, rq *request, sink *callMessageHandl
 	var left []*question
 	for _, q := range sc.questions {
 		if answer, ok := answers[q.key]; ok {
-			q.answer <- core.Reply{Result: b.views.ownAnswer(rq, sc.server, answer)}
+			q.answer <- core.Reply{Result: cs.views.ownAnswer(rq, sc.server, answer)}
 		} else {
 			left = append(left, q)
 		}

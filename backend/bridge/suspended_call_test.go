@@ -152,15 +152,15 @@ func FuzzRequestState(f *testing.F) {
 		if err != nil {
 			return
 		}
-		b := &Bridge{}
+		cs := &calls{}
 		rq := &request{method: "tools/call", params: m.rawParams(), spans: &m.params}
-		held := &suspendedCall{bridge: b, rq: &request{method: "tools/call", params: []byte(`{"name":"n","arguments":{"held":true}}`)}, cancel: func(error) {}}
-		secret, ok := b.suspended.add(held, time.Hour)
+		held := &suspendedCall{calls: cs, rq: &request{method: "tools/call", params: []byte(`{"name":"n","arguments":{"held":true}}`)}, cancel: func(error) {}}
+		secret, ok := cs.suspended.add(held, time.Hour)
 		if !ok {
 			t.Fatal("full")
 		}
-		defer func() { b.suspended.byState[secret].timer.Stop() }()
-		reply, ours, err := b.resume(t.Context(), rq, &callMessageHandler{bridge: b, rq: rq})
+		defer func() { cs.suspended.byState[secret].timer.Stop() }()
+		reply, ours, err := cs.resume(t.Context(), rq, &callMessageHandler{calls: cs, rq: rq})
 		text, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.RequestState))
 		if ours != strings.HasPrefix(text, statePrefix) || ours && err == nil || len(reply.Result) > 0 {
 			t.Fatalf("%s: %v %v %s", raw, ours, err, reply.Result)

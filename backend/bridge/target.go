@@ -11,8 +11,8 @@ import (
 // resolveTarget builds the call for the gateway: the server that the public name leads to, and the
 // params with the server's own name and all other bytes unchanged. An unknown name gives a call
 // without a server, which the gateway rejects and records.
-func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *rpcError) {
-	call := b.newCall(rq)
+func (cs *calls) resolveTarget(ctx context.Context, rq *request) (*core.Call, *rpcError) {
+	call := cs.newCall(rq)
 	span, find, rpcErr := requestedName(rq)
 	if rpcErr != nil {
 		return nil, rpcErr
@@ -23,21 +23,21 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 	}
 	call.PublicName, call.Name = public, public
 	if rq.endpoint.toolMode != "" || rq.endpoint.maxResult > 0 {
-		if call.Local = b.views.localTool(rq); call.Local != nil {
+		if call.Local = cs.views.localTool(rq); call.Local != nil {
 			call.Server, call.BytesIn = builtinServer, len(call.Params)
 			return call, nil
 		}
 	}
-	target, ok := b.views.lookup(rq, rq.endpoint, find, public)
+	target, ok := cs.views.lookup(rq, rq.endpoint, find, public)
 	if !ok {
 		// The tool may belong to a server that is starting.
-		b.Lister.WaitListed(ctx, rq.endpoint.server)
-		view := b.views.of(rq.endpoint, rq.client.Token)
+		cs.Lister.WaitListed(ctx, rq.endpoint.server)
+		view := cs.views.of(rq.endpoint, rq.client.Token)
 		if target, ok = find(view, public); !ok {
 			kind := map[string]core.Kind{"tools/call": core.Tools, "prompts/get": core.Prompts}[rq.method]
 			if held, known := view.Withheld(kind, public); known {
 				call.Server, call.Name = held.Server, held.Name // policy rejects it with the reason
-			} else if _, exists := find(b.views.of(endpoint{server: rq.endpoint.server}, rq.client.Token), public); exists {
+			} else if _, exists := find(cs.views.of(endpoint{server: rq.endpoint.server}, rq.client.Token), public); exists {
 				call.HiddenBy = rq.endpoint.scope
 			}
 			call.BytesIn = len(call.Params)
@@ -57,8 +57,8 @@ func (b *Bridge) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 }
 
 // newCall returns the call of a request, without its server and name.
-func (b *Bridge) newCall(rq *request) *core.Call {
-	now, spans := b.Now(), rq.spans
+func (cs *calls) newCall(rq *request) *core.Call {
+	now, spans := cs.Now(), rq.spans
 	call := &core.Call{
 		At: now.UTC(), Began: now, Client: rq.client, Shim: rq.shim, Era: rq.era, Method: rq.method,
 		TraceID: rq.traceID, SpanID: rq.spanID, Protocol: rq.protocol(), Capabilities: rq.capabilities, LogLevel: rq.logLevel,
@@ -68,7 +68,7 @@ func (b *Bridge) newCall(rq *request) *core.Call {
 	if rq.session != nil {
 		call.Session = rq.session.id
 	} else if rq.era == core.Modern {
-		call.Session = b.modern.sessionID(rq, now)
+		call.Session = cs.modern.sessionID(rq, now)
 	}
 	call.HasModernMeta = rq.era == core.Modern && !spans.ProtocolVersion.Empty() && !spans.ClientInfo.Empty() && !spans.ClientCapabilities.Empty()
 	return call
@@ -164,12 +164,12 @@ func (vs *views) stillAdmitted(rq *request, call *core.Call) error {
 
 // StillAdmitted implements core.ClientAdmission.
 func (c *callMessageHandler) StillAdmitted(call *core.Call) error {
-	return c.bridge.views.stillAdmitted(c.rq, call)
+	return c.calls.views.stillAdmitted(c.rq, call)
 }
 
 // StillAdmitted implements core.ClientAdmission.
 func (sc *suspendedCall) StillAdmitted(call *core.Call) error {
-	return sc.bridge.views.stillAdmitted(sc.rq, call)
+	return sc.calls.views.stillAdmitted(sc.rq, call)
 }
 
 func lookupTool(v *registry.View, name string) (registry.Target, bool) {

@@ -103,7 +103,7 @@ func (t *taskTable) all(key taskKey, now time.Time) (tasks []task) {
 // process that would serve requests about a task may report its state: ids of other processes may
 // be equal, and another account must not reach the client.
 func (b *Bridge) notifiedTask(server, process, id string) (task, bool) {
-	for _, t := range slices.Backward(b.tasks.all(taskKey{server, id}, b.Now())) {
+	for _, t := range slices.Backward(b.taskTable.all(taskKey{server, id}, b.Now())) {
 		own, err := "", error(nil)
 		if b.ProcessOf != nil {
 			own, err = b.ProcessOf(&core.Call{Client: t.client, Session: t.session, Shim: t.shim, Workspace: t.workspace, Account: t.account, Era: t.owner.era, Server: server})
@@ -214,9 +214,9 @@ func (b *Bridge) RestoreTasks(recorded []core.TaskOwner) {
 			continue // it belonged to a session
 		}
 		t := task{owner: taskOwner{token: r.Client.Token, era: r.Era}, client: r.Client, call: r.Call, tool: r.Name, public: r.PublicName, workspace: r.Workspace, account: r.Account, status: r.Status, hasResult: r.HasResult, created: r.Created}
-		b.tasks.add(taskKey{r.Server, r.ID}, t, r.TTL, r.Updated)
+		b.taskTable.add(taskKey{r.Server, r.ID}, t, r.TTL, r.Updated)
 	}
-	b.tasks.removeExpired(b.Now())
+	b.taskTable.removeExpired(b.Now())
 }
 
 // A modern client names the tasks whose state it wants to be notified of in subscriptions/listen.
@@ -304,7 +304,7 @@ func (b *Bridge) requestedTasks(rq *request) map[taskKey]task {
 	tasks := map[taskKey]task{}
 	for _, public := range params.Notifications.TaskIDs {
 		server, id := ownTaskID(rq.endpoint, public)
-		t, ok := b.tasks.find(taskKey{server, id}, taskOwnerOf(rq), b.Now())
+		t, ok := b.taskTable.find(taskKey{server, id}, taskOwnerOf(rq), b.Now())
 		if ok && hasServer(offers, server) && len(tasks) < maxTasksPerOwner {
 			tasks[taskKey{server, id}] = t
 		}
@@ -368,7 +368,7 @@ func (b *Bridge) ModernConnectionChanged(server string) {
 	b.taskListeners.forget(server)
 	for _, l := range b.listeners.all() {
 		for key, owner := range l.tasks {
-			if t, ok := b.tasks.find(key, owner, b.Now()); ok && key.server == server && !wire.TaskEnded(t.status) {
+			if t, ok := b.taskTable.find(key, owner, b.Now()); ok && key.server == server && !wire.TaskEnded(t.status) {
 				b.background.run(func() { b.askForTask(l, key, t) })
 			}
 		}

@@ -37,7 +37,7 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callMessageHan
 	public, hasID := wire.Unquote(wire.Bytes(rq.params, rq.spans.TaskID))
 	server, id := ownTaskID(rq.endpoint, public)
 	key, owner := taskKey{server, id}, taskOwnerOf(rq)
-	t, known := b.tasks.find(key, owner, b.Now())
+	t, known := b.taskTable.find(key, owner, b.Now())
 	if rpcErr := checkTaskMethod(rq, offers, known); rpcErr != nil {
 		return splitResult{}, rpcErr
 	}
@@ -56,7 +56,7 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callMessageHan
 	}
 	call.BytesIn = len(call.Params)
 	b.views.setOwnAnswers(rq, call)
-	observe := func(reply core.Reply) (news bool) { return b.tasks.observe(key, owner, reply.Task, b.Now()) }
+	observe := func(reply core.Reply) (news bool) { return b.taskTable.observe(key, owner, reply.Task, b.Now()) }
 	if rq.method == "tasks/get" {
 		call.WorthRecording = observe
 	}
@@ -75,13 +75,13 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callMessageHan
 	if err == nil {
 		reply = limitResult(rq, reply)
 	}
-	return b.buildResult(rq, server, t.public, reply, err)
+	return b.calls.result(rq, server, t.public, reply, err)
 }
 
 // newTaskCall returns a call about a task. It is recorded as part of the call that created the
 // task.
 func (b *Bridge) newTaskCall(rq *request, server, id string, t task) *core.Call {
-	call := b.newCall(rq)
+	call := b.calls.newCall(rq)
 	if t.call != 0 {
 		call.Task = &core.Task{Call: t.call, ID: id, TTL: -1}
 	}
@@ -185,10 +185,10 @@ func unusableTaskError(rq *request, server string, params, result []byte) error 
 }
 
 // rememberTask adds the task that a server has created in place of a result.
-func (b *Bridge) rememberTask(rq *request, call *core.Call, reply core.Reply) {
+func (cs *calls) rememberTask(rq *request, call *core.Call, reply core.Reply) {
 	if t := reply.Task; t != nil && rq.method == "tools/call" {
-		now := b.Now()
-		b.tasks.add(taskKey{call.Server, t.ID}, task{
+		now := cs.Now()
+		cs.tasks.add(taskKey{call.Server, t.ID}, task{
 			owner: taskOwnerOf(rq), client: call.Client, call: t.Call, session: call.LegacySession(), shim: call.Shim, tool: call.Name, public: call.PublicName, workspace: call.Workspace, account: call.Account, launch: call.Admission.Launch,
 			status: t.Status, created: now,
 		}, t.TTL, now)
@@ -235,7 +235,7 @@ func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callMessageHa
 		}
 		reply.Result = b.ownTasks(rq, server, next, reply.Result)
 	}
-	return b.buildResult(rq, server, "", reply, err)
+	return b.calls.result(rq, server, "", reply, err)
 }
 
 func listsTasks(capabilities []byte) bool {
@@ -255,7 +255,7 @@ func (b *Bridge) ownTasks(rq *request, server, next string, result []byte) []byt
 			_ = wire.Elements(list, func(e core.Span) error {
 				raw := wire.Bytes(list, e)
 				state, _ := wire.ParseTask(raw)
-				if _, own := b.tasks.find(taskKey{server, state.ID}, taskOwnerOf(rq), b.Now()); own {
+				if _, own := b.taskTable.find(taskKey{server, state.ID}, taskOwnerOf(rq), b.Now()); own {
 					kept = append(append(kept, raw...), ',')
 				}
 				return nil
@@ -300,7 +300,7 @@ func (b *Bridge) taskStream(server string, t task) (l *listener, ep endpoint) {
 func (b *Bridge) askTaskClient(ctx context.Context, server string, t task, method string, params json.RawMessage) (core.Reply, error) {
 	named := append(wire.AppendString([]byte(`{"name":`), t.public), '}')
 	spans, _ := wire.ScanParams(named)
-	sink := &callMessageHandler{bridge: b, server: server, rq: &request{era: core.Legacy, client: t.client, params: named, spans: &spans}}
+	sink := &callMessageHandler{calls: b.calls, server: server, rq: &request{era: core.Legacy, client: t.client, params: named, spans: &spans}}
 	if b.Credential != nil {
 		sink.rq.credential, _ = b.Credential(t.client.Token)
 	}
@@ -345,7 +345,7 @@ func (b *Bridge) LegacyTaskStatusChanged(server, process string, params json.Raw
 func (b *Bridge) recordTaskEnd(server, method string, params json.RawMessage, t task) {
 	state, _ := wire.ParseTask(params)
 	ended := &core.Task{Status: state.Status, TTL: state.TTL, HasResult: !state.Result.Empty() || !state.Error.Empty()}
-	if !wire.TaskEnded(state.Status) || !b.tasks.observe(taskKey{server, state.ID}, t.owner, ended, b.Now()) {
+	if !wire.TaskEnded(state.Status) || !b.taskTable.observe(taskKey{server, state.ID}, t.owner, ended, b.Now()) {
 		return
 	}
 	b.Gateway.RecordNotification(&core.Call{
