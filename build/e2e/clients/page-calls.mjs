@@ -80,7 +80,7 @@ await step('a running call shows its progress', async () => {
 })
 await step('show and save an image; show structured content as JSON, YAML and raw', async () => {
   await go(`/calls/${await recorded(await call('demo', 'image', {}))}`)
-  await page.getByRole('img', { name: 'Image from the server' }).waitFor()
+  await page.getByRole('img', { name: 'From the server' }).waitFor()
   await button('JSON').click()
   await page.getByText('"mimeType"').waitFor()
   await go(`/calls/${await recorded(await call('demo', 'json_response', {}))}`)

@@ -42,7 +42,7 @@ function Waiting() {
         tone="warn"
         action={
           <Link to="/approvals" className="shrink-0 font-medium underline underline-offset-2">
-            {texts.approvals.answer}
+            Review
           </Link>
         }
       >
@@ -98,11 +98,11 @@ function Paused() {
         tone="warn"
         action={
           <Button small disabled={resume.isPending} onClick={() => resume.mutate()}>
-            {texts.problems.resume}
+            Resume
           </Button>
         }
       >
-        {texts.problems.paused}
+        All servers are paused: calls are refused until you resume them.
       </Banner>
     </div>
   );
@@ -118,21 +118,18 @@ function RecordedInFull() {
   const [first] = active;
   if (!first) return null;
   const what = first.session
-    ? texts.recordFull.session(first.session)
+    ? `session ${first.session.slice(0, 8)}`
     : first.client || labelOf(first.server ?? '');
   return (
     <Banner
       tone="warn"
       action={
         <Button small disabled={record.isPending} onClick={() => record.mutate(() => [])}>
-          {texts.recordFull.stop}
+          Stop
         </Button>
       }
     >
-      {texts.recordFull.banner(
-        escapeControlCharacters(what.slice(0, 100)),
-        clock(first.until, now),
-      )}{' '}
+      {`Arguments and results of ${escapeControlCharacters(what.slice(0, 100))} are recorded in full until ${clock(first.until, now)}.`}{' '}
       {active.length > 1 && texts.recordFull.more(active.length - 1)}
     </Banner>
   );
@@ -219,7 +216,9 @@ function StatusBanners() {
         texts.problems.less
       ) : (
         <>
-          <span className="max-sm:hidden">{texts.problems.otherNotices(others.length)}</span>
+          <span className="max-sm:hidden">
+            {others.length === 1 ? '1 other notice' : `${others.length} other notices`}
+          </span>
           <span className="sm:hidden">{texts.problems.otherShort(others.length)}</span>
         </>
       )}
@@ -270,9 +269,15 @@ function concerns(status: Status, read: string[] = []): Concern[] {
       text: (
         <>
           <strong className="font-semibold max-sm:hidden">
-            {texts.problems.title(errors.length)}
+            {errors.length === 1
+              ? 'One problem in the configuration'
+              : `${errors.length} problems in the configuration`}
           </strong>
-          <strong className="font-semibold sm:hidden">{texts.problems.short(errors.length)}</strong>
+          <strong className="font-semibold sm:hidden">
+            {errors.length === 1
+              ? 'Configuration: 1 problem'
+              : `Configuration: ${errors.length} problems`}
+          </strong>
           <span className="max-sm:hidden">
             : {first.line > 0 && `${texts.settings.position(first.line, first.column)}: `}
             {escapeControlCharacters(first.message)}
@@ -290,14 +295,14 @@ function concerns(status: Status, read: string[] = []): Concern[] {
     list.push({
       key: 'recorder',
       tone: 'bad',
-      text: texts.problems.recorder(escapeControlCharacters(status.recorder.state)),
+      text: `Calls are not being recorded (${escapeControlCharacters(status.recorder.state)}).`,
     });
   }
   if (!status.requireToken)
     list.push({
       key: 'tokens',
       tone: 'warn',
-      text: texts.problems.tokensOff,
+      text: 'Tokens are disabled: any program on this computer can call your tools.',
       action: (
         <Link to="/settings" className="font-medium underline underline-offset-2">
           {texts.problems.show}

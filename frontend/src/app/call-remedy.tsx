@@ -3,11 +3,9 @@ import { Clock, ShieldQuestion } from 'lucide-react';
 import { Button, buttonClasses } from '@/components/button';
 import { useToolSetting } from '@/features/servers/tool-settings';
 import { escapeControlCharacters } from '@/lib/format';
-import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Call } from '@/types/api';
 
-const t = texts.remedy;
 const fiveMinutes = 300_000;
 
 /** What the user can do about a call that timed out or was rejected. */
@@ -25,15 +23,18 @@ export function CallRemedy({ call, toolName }: { call: Call; toolName: string })
               { tools: [call.tool], set: { requestTimeoutMs: fiveMinutes } },
               {
                 onSuccess: () =>
-                  toast('ok', t.allowed(escapeControlCharacters(call.tool.slice(0, 100)))),
+                  toast(
+                    'ok',
+                    `Timeout for ${escapeControlCharacters(call.tool.slice(0, 100))} set to 5 minutes.`,
+                  ),
               },
             )
           }
         >
           <Clock className="size-3.5" aria-hidden />
-          {t.allow}
+          Set timeout to 5 minutes
         </Button>
-        {t.allowHint}
+        Saved in the configuration; applies from the next call.
       </p>
     );
   if (call.outcome === 'rejected')
@@ -41,7 +42,7 @@ export function CallRemedy({ call, toolName }: { call: Call; toolName: string })
       <p className="flex flex-wrap items-center gap-3 border-t px-4 py-3 text-sm text-ink2 md:px-5">
         <Link to="/tools" search={{ tool: toolName }} className={buttonClasses('secondary', true)}>
           <ShieldQuestion className="size-3.5" aria-hidden />
-          {t.why}
+          Why was this rejected?
         </Link>
       </p>
     );

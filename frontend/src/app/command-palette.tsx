@@ -49,7 +49,7 @@ function Inside({ close }: { close: () => void }) {
         {/* Otherwise the browser would focus the element around it, which accepts no text. */}
         <Command.Input
           data-first
-          placeholder={t.placeholder}
+          placeholder="Search pages, servers, tools and actions"
           value={typed}
           onValueChange={(text) => {
             setTyped(text);
@@ -58,7 +58,7 @@ function Inside({ close }: { close: () => void }) {
           className="h-12 min-w-0 flex-1 bg-transparent text-base outline-none placeholder:text-ink3"
         />
       </div>
-      <Command.List label={t.results} className="scroll-area min-h-0 flex-1 p-1.5">
+      <Command.List label="Results" className="scroll-area min-h-0 flex-1 p-1.5">
         {found.map((command) => (
           <Command.Item
             key={command.id}
@@ -77,7 +77,9 @@ function Inside({ close }: { close: () => void }) {
           </Command.Item>
         ))}
       </Command.List>
-      {found.length === 0 && <p className="px-4 pb-4 text-sm text-ink2">{t.nothing}</p>}
+      {found.length === 0 && (
+        <p className="px-4 pb-4 text-sm text-ink2">No matching pages, servers, tools or actions.</p>
+      )}
     </Command>
   );
 }
@@ -90,7 +92,7 @@ function useCommands(): PaletteCommand[] {
     const list: PaletteCommand[] = pages.map(({ to, text, icon }) => ({
       id: `page ${to}`,
       text,
-      kind: t.kinds.page,
+      kind: 'Page',
       icon,
       run: () => navigate({ to }),
     }));
@@ -99,7 +101,7 @@ function useCommands(): PaletteCommand[] {
       list.push({
         id: `server ${server.id}`,
         text: label,
-        kind: t.kinds.server,
+        kind: 'Server',
         icon: Server,
         run: () => navigate({ to: '/servers/$id', params: { id: server.id } }),
       });
@@ -121,7 +123,7 @@ function useCommands(): PaletteCommand[] {
     for (const theme of ['system', 'light', 'dark'] satisfies Theme[]) {
       list.push({
         id: `theme ${theme}`,
-        text: t.theme(texts.settings.themes[theme]),
+        text: `Theme: ${texts.settings.themes[theme]}`,
         kind: t.kinds.action,
         icon: SunMoon,
         run: () => setTheme(theme),
@@ -131,7 +133,7 @@ function useCommands(): PaletteCommand[] {
       list.push({
         id: `tool ${tool.name}`,
         text: tool.name,
-        kind: t.kinds.tool,
+        kind: 'Tool',
         icon: Wrench,
         run: () => navigate({ to: '/tools', search: { tool: tool.name } }),
       });

@@ -103,8 +103,14 @@ function Chosen({
       </DetailFrame>
     );
   return (
-    <Gone id={name} title={title} icon={PackageX} what={texts.directory.gone} onClose={onClose}>
-      {texts.directory.goneBody}
+    <Gone
+      id={name}
+      title={title}
+      icon={PackageX}
+      what="This server is no longer in the list"
+      onClose={onClose}
+    >
+      The registry has changed.
     </Gone>
   );
 }

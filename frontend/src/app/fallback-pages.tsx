@@ -35,9 +35,9 @@ function useTitleHere(): string {
 export function NotFound() {
   return (
     <Empty icon={MapPinOff} title={texts.errors.notFound} heading="h1">
-      <p>{texts.errors.notFoundBody}</p>
+      <p>The link may be outdated.</p>
       <Link to="/" className={`mt-4 ${buttonClasses('primary')}`}>
-        {texts.errors.home}
+        Go to the overview
       </Link>
     </Empty>
   );

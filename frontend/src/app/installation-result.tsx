@@ -22,13 +22,17 @@ export function InstalledServer({ id }: { id: string }) {
   const { data: servers } = useQuery(serversQuery);
   const server = servers?.find((one) => one.id === id);
   return (
-    <Section title={t.title}>
+    <Section title="Installed">
       <div aria-live="polite" className="space-y-3">
-        {server ? <Outcome server={server} /> : <Waiting text={t.written} />}
+        {server ? (
+          <Outcome server={server} />
+        ) : (
+          <Waiting text="Added to the configuration. Waiting for the server…" />
+        )}
       </div>
       <div className="mt-4 flex flex-wrap gap-2">
         <Link to="/servers/$id" params={{ id }} className={buttonClasses('primary')}>
-          {t.open}
+          Open server page
         </Link>
         {server && server.state !== 'running' && <ServerButtons server={server} />}
       </div>
@@ -54,7 +58,7 @@ function Outcome({ server }: { server: ServerStatus }) {
       <>
         <p className="flex items-center gap-2 text-sm font-medium text-ok">
           <CircleCheck className="size-4 shrink-0" aria-hidden />
-          {t.running(server.tools)}
+          {server.tools === 1 ? 'Running with 1 tool.' : `Running with ${server.tools} tools.`}
         </p>
         {tools.length > 0 && (
           <ul aria-label={texts.nav.tools} className="overflow-hidden rounded-md border text-sm">
@@ -73,7 +77,10 @@ function Outcome({ server }: { server: ServerStatus }) {
         <More of={tools.length} shown={100} />
       </>
     );
-  if (busy.has(server.state) && !server.reason) return <Waiting text={t.starting} />;
+  if (busy.has(server.state) && !server.reason)
+    return (
+      <Waiting text="Starting. The first start downloads the package, which can take a minute." />
+    );
   const log = (detail?.log ?? []).slice(-12);
   return (
     <>
@@ -92,10 +99,10 @@ function Outcome({ server }: { server: ServerStatus }) {
         </p>
       )}
       {server.state === 'needs-login' && <SignIn server={server} />}
-      <p className="text-sm text-ink2">{t.whatToDo[server.state] ?? t.whatToDoElse}</p>
+      <p className="text-sm text-ink2">{t.whatToDo[server.state] ?? 'See the log on its page.'}</p>
       {log.length > 0 && (
         <ScrollArea
-          aria-label={t.log}
+          aria-label="Last output"
           className="max-h-48 rounded-md border bg-sunken p-3 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]"
         >
           {log.map((line) => logText(line.text.slice(0, 1000))).join('\n')}

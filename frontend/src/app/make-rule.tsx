@@ -2,7 +2,6 @@ import { ShieldCheck } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { Button } from '@/components/button';
 import { lazyChunk } from '@/lib/lazy-chunk';
-import { texts } from '@/lib/texts';
 
 // In the chunk of the settings page, which is preloaded but not part of the first load.
 const loadDialog = lazyChunk(() => import('./settings-route'));
@@ -15,7 +14,7 @@ export function MakeRuleButton({ id }: { id: string }) {
     <>
       <Button small look="quiet" onClick={() => setOpen(true)}>
         <ShieldCheck className="size-3.5" aria-hidden />
-        {texts.rules.make}
+        Create rule
       </Button>
       {open && (
         <Suspense fallback={null}>

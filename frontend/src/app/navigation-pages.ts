@@ -48,11 +48,11 @@ export interface NavigationPage {
 }
 
 export const pages: NavigationPage[] = [
-  { to: '/', text: texts.nav.overview, icon: LayoutDashboard, key: 'o', bar: true },
-  { to: '/servers', text: texts.nav.servers, icon: Server, key: 's', bar: true },
+  { to: '/', text: 'Overview', icon: LayoutDashboard, key: 'o', bar: true },
+  { to: '/servers', text: 'Servers', icon: Server, key: 's', bar: true },
   { to: '/tools', text: texts.nav.tools, icon: Wrench, key: 't', bar: true },
-  { to: '/calls', text: texts.nav.calls, icon: Activity, key: 'c', bar: true },
-  { to: '/clients', text: texts.nav.clients, icon: MonitorSmartphone, key: 'l' },
+  { to: '/calls', text: 'Calls', icon: Activity, key: 'c', bar: true },
+  { to: '/clients', text: 'Clients', icon: MonitorSmartphone, key: 'l' },
   { to: '/approvals', text: texts.approvals.title, icon: MessageCircleQuestion, key: 'q' },
   { to: '/settings', text: texts.nav.settings, icon: Settings, key: 'e' },
   { to: '/usage', text: texts.usage.title, icon: ChartColumn, key: 'u', of: '/', tab: true },

@@ -39,7 +39,7 @@ export function NavigationPages({ at, waiting, failed, onGo }: NavigationPagesPr
               // Hidden: the name of the link stays the same. The overview and the page say it.
               <span
                 aria-hidden
-                title={texts.nav.failed(failed)}
+                title={failed === 1 ? '1 server has failed' : `${failed} servers have failed`}
                 className="ml-auto rounded-full bg-bad-soft px-1.5 text-xs font-semibold text-bad"
               >
                 {failed}

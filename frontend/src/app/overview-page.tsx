@@ -82,13 +82,13 @@ export function OverviewPage() {
           <NeedsYou />
           <Numbers report={report} range={range} />
           <AtAGlance report={report} range={range} costs={costs} />
-          <Part title={t.recent} more={t.allCalls} to="/calls">
+          <Part title="Live calls" more={t.allCalls} to="/calls">
             <LatestCalls any={calls.ended + calls.running > 0} />
           </Part>
           <div className="grid gap-x-4 gap-y-6 lg:grid-cols-3">
             <Part
               title={texts.servers.title}
-              more={t.allServers}
+              more="All servers"
               to="/servers"
               className="lg:col-span-2"
             >
@@ -98,7 +98,7 @@ export function OverviewPage() {
                 }
               />
             </Part>
-            <Part title={t.clients} more={t.allClients} to="/clients">
+            <Part title="Clients" more="All clients" to="/clients">
               <RecentClients />
             </Part>
           </div>
@@ -125,7 +125,8 @@ function Health() {
   const { approvals, lost } = useWaiting();
   const { data: status } = useQuery(statusQuery);
   const { phase } = useConnection();
-  if (phase === 'reconnecting') return <span className="font-medium text-ink3">{t.lastKnown}</span>;
+  if (phase === 'reconnecting')
+    return <span className="font-medium text-ink3">Last known state</span>;
   const troubles = status ? countTroubles(status) : 0;
   const n = servers.filter(needsAttention).length + approvals + lost.length + troubles;
   if (n === 0 && status?.idle)
@@ -134,7 +135,7 @@ function Health() {
   return (
     <span className={classes('font-medium', n === 0 ? 'text-ok' : 'text-warn')}>
       <Icon className="mr-1.5 inline size-4 align-[-0.2em]" aria-hidden />
-      {n === 0 ? t.allWell : t.needYou(n)}
+      {n === 0 ? 'No issues' : t.needYou(n)}
     </span>
   );
 }
@@ -194,36 +195,36 @@ function Numbers({ report, range }: { report: UsageReport | undefined; range: Ra
   return (
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border bg-line shadow-card md:grid-cols-3 xl:grid-cols-6">
       <Figure
-        label={t.serversRunning}
+        label="Servers running"
         value={t.serversUp(servers.up, servers.all)}
         note={t.offered(count(servers.tools))}
         tone={troubled ? 'warn' : servers.up > 0 ? 'ok' : undefined}
         to="/servers"
       />
       <Figure
-        label={t.calls}
+        label="Calls"
         value={calls === undefined ? none : count(calls)}
-        note={running > 0 ? t.running(running) : undefined}
+        note={running > 0 ? `${running} running now` : undefined}
         to="/calls"
         search={{ range }}
       />
       <Figure
-        label={t.failed}
+        label="Failed calls"
         value={errors === undefined ? none : count(errors)}
-        note={calls ? t.failedShare(share(errors ?? 0, calls)) : undefined}
+        note={calls ? `${share(errors ?? 0, calls)} of calls` : undefined}
         tone={errors ? 'bad' : undefined}
         to="/calls"
         search={{ outcome: 'failed', range }}
       />
       <Figure
-        label={t.median}
+        label="Median latency"
         value={calls ? duration(p50Ns ?? 0) : none}
         note={calls ? t.p95(duration(p95Ns ?? 0)) : undefined}
         to="/usage"
         search={{ range }}
       />
       <Figure
-        label={t.memory}
+        label="Server memory"
         value={memory === undefined ? none : bytes(memory)}
         note={
           use && use.length > 0 ? t.processes(use.reduce((n, u) => n + u.processes, 0)) : undefined
@@ -231,9 +232,9 @@ function Numbers({ report, range }: { report: UsageReport | undefined; range: Ra
         to="/servers"
       />
       <Figure
-        label={t.online}
+        label="Clients online"
         value={count(online)}
-        note={clients && t.ofKnown(clients.length)}
+        note={clients && `of ${clients.length} known`}
         to="/clients"
       />
     </dl>

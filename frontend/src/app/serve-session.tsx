@@ -2,7 +2,6 @@ import { Rewind } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { Button } from '@/components/button';
 import { lazyChunk } from '@/lib/lazy-chunk';
-import { texts } from '@/lib/texts';
 
 const loadDialog = lazyChunk(() => import('@/features/servers/add-replay-server'));
 const Dialog = lazy(async () => ({ default: (await loadDialog()).AddReplayServer }));
@@ -14,7 +13,7 @@ export function ServeSession({ session, servers }: { session: string; servers: s
     <>
       <Button small look="quiet" onClick={() => setOpen(true)}>
         <Rewind className="size-3.5" aria-hidden />
-        {texts.servers.serve.session}
+        Replay this session
       </Button>
       {open && (
         <Suspense fallback={null}>

@@ -53,7 +53,7 @@ export function Shell() {
         onClick={() => document.getElementById('main')?.focus()}
         className="absolute top-2 left-2 z-50 -translate-y-16 rounded-md bg-accent px-3 py-1.5 text-sm text-on-accent transition-none focus:translate-y-0"
       >
-        {texts.nav.skip}
+        Skip to content
       </button>
       <header className="flex shrink-0 items-center gap-2.5 border-b px-4 py-2.5 md:hidden">
         <Logo className="size-6" />
@@ -83,7 +83,7 @@ export function Shell() {
           className="mb-3 flex items-center gap-2 rounded-md border bg-panel px-2 py-1 text-sm text-ink3 hover:border-strong hover:text-ink2"
         >
           <Search className="size-3.5 shrink-0" aria-hidden />
-          {texts.nav.find}
+          Search
           <kbd aria-hidden className="ml-auto font-sans text-2xs">
             {mod} K
           </kbd>
@@ -150,7 +150,7 @@ export function Shell() {
           className={classes(barItem, beyond ? 'font-medium text-accent' : 'text-ink2')}
         >
           <Menu className="size-5 shrink-0" aria-hidden />
-          {texts.nav.more}
+          More
           {waiting > 0 && (
             <span className="absolute top-0.5 left-1/2 ml-2.5 rounded-full bg-warn-soft px-1.5 text-2xs font-semibold text-warn">
               {waiting > 99 ? '99+' : waiting}

@@ -16,14 +16,14 @@ const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
 
 const keys: [keys: string[], text: string][] = [
   [['Ctrl', 'K'], t.palette],
-  [['?'], t.help],
-  [['/'], t.search],
-  [['↑', '↓'], t.move],
-  [['Enter'], t.open],
-  [['Esc'], t.close],
-  [['Ctrl', 'Enter'], t.run],
-  [['Ctrl', 'S'], t.save],
-  ...pages.map(({ key, text }): [string[], string] => [['G', key.toUpperCase()], t.go(text)]),
+  [['?'], 'Show keyboard shortcuts'],
+  [['/'], 'Focus the search field'],
+  [['↑', '↓'], 'Select the next or previous row'],
+  [['Enter'], 'Open the selected row'],
+  [['Esc'], 'Close details'],
+  [['Ctrl', 'Enter'], 'Run tool'],
+  [['Ctrl', 'S'], 'Save the configuration'],
+  ...pages.map(({ key, text }): [string[], string] => [['G', key.toUpperCase()], `Go to ${text}`]),
 ];
 
 /** The keyboard shortcuts of every page: Ctrl+K, "?", and "g" followed by a letter. */
@@ -88,7 +88,7 @@ export function Shortcuts({
                     {names.map((name, index) => (
                       <Fragment key={name}>
                         {index > 0 && names[0] === 'G' && (
-                          <span className="text-xs text-ink3">{t.after}</span>
+                          <span className="text-xs text-ink3">then</span>
                         )}
                         <kbd className="rounded border border-strong bg-sunken px-1.5 font-mono text-xs leading-5">
                           {name}

@@ -1,9 +1,6 @@
 import { useBlocker } from '@tanstack/react-router';
 import { Confirm } from '@/components/confirm';
-import { texts } from '@/lib/texts';
 import { anyUnsaved, useAnyUnsaved } from '@/lib/unsaved-changes';
-
-const t = texts.leave;
 
 /**
  * Asks for confirmation before the user leaves a page with unsaved changes. The browser itself asks
@@ -22,8 +19,14 @@ export function UnsavedChangesDialog() {
   });
   if (status !== 'blocked') return null;
   return (
-    <Confirm title={t.title} action={t.leave} keep={t.stay} onConfirm={proceed} onClose={reset}>
-      <p>{t.body}</p>
+    <Confirm
+      title="Leave without saving?"
+      action="Leave"
+      keep="Keep editing"
+      onConfirm={proceed}
+      onClose={reset}
+    >
+      <p>Your changes have not been saved. If you leave, they will be lost.</p>
     </Confirm>
   );
 }

@@ -64,9 +64,16 @@ function Welcome() {
   const all = steps.every((one) => done[one]);
   return (
     <>
-      <PageHeader title={t.title} note={onMac ? `${t.note} ${t.macPermission}` : t.note} />
+      <PageHeader
+        title={t.title}
+        note={
+          onMac
+            ? `${t.note} ${'macOS may ask you to let Drawbridge access data from other apps, because Drawbridge reads the configuration files of your AI clients.'}`
+            : t.note
+        }
+      />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
-        <ol className="max-w-3xl space-y-4" aria-label={t.progress}>
+        <ol className="max-w-3xl space-y-4" aria-label="Steps">
           <StepSection
             number={1}
             done={done.servers}
@@ -91,7 +98,7 @@ function Welcome() {
         <UpdateQuestion />
         <div className="mt-5 max-w-3xl">
           <Link to="/" className={buttonClasses(all ? 'primary' : 'secondary')}>
-            {t.done}
+            Go to the overview
           </Link>
         </div>
       </div>
@@ -135,7 +142,7 @@ function StepSection({
       </span>
       <div className="min-w-0 flex-1">
         <h2 ref={heading} tabIndex={-1} className="text-lg font-semibold outline-none">
-          {done && <span className="sr-only">{t.isDone} </span>}
+          {done && <span className="sr-only">done: </span>}
           {title}
         </h2>
         <p className="mt-0.5 mb-3 max-w-prose text-pretty text-sm text-ink2">{body}</p>
@@ -157,22 +164,31 @@ function ChangedFiles() {
       className="mt-4 max-w-3xl rounded-lg border bg-panel p-4 text-sm shadow-card"
     >
       <h2 id="changed-title" className="font-semibold">
-        {t.changed}
+        Changed files
       </h2>
       <ul className="mt-2 space-y-1.5">
         {servers.length > 0 && status.configPath && (
-          <Changed path={status.configPath}>{t.changedConfig(servers.length)}</Changed>
+          <Changed
+            path={status.configPath}
+          >{`Drawbridge’s configuration, with ${servers.length === 1 ? '1 server' : `${servers.length} servers`}.`}</Changed>
         )}
         {written.map((one) => (
           <Changed key={one.key} path={one.path}>
-            {t.changedClient(escapeControlCharacters(one.name.slice(0, 100)))}
+            {`The configuration of ${escapeControlCharacters(one.name.slice(0, 100))}, which now points to Drawbridge.`}
           </Changed>
         ))}
       </ul>
       {written.length > 0 && (
         <div className="mt-3 space-y-1.5">
-          <p className="max-w-prose text-pretty text-ink2">{t.changedUndo}</p>
-          <CopyField text="drawbridge clients undo --all" label={t.undoCommand} />
+          <p className="max-w-prose text-pretty text-ink2">
+            To undo this for one client, use Disconnect above or on the Clients page. It restores
+            the original file if the current one has not changed since you connected; otherwise, it
+            only undoes Drawbridge’s own changes. To disconnect all clients, run:
+          </p>
+          <CopyField
+            text="drawbridge clients undo --all"
+            label="Command that disconnects all clients"
+          />
         </div>
       )}
     </section>

@@ -36,7 +36,7 @@ export function ServersStep() {
       <div className="flex flex-wrap gap-2">
         <Button aria-expanded={adding === true} onClick={() => setAdding((on) => !on)}>
           <Plus className="size-4" aria-hidden />
-          {t.addManually}
+          Add a server manually
         </Button>
         <Link to="/directory" className={buttonClasses()}>
           <Store className="size-4" aria-hidden />
@@ -80,11 +80,15 @@ export function FirstCallStep({ done }: { done: { servers: boolean; clients: boo
           {done.servers && done.clients && (
             <LoaderCircle className="size-4 animate-spin text-accent" aria-hidden />
           )}
-          {!done.servers ? t.nothingToCall : !done.clients ? t.noClient : t.waiting}
+          {!done.servers
+            ? 'No tools to call yet. Add a server in step 1.'
+            : !done.clients
+              ? 'No client is connected yet.'
+              : 'Waiting for the first call…'}
         </p>
         {servers.some((server) => server.tools > 0) && (
           <p className="text-ink2">
-            {t.orTry}{' '}
+            Or make a call yourself:{' '}
             <Link to="/tools" className={link}>
               {texts.calls.tryTool}
             </Link>

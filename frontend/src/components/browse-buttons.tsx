@@ -2,10 +2,7 @@ import { queryOptions, useMutation, useQuery } from '@tanstack/react-query';
 import { FileSearch, FolderOpen, LoaderCircle } from 'lucide-react';
 import { Button } from '@/components/button';
 import { request } from '@/lib/request';
-import { texts } from '@/lib/texts';
 import { toastError } from '@/lib/toast';
-
-const t = texts.pick;
 
 /** Whether a window is open: only a window can show a file dialog of the system. */
 export const windowQuery = queryOptions({
@@ -42,18 +39,18 @@ export function BrowseButtons({
     <span className="inline-flex flex-wrap items-center gap-1.5">
       <Button small={small} disabled={pick.isPending} onClick={() => pick.mutate('folder')}>
         <FolderOpen className="size-3.5" aria-hidden />
-        {t.folder}
+        Choose a folder…
       </Button>
       {!foldersOnly && (
         <Button small={small} disabled={pick.isPending} onClick={() => pick.mutate('file')}>
           <FileSearch className="size-3.5" aria-hidden />
-          {t.file}
+          Choose a file…
         </Button>
       )}
       {pick.isPending && (
         <span role="status" className="flex items-center gap-1.5 text-xs text-ink3">
           <LoaderCircle className="size-3.5 animate-spin" aria-hidden />
-          {t.open}
+          Choose in the Drawbridge window…
         </span>
       )}
     </span>

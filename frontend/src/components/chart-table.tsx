@@ -1,10 +1,7 @@
 import { memo, useState } from 'react';
 import { ScrollArea } from '@/components/scroll-area';
 import { escapeControlCharacters } from '@/lib/format';
-import { texts } from '@/lib/texts';
 import type { TimeChartProps } from './time-chart';
-
-const t = texts.chart;
 
 /** The longest range of a chart has as many slots. */
 const mostRows = 1000;
@@ -31,12 +28,12 @@ export const ChartTable = memo(function ChartTable({
       onToggle={(event) => setOpen(event.currentTarget.open)}
     >
       <summary className="w-fit cursor-pointer rounded leading-6 text-ink3 hover:text-ink2">
-        {t.table}
+        Show as table
         <span className="sr-only">: {label}</span>
       </summary>
       {open && (
         <ScrollArea
-          aria-label={t.tableOf(label)}
+          aria-label={`Table: ${label}`}
           className="mt-1 max-h-64 overflow-auto rounded-md border"
         >
           <table className="w-full tabular-nums">
@@ -44,7 +41,7 @@ export const ChartTable = memo(function ChartTable({
             <thead>
               <tr className="text-left text-ink3">
                 <th scope="col" className="px-1.5 py-1 sm:px-3 font-normal">
-                  {t.time}
+                  Time
                 </th>
                 {series.map((one) => (
                   <th
@@ -57,7 +54,7 @@ export const ChartTable = memo(function ChartTable({
                 ))}
                 {events.length > 0 && (
                   <th scope="col" className="px-1.5 py-1 sm:px-3 font-normal">
-                    {t.events}
+                    Events
                   </th>
                 )}
               </tr>

@@ -1,9 +1,6 @@
 import { CheckBox } from '@/components/text-field';
 import { describeWhere } from '@/lib/argument-rules';
 import { escapeControlCharacters } from '@/lib/format';
-import { texts } from '@/lib/texts';
-
-const t = texts.rules;
 
 /** The chosen conditions, of which all must hold, as the `where` of a rule; undefined for none. */
 export function whereOf(conditions: string[], off: number[]): Record<string, unknown> | undefined {
@@ -23,7 +20,7 @@ export function ConditionChoice({
 }) {
   return (
     <fieldset className="space-y-1 text-sm">
-      <legend className="mb-1 font-medium">{t.conditions}</legend>
+      <legend className="mb-1 font-medium">Only when</legend>
       {conditions.map((one, index) => (
         <CheckBox
           key={one}

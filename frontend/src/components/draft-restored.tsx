@@ -11,7 +11,7 @@ export function DraftRestored({ onDiscard }: { onDiscard: () => void }) {
         onClick={onDiscard}
         className="rounded text-accent underline-offset-2 hover:underline"
       >
-        {texts.care.draftDiscard}
+        Discard
       </button>
     </p>
   );

@@ -74,7 +74,7 @@ export function OutcomeBadge({
       )}
     >
       <Icon className={classes('size-4 shrink-0', outcome === '' && 'animate-spin')} aria-hidden />
-      {unavailable ? texts.outcomeUnavailable : (texts.outcomes[outcome] ?? outcome)}
+      {unavailable ? 'Unavailable' : (texts.outcomes[outcome] ?? outcome)}
     </span>
   );
 }

@@ -70,7 +70,7 @@ function Title({ title }: { title: string }) {
   const heading = 'text-xl font-semibold tracking-tight';
   if (views.length === 0) return <h1 className={heading}>{title}</h1>;
   return (
-    <nav aria-label={texts.nav.views}>
+    <nav aria-label="Views">
       <ul className="flex flex-wrap items-baseline gap-x-4">
         {views.map(({ to, text }) => (
           <li key={to}>
@@ -154,7 +154,7 @@ export function Failed({
     if (error instanceof ChunkLoadError && phase === 'live' && !anyUnsaved()) reloadOnce();
   }, [error, phase]);
   return (
-    <Empty icon={TriangleAlert} title={texts.errors.pageTitle} tone="bad" heading={heading}>
+    <Empty icon={TriangleAlert} title="Cannot show this page" tone="bad" heading={heading}>
       <p className="[overflow-wrap:anywhere]">{sentence(messageOf(error))}</p>
       {error instanceof Error && !(error instanceof RequestError) && (
         <p className="mt-1 font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
@@ -163,7 +163,7 @@ export function Failed({
       )}
       {error instanceof ChunkLoadError ? (
         <Button className="mt-4" onClick={() => location.reload()}>
-          {texts.errors.reload}
+          Reload
         </Button>
       ) : (
         onRetry && (

@@ -141,7 +141,7 @@ function PartLabel({ part }: { part: Part }) {
       {data !== undefined && (
         <Button small onClick={() => downloadBase64(data, part.type)}>
           <Download className="size-3.5" aria-hidden />
-          {t.saveFile}
+          Save
         </Button>
       )}
     </div>
@@ -150,11 +150,11 @@ function PartLabel({ part }: { part: Part }) {
 
 function Picture({ part }: { part: Part }) {
   const [broken, setBroken] = useState(false);
-  if (broken) return <p className="text-xs text-warn">{t.brokenPicture}</p>;
+  if (broken) return <p className="text-xs text-warn">Cannot show this image.</p>;
   return (
     <img
       src={`data:${part.mimeType};base64,${part.data}`}
-      alt={t.picture}
+      alt="From the server"
       onError={() => setBroken(true)}
       className="max-h-[28rem] max-w-full rounded-md border bg-sunken object-contain"
     />
@@ -163,13 +163,14 @@ function Picture({ part }: { part: Part }) {
 
 function Sound({ part }: { part: Part }) {
   const [broken, setBroken] = useState(false);
-  if (broken) return <p className="text-xs text-warn">{t.brokenSound}</p>;
+  if (broken)
+    return <p className="text-xs text-warn">Cannot play this audio here. Save it as a file.</p>;
   return (
     // biome-ignore lint/a11y/useMediaCaption: results of tools have no captions
     <audio
       controls
       preload="metadata"
-      aria-label={t.sound}
+      aria-label="Audio"
       src={`data:${part.mimeType};base64,${part.data}`}
       onError={() => setBroken(true)}
       className="h-10 w-full max-w-md"

@@ -8,8 +8,6 @@ import { isNumber, withElement, withMember } from '@/lib/json-edit';
 import { isJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
 
-const t = texts.form;
-
 const box =
   'block w-full rounded-md border border-strong bg-panel px-2.5 py-1.5 text-sm text-ink aria-invalid:border-bad';
 
@@ -68,7 +66,7 @@ function MemberField({ member, raw, onChange }: Editing & { member: Member }) {
           {escapeControlCharacters(member.name)}
         </code>
       )}
-      <span className="text-xs text-ink3">{required ? texts.tools.required : t.optional}</span>
+      <span className="text-xs text-ink3">{required ? texts.tools.required : 'optional'}</span>
     </>
   );
   const note = field.description && (
@@ -128,8 +126,8 @@ function Control(props: ControlProps) {
         <ChoiceControl
           {...props}
           choices={[
-            { raw: 'true', text: t.yes },
-            { raw: 'false', text: t.no },
+            { raw: 'true', text: 'true' },
+            { raw: 'false', text: 'false' },
           ]}
         />
       );
@@ -193,8 +191,8 @@ function NumberControl({ id, field, raw, onChange, note, label }: ControlProps) 
     text === '' || (isNumber(text) && !(field.whole && /[.eE]/.test(text)))
       ? undefined
       : isNumber(text)
-        ? t.notWhole
-        : t.notNumber;
+        ? 'A whole number is expected.'
+        : 'This is not a number; it is sent as text.';
   return (
     <>
       <input
@@ -236,7 +234,7 @@ function ChoiceControl({
         onChange={(event) => onChange(choices[Number(event.target.value || Number.NaN)]?.raw)}
         className={`${box} appearance-none truncate pr-8`}
       >
-        {(!required || at < 0) && <option value="">{t.notSet}</option>}
+        {(!required || at < 0) && <option value="">Not set</option>}
         {at < 0 && raw !== undefined && (
           <option value="own">{escapeControlCharacters(raw.slice(0, 200))}</option>
         )}
@@ -264,7 +262,7 @@ function ListControl({ id, field, required, raw, onChange }: ControlProps) {
           <div className="min-w-0 flex-1">
             <Control
               id={`${id}-${index}`}
-              label={t.item(index + 1)}
+              label={`Item ${index + 1}`}
               field={item}
               required
               raw={element}
@@ -273,7 +271,7 @@ function ListControl({ id, field, required, raw, onChange }: ControlProps) {
             />
           </div>
           <IconButton
-            label={t.removeItem(index + 1)}
+            label={`Remove item ${index + 1}`}
             onClick={() =>
               elements.length === 1 && !required ? onChange(undefined) : set(index, undefined)
             }
@@ -284,7 +282,7 @@ function ListControl({ id, field, required, raw, onChange }: ControlProps) {
       ))}
       <Button small onClick={() => set(elements.length, initialText(item))}>
         <Plus className="size-3.5" aria-hidden />
-        {t.addItem}
+        Add item
       </Button>
     </div>
   );
@@ -320,7 +318,9 @@ function JsonControl({ id, raw, onChange, note, label }: ControlProps) {
         }}
         className={`${box} max-h-80 min-h-8 resize-y font-mono text-xs placeholder:text-ink3`}
       />
-      <Fault id={`${id}-fault`}>{broken ? t.notJson : undefined}</Fault>
+      <Fault id={`${id}-fault`}>
+        {broken ? 'This is not valid JSON; it is sent as text.' : undefined}
+      </Fault>
     </>
   );
 }

@@ -4,7 +4,6 @@ import 'uplot/dist/uPlot.min.css';
 import { ChartTable, ChartTableSpace } from '@/components/chart-table';
 import { classes } from '@/lib/class-names';
 import { measureFontScale } from '@/lib/measure-font-scale';
-import { texts } from '@/lib/texts';
 import { watchColours } from '@/lib/theme';
 
 // uPlot, in its own chunk. Only lazy-chart.tsx imports it, lazily.
@@ -125,7 +124,7 @@ export function TimeChart(props: TimeChartProps) {
       <div
         ref={parent}
         role="img"
-        aria-label={`${label}. ${texts.chart.hint}`}
+        aria-label={`${label}. ${'Use the left and right arrow keys to read the values.'}`}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys read its values
         tabIndex={0}
         className={classes(

@@ -19,7 +19,7 @@ export function Toaster() {
         gap={8}
         offset={bottom}
         mobileOffset={bottom}
-        containerAriaLabel={texts.toasts}
+        containerAriaLabel="Notifications"
         icons={{
           success: <CircleCheck className="size-4 text-ok" aria-hidden />,
           error: <CircleAlert className="size-4 text-bad" aria-hidden />,

@@ -37,11 +37,11 @@ export function describeRules(
   return rules.map((rule) => ({
     action: String(rule.then ?? ''),
     text: [
-      rule.tool ? String(rule.tool) : t.everyTool,
-      rule.servers && t.ofServers(list(rule.servers)),
-      rule.clients && t.byClients(list(rule.clients)),
-      rule.profiles && t.inProfiles(list(rule.profiles)),
-      rule.where !== undefined && t.when(describeWhere(rule.where)),
+      rule.tool ? String(rule.tool) : 'every tool',
+      rule.servers && `of ${list(rule.servers)}`,
+      rule.clients && `called by ${list(rule.clients)}`,
+      rule.profiles && `in profile ${list(rule.profiles)}`,
+      rule.where !== undefined && `when ${describeWhere(rule.where)}`,
     ]
       .filter(Boolean)
       .join(' '),
@@ -54,10 +54,10 @@ export function describeWhere(where: unknown): string {
   if (!isRecord(where)) return '?';
   return Object.entries(where)
     .map(([name, value]) => {
-      if (name === 'not') return t.not(describeWhere(value));
+      if (name === 'not') return `not (${describeWhere(value)})`;
       if (name === 'all' || name === 'any')
         return `(${(Array.isArray(value) ? value : []).map(describeWhere).join(name === 'all' ? t.and : t.or)})`;
-      return describeTests(name === '' ? t.allArguments : name.slice(1), value);
+      return describeTests(name === '' ? 'the arguments' : name.slice(1), value);
     })
     .join(t.and);
 }
@@ -67,7 +67,7 @@ function describeTests(name: string, tests: unknown): string {
   return Object.entries(tests)
     .map(([test, value]) => {
       const words = Object.hasOwn(t.tests, test) ? t.tests[test as keyof typeof t.tests] : test;
-      if (test === 'present') return `${name} ${value === false ? t.absent : t.present}`;
+      if (test === 'present') return `${name} ${value === false ? 'is absent' : 'is present'}`;
       return `${name} ${words} ${list(value)}`;
     })
     .join(t.and);

@@ -1,6 +1,5 @@
 import { sentence } from '@/lib/format';
 import { sessionKey } from '@/lib/session-key';
-import { texts } from '@/lib/texts';
 import type { ErrorDocument, List } from '@/types/api';
 import { ChunkLoadError } from './lazy-chunk';
 
@@ -85,7 +84,7 @@ export async function send(
     });
   } catch (cause) {
     if (init.signal?.aborted) throw cause;
-    throw new RequestError(texts.errors.unreachable, 0, 'unavailable');
+    throw new RequestError('Drawbridge is not responding.', 0, 'unavailable');
   }
   if (response.ok) return response;
   throw await failure(response);
@@ -101,7 +100,8 @@ async function failure(response: Response): Promise<RequestError> {
   const details = (problem.errors ?? [])
     .map(({ field, error }) => [field, error].filter(Boolean).join(': '))
     .filter(Boolean);
-  const message = problem.detail || problem.title || texts.errors.status(response.status);
+  const message =
+    problem.detail || problem.title || `Drawbridge responded with status ${response.status}.`;
   return new RequestError(
     [message, ...details].join(' · '),
     response.status,
@@ -127,7 +127,7 @@ export function isConflict(error: unknown): boolean {
 
 /** Sentences for any error: what failed, then what to do next. */
 export function messageOf(error: unknown): string {
-  if (error instanceof ChunkLoadError) return texts.errors.part;
-  if (!(error instanceof RequestError)) return texts.errors.unexpected;
+  if (error instanceof ChunkLoadError) return 'Cannot load part of this page.';
+  if (!(error instanceof RequestError)) return 'Something went wrong on this page.';
   return [sentence(error.message), error.hint].filter(Boolean).join(' ');
 }

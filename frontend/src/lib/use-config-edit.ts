@@ -38,7 +38,13 @@ export function useConfigEdit<Change>({
           run: () => restoreConfig(client, old.text, saved.etag),
         };
       } catch (error) {
-        throw isConflict(error) ? new RequestError(texts.add.conflict, 412, 'conflict') : error;
+        throw isConflict(error)
+          ? new RequestError(
+              'The file has changed in the meantime. Nothing was saved; try again.',
+              412,
+              'conflict',
+            )
+          : error;
       }
     },
   });

@@ -6,8 +6,6 @@ import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import type { Approval, ConfigFile, ToolSettings, ToolWithSettings } from '@/types/api';
 
-const t = texts.approvals.call;
-
 /** What "Always allow" can change: the settings of the tool, or the rules in the file. */
 export interface Permanent {
   settings: ToolSettings | undefined;
@@ -55,13 +53,13 @@ export async function announcePermanent(
   if (was && is?.allowClients.includes(token) && !was.allowClients.includes(token)) {
     toast(
       'ok',
-      t.alwaysForClient(escapeControlCharacters(token), tool),
+      `${escapeControlCharacters(token)} can now call ${tool} without approval. The Tools tab of the server shows this.`,
       undo(() => change((now) => ({ allowClients: without(now.allowClients, token) }))),
     );
   } else if (was && is && is.approval !== was.approval) {
     toast(
       'ok',
-      t.alwaysForAll(tool),
+      `${tool} no longer needs approval. The Tools tab of the server shows this.`,
       undo(() => change(() => ({ approval: was.approval || null }))),
     );
   } else if (before.file && after.file && isInsertion(before.file.text, after.file.text)) {
@@ -69,11 +67,11 @@ export async function announcePermanent(
     const { etag } = after.file;
     toast(
       'ok',
-      t.alwaysByRule(tool),
+      `An argument rule now allows such calls to ${tool}. It is listed under Settings.`,
       undo(() => restoreConfig(client, text, etag)),
     );
   } else {
-    toast('ok', t.alwaysSaved(tool));
+    toast('ok', `Calls to ${tool} are now allowed by the configuration.`);
   }
 }
 

@@ -34,13 +34,20 @@ export function ApprovalsPage({
   const { data: approvals } = useSuspenseQuery(approvalsQuery);
   return (
     <>
-      <PageHeader title={t.title} note={approvals.length > 0 && t.count(approvals.length)} />
+      <PageHeader
+        title={t.title}
+        note={
+          approvals.length > 0 &&
+          (approvals.length === 1 ? '1 pending' : `${approvals.length} pending`)
+        }
+      />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         <CardList
           approvals={approvals}
           none={
-            <Empty icon={MessageCircleQuestion} title={t.emptyTitle}>
-              {t.emptyBody}
+            <Empty icon={MessageCircleQuestion} title="No pending approvals">
+              This page lists calls that need approval, new commands, changed tools, and questions
+              that a client cannot display.
             </Empty>
           }
         >
@@ -73,7 +80,7 @@ function QuestionCard({ number, approval }: { number: number; approval: Approval
   return (
     <div className="rounded-lg border bg-panel p-4 shadow-card md:p-5">
       <h2 className="font-semibold [overflow-wrap:anywhere]">
-        {escapeControlCharacters(t.asks(labelOf(approval.server).slice(0, 200)))}
+        {escapeControlCharacters(`${labelOf(approval.server).slice(0, 200)} asks`)}
       </h2>
       <p className="mt-0.5 flex flex-wrap gap-x-3 text-xs text-ink3">
         <span className="[overflow-wrap:anywhere] empty:hidden">
@@ -82,15 +89,17 @@ function QuestionCard({ number, approval }: { number: number; approval: Approval
         <TimeLeft expires={approval.expires} text={t.left} />
       </p>
       <ScrollArea
-        aria-label={t.question(number)}
+        aria-label={`Question ${number}`}
         className="mt-3 max-h-72 max-w-prose border-l-2 border-strong pl-3 whitespace-pre-wrap [overflow-wrap:anywhere]"
       >
         <LongText text={approval.message} />
       </ScrollArea>
       {approval.kind === 'url' && approval.url && (
         <div className="mt-3 space-y-1">
-          <p className="text-sm text-warn">{t.urlHint}</p>
-          <CopyField text={escapeControlCharacters(approval.url)} label={t.address} />
+          <p className="text-sm text-warn">
+            The server asks you to open this URL. Check it, then copy it into your browser.
+          </p>
+          <CopyField text={escapeControlCharacters(approval.url)} label="URL" />
         </div>
       )}
       {isForm && schema.members.length > 0 && (
@@ -98,7 +107,9 @@ function QuestionCard({ number, approval }: { number: number; approval: Approval
           <ObjectForm field={schema} text={content} onChange={setContent} />
         </div>
       )}
-      <p className="mt-4 text-xs text-ink3">{t.warning}</p>
+      <p className="mt-4 text-xs text-ink3">
+        This question comes from the server. Never enter a password or a key.
+      </p>
       <Failure error={answer.error} className="mt-2" />
       <div className="mt-3 flex flex-wrap gap-2">
         <Button
@@ -106,17 +117,17 @@ function QuestionCard({ number, approval }: { number: number; approval: Approval
           disabled={answer.isPending}
           onClick={() => answer.mutate({ action: 'accept', ...(isForm ? { content } : {}) })}
         >
-          {isForm ? t.accept : t.opened}
+          {isForm ? 'Send answer' : 'Done'}
         </Button>
         <Button disabled={answer.isPending} onClick={() => answer.mutate({ action: 'decline' })}>
-          {t.decline}
+          Decline
         </Button>
         <Button
           look="quiet"
           disabled={answer.isPending}
           onClick={() => answer.mutate({ action: 'cancel' })}
         >
-          {t.cancel}
+          Cancel call
         </Button>
         <Link
           to="/servers/$id"
@@ -131,7 +142,7 @@ function QuestionCard({ number, approval }: { number: number; approval: Approval
 }
 
 function origin(approval: Approval): string {
-  return [approval.client?.name && t.calledBy(approval.client.name), approval.tool]
+  return [approval.client?.name && `Called by “${approval.client.name}”`, approval.tool]
     .filter(Boolean)
     .join(' · ');
 }

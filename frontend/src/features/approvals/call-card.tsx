@@ -82,7 +82,7 @@ export function CallCard({ approval }: { approval: Approval }) {
         )}
         {cut && (
           <Button className="mt-2" small onClick={() => setWhole(true)} disabled={all.isFetching}>
-            {t.showAll(bytes(approval.argumentsSize))}
+            {`Show all ${bytes(approval.argumentsSize)}`}
           </Button>
         )}
       </div>
@@ -91,35 +91,38 @@ export function CallCard({ approval }: { approval: Approval }) {
           {conditions.length > 0 ? (
             <ConditionChoice conditions={conditions} off={off} onChange={setOff} />
           ) : (
-            <p className="text-sm text-ink2">{t.noConditions}</p>
+            <p className="text-sm text-ink2">
+              No conditions can be suggested for these arguments. Any approval longer than “Allow
+              once” applies to all calls to this tool.
+            </p>
           )}
         </div>
       )}
       <Failure error={answer.error ?? all.error ?? suggested.error} className="mt-3" />
       <div className="mt-4 flex flex-wrap gap-2">
         <Button look="primary" disabled={answer.isPending} onClick={() => allow('once')}>
-          {t.once}
+          Allow once
         </Button>
         <Button
           look="danger"
           disabled={answer.isPending}
           onClick={() => answer.mutate({ action: 'decline' })}
         >
-          {t.deny}
+          Deny
         </Button>
         <Button disabled={busy} onClick={() => allow('minutes')}>
-          {t.minutes}
+          Allow for 10 minutes
         </Button>
         {approval.session && (
           <Button disabled={busy} onClick={() => allow('session')}>
-            {t.session}
+            Allow for this session
           </Button>
         )}
         <Button disabled={busy} onClick={() => allow('always')}>
-          {t.always}
+          Always allow
         </Button>
         <Button aria-expanded={limited} onClick={() => setLimited((on) => !on)}>
-          {t.limit}
+          Limit to similar arguments…
         </Button>
         {approval.tool && (
           <Link
@@ -127,7 +130,7 @@ export function CallCard({ approval }: { approval: Approval }) {
             search={{ tool: approval.tool }}
             className="ml-auto self-center text-sm text-accent underline-offset-2 hover:underline"
           >
-            {t.tool}
+            About this tool
           </Link>
         )}
       </div>

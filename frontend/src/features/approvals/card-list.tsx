@@ -85,7 +85,7 @@ export function CardList({
 }
 
 function endText({ kind }: Approval, end: ReturnType<typeof endOf>): string {
-  if (end?.reason) return t.withdrawn(end.reason);
+  if (end?.reason) return `Withdrawn: ${end.reason}`;
   const ends: Record<string, string> = kind === 'call' ? { ...t.ends, ...t.call.ends } : t.ends;
   return ends[end?.state ?? ''] ?? t.ends.withdrawn;
 }

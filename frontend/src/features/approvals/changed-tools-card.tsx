@@ -13,7 +13,7 @@ export function ToolsCard({ approval, changes }: { approval: Approval; changes: 
   return (
     <div className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
       <h2 className="font-semibold [overflow-wrap:anywhere]">
-        {t.asks(escapeControlCharacters(labelOf(approval.server).slice(0, 200)))}
+        {`${escapeControlCharacters(labelOf(approval.server).slice(0, 200))} changed its definitions`}
       </h2>
       <p className="mt-0.5 mb-3 text-sm text-ink2">{t.withheldBody}</p>
       {changes}

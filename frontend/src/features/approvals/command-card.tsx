@@ -10,8 +10,6 @@ import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
 import { useAnswerApproval } from './api';
 
-const t = texts.approvals.command;
-
 /** A command that needs approval: all of its arguments, and the previous command. */
 export function CommandCard({ approval }: { approval: Approval }) {
   const labelOf = useServerName();
@@ -25,13 +23,20 @@ export function CommandCard({ approval }: { approval: Approval }) {
   return (
     <div className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
       <h2 className="font-semibold [overflow-wrap:anywhere]">
-        {loosened ? t.loosened(label) : command?.previous ? t.changed(label) : t.isNew(label)}
+        {loosened
+          ? `The sandbox for ${label} was loosened`
+          : command?.previous
+            ? `${label} has a new command`
+            : `${label} wants to run a command`}
       </h2>
-      <p className="mt-0.5 text-sm text-ink2">{t.body}</p>
+      <p className="mt-0.5 text-sm text-ink2">
+        The server will not start until you approve this command. To reject it, disable or remove
+        the server instead. The command, one argument per line:
+      </p>
       <div className={classes('mt-3 grid gap-3', before && 'md:grid-cols-2')}>
-        {before && <ArgumentLines title={t.before} text={before} other={written} tone="bad" />}
+        {before && <ArgumentLines title="Before" text={before} other={written} tone="bad" />}
         <ArgumentLines
-          title={before ? t.now : t.runs}
+          title={before ? 'Now' : 'Command'}
           text={written}
           other={before}
           tone={before ? 'ok' : undefined}
@@ -40,9 +45,9 @@ export function CommandCard({ approval }: { approval: Approval }) {
       <dl className="mt-3 grid grid-cols-[auto_minmax(0,1fr)] gap-x-3 gap-y-1 text-sm">
         {command ? (
           <>
-            <Fact name={t.environment} value={(command.environment ?? []).join(', ')} />
-            <Fact name={t.folder} value={command.cwd} />
-            <Fact name={t.sandbox} value={command.sandbox.join(', ')} />
+            <Fact name="Environment" value={(command.environment ?? []).join(', ')} />
+            <Fact name="Working folder" value={command.cwd} />
+            <Fact name="Newly allowed" value={command.sandbox.join(', ')} />
           </>
         ) : (
           rest.map((line) => (
@@ -59,7 +64,7 @@ export function CommandCard({ approval }: { approval: Approval }) {
           disabled={answer.isPending}
           onClick={() => answer.mutate({ action: 'accept' })}
         >
-          {t.run}
+          Approve command
         </Button>
         <Link
           to="/servers/$id"

@@ -55,23 +55,25 @@ export function Grants() {
           >
             <span className="min-w-0 flex-1 truncate">{nameOf(grant, labelOf)}</span>
             <span className="shrink-0 text-ink3">
-              {t.left(
-                clockSpan(Math.max(0, Math.round(((moment(grant.until) ?? 0) - now) / 1000))),
-              )}
+              {`${clockSpan(Math.max(0, Math.round(((moment(grant.until) ?? 0) - now) / 1000)))} left`}
             </span>
           </li>
         ))}
       </ul>
       {asking && (
         <Confirm
-          title={texts.care.grantsTitle}
+          title="Revoke these approvals?"
           action={t.forget}
           danger={false}
           of={forget}
           onConfirm={() => forget.mutate()}
           onClose={() => setAsking(false)}
         >
-          <p>{texts.care.grantsBody(list.length)}</p>
+          <p>
+            {list.length === 1
+              ? 'You will be asked again on the next call:'
+              : `You will be asked again the next time each of these ${list.length} tools is called:`}
+          </p>
           <ul className="mt-2 list-disc pl-5">
             {list.slice(0, 20).map((grant) => (
               <li key={`${grant.client}/${grant.server}/${grant.tool}`}>

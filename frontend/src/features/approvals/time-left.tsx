@@ -1,6 +1,5 @@
 import { clockSpan, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { texts } from '@/lib/texts';
 
 /** Counts down to the expiry of an approval; shows nothing if it does not expire. */
 export function TimeLeft({ expires, text }: { expires: string; text: (left: string) => string }) {
@@ -10,7 +9,7 @@ export function TimeLeft({ expires, text }: { expires: string; text: (left: stri
   const left = Math.max(0, Math.round((end - now) / 1000));
   return (
     <span className={left < 20 ? 'font-medium text-bad' : ''}>
-      {left > 0 ? text(clockSpan(left)) : texts.approvals.over}
+      {left > 0 ? text(clockSpan(left)) : 'Expired'}
     </span>
   );
 }

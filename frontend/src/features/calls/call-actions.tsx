@@ -14,8 +14,6 @@ import { asCommand, asCurl, asJson, canRepeat } from './copy-as';
 import { DeleteCallsButton } from './delete-calls-button';
 import { ReplayButton } from './replay-call-button';
 
-const t = texts.calls;
-
 /** The actions for a call: repeat, compare, copy, delete. */
 export function CallActions({
   call,
@@ -43,7 +41,7 @@ export function CallActions({
             className={buttonClasses('quiet', true)}
           >
             <Pencil className="size-3.5" aria-hidden />
-            {t.replay}
+            Edit and send
           </Link>
           <Link
             to="/calls/$id"
@@ -52,7 +50,7 @@ export function CallActions({
             className={buttonClasses('quiet', true)}
           >
             <GitCompare className="size-3.5" aria-hidden />
-            {t.compare}
+            Compare…
           </Link>
           {saveCheck?.(call)}
         </>
@@ -61,22 +59,26 @@ export function CallActions({
         align="start"
         items={[
           {
-            text: t.copyLink,
+            text: 'Copy link',
             icon: Link2,
             onSelect: () => copy(`${location.origin}${location.pathname}#/calls/${call.id}`),
           },
           ...(repeat
             ? [
-                { text: t.copyCli, icon: Terminal, onSelect: () => copy(asCommand(call)) },
                 {
-                  text: t.copyCurl,
+                  text: 'Copy as drawbridge command',
+                  icon: Terminal,
+                  onSelect: () => copy(asCommand(call)),
+                },
+                {
+                  text: 'Copy as curl',
                   icon: Terminal,
                   onSelect: () => copy(asCurl(call, status?.url ?? '')),
                 },
               ]
             : []),
           {
-            text: t.saveCall,
+            text: 'Save as JSON',
             icon: Download,
             onSelect: () => downloadText(asJson(call), `call-${call.id}.json`),
           },
@@ -84,12 +86,12 @@ export function CallActions({
       >
         <Button small look="quiet">
           <Copy className="size-3.5" aria-hidden />
-          {t.take}
+          Copy or save
           <ChevronDown className="size-3.5" aria-hidden />
         </Button>
       </Menu>
       {call.outcome !== '' && (
-        <DeleteCallsButton what={{ ids: [call.id] }} title={t.deleteTitle} onGone={onGone} />
+        <DeleteCallsButton what={{ ids: [call.id] }} title="Delete this call?" onGone={onGone} />
       )}
     </div>
   );

@@ -57,7 +57,13 @@ export function CallDetail({
   if (!call) {
     if (stored.error instanceof RequestError && stored.error.status === 404)
       return (
-        <Gone id={id} title={t.one} icon={FileQuestion} what={t.gone} onClose={onClose}>
+        <Gone
+          id={id}
+          title={t.one}
+          icon={FileQuestion}
+          what="This call is not in the history"
+          onClose={onClose}
+        >
           {t.goneBody}
         </Gone>
       );
@@ -149,7 +155,7 @@ function Content({
         <div className="flex gap-2 bg-warn-soft px-4 py-3 text-sm text-warn md:px-5">
           <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
           <p className="min-w-0 [overflow-wrap:anywhere]">
-            <span className="font-medium">{t.invalid}</span>{' '}
+            <span className="font-medium">The result does not match the tool’s output schema.</span>{' '}
             {escapeControlCharacters(call.invalid.slice(0, 1000))}
           </p>
         </div>
@@ -161,11 +167,11 @@ function Content({
       <ProgressLog call={call} />
       {call.outcome !== '' && <CallNote key={call.id} call={call} />}
       {call.outcome !== '' && (
-        <Section title={t.timing}>
+        <Section title="Timing">
           <Timing call={call} />
         </Section>
       )}
-      <Section title={t.facts}>
+      <Section title="About">
         <CallFacts call={call} server={labelOf(call.server)} />
       </Section>
     </>

@@ -23,13 +23,13 @@ export function Timing({ call }: { call: Call }) {
       </svg>
       <Facts
         rows={[
-          [t.total, duration(call.tookNs)],
+          ['Total', duration(call.tookNs)],
           [
-            waitedForUser(call) ? texts.sessions.waterfall.asked : t.queued,
+            waitedForUser(call) ? texts.sessions.waterfall.asked : 'Queued',
             queued > 0 && duration(queued),
           ],
-          [t.approval, call.approval && (texts.sessions.approvals[call.approval] ?? call.approval)],
-          [t.working, duration(call.tookNs - queued)],
+          ['Approval', call.approval && (texts.sessions.approvals[call.approval] ?? call.approval)],
+          ['Server', duration(call.tookNs - queued)],
         ]}
       />
     </>
@@ -50,12 +50,12 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
   return (
     <Facts
       rows={[
-        [t.time, exactTime(call.at)],
+        ['Time', exactTime(call.at)],
         [
-          t.clientName,
+          'Client',
           escapeControlCharacters([call.client, call.clientVersion].filter(Boolean).join(' ')),
         ],
-        [t.token, escapeControlCharacters(call.token)],
+        ['Token', escapeControlCharacters(call.token)],
         [
           t.server,
           call.server && (
@@ -68,16 +68,19 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
             </Link>
           ),
         ],
-        [t.method, escapeControlCharacters(call.method)],
-        [t.publicName, call.publicName !== call.tool && escapeControlCharacters(call.publicName)],
-        [t.direction, call.fromServer && t.fromServer],
-        [t.code, call.code],
-        [t.sizes, t.sizesValue(bytes(call.bytesIn), bytes(call.bytesOut))],
-        [t.attempts, call.attempts > 1 && call.attempts],
-        [t.progressLabel, call.progress > 0 && t.progress(call.progress)],
-        [t.era, texts.mcp(undefined, call.era)],
+        ['Method', escapeControlCharacters(call.method)],
         [
-          t.session,
+          'Name shown to clients',
+          call.publicName !== call.tool && escapeControlCharacters(call.publicName),
+        ],
+        ['Direction', call.fromServer && t.fromServer],
+        ['Code', call.code],
+        ['Size', `${bytes(call.bytesIn)} sent, ${bytes(call.bytesOut)} received`],
+        ['Attempts', call.attempts > 1 && call.attempts],
+        [t.progressLabel, call.progress > 0 && t.progress(call.progress)],
+        ['Protocol', texts.mcp(undefined, call.era)],
+        [
+          'Session',
           call.session && (
             <Link
               to="/sessions/$session"
@@ -89,7 +92,7 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
           ),
         ],
         [
-          t.workspace,
+          'Folder',
           call.workspace && (
             <Link
               to="/calls"
@@ -101,7 +104,7 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
           ),
         ],
         [
-          t.account,
+          'Account',
           call.account && (
             <Link
               to="/calls"
@@ -113,7 +116,7 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
           ),
         ],
         [
-          t.servedBy,
+          'Handled by',
           call.servedBy && (
             <Link
               to="/calls"
@@ -130,9 +133,9 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
             </Link>
           ),
         ],
-        [t.instance, call.instance && <Mono text={call.instance} />],
-        [t.trace, call.traceId && <Mono text={call.traceId} />],
-        [t.id, <Mono key="id" text={call.id} />],
+        ['Instance', call.instance && <Mono text={call.instance} />],
+        ['Trace ID', call.traceId && <Mono text={call.traceId} />],
+        ['Call ID', <Mono key="id" text={call.id} />],
       ]}
     />
   );

@@ -161,7 +161,7 @@ export function CallList({
             className="py-3 text-center text-xs text-ink3"
             aria-live="polite"
           >
-            {isLoadingOlder ? texts.actions.loadOlder : hasOlder ? '' : t.end}
+            {isLoadingOlder ? texts.actions.loadOlder : hasOlder ? '' : 'End of history'}
           </p>
         </div>
       </div>

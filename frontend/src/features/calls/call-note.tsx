@@ -24,12 +24,12 @@ export function CallNote({ call }: { call: CallDetail }) {
   const note = call.note;
   return (
     <Section
-      title={t.title}
+      title="Note"
       aside={
         !editing && (
           <Button small look="quiet" onClick={() => setEditing(true)}>
             <NotebookPen className="size-3.5" aria-hidden />
-            {note ? t.edit : t.add}
+            {note ? 'Edit' : 'Add a note'}
           </Button>
         )
       }
@@ -117,7 +117,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
           onDone();
           if (isEmpty(was)) return;
           const is: Note = { ...empty, ...saved.note };
-          toast('ok', isEmpty(is) ? t.gone : t.saved, {
+          toast('ok', isEmpty(is) ? 'Note deleted.' : 'Note saved.', {
             text: texts.care.undo,
             run: () => writeNote(client, call.id, was, is).catch(toastError),
           });
@@ -134,14 +134,14 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
       }}
     >
       <TextField
-        label={t.heading}
+        label="Title"
         ref={title}
         value={note.title}
         maxLength={500}
         spellCheck
         onChange={(heading) => setNote({ ...note, title: heading })}
       />
-      <Field label={t.body}>
+      <Field label="Note">
         {(props) => (
           <textarea
             {...props}
@@ -158,7 +158,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
           <button
             key={one}
             type="button"
-            aria-label={t.removeTag(one)}
+            aria-label={`Remove the tag ${one}`}
             onClick={() => setNote({ ...note, tags: tags.filter((other) => other !== one) })}
             className="flex max-w-56 items-center gap-1 rounded-full bg-sunken px-2 py-0.5 text-xs text-ink2"
           >
@@ -192,7 +192,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
       )}
       {conflict && (
         <div role="alert" className="space-y-2 rounded-md bg-warn-soft px-3 py-2 text-sm">
-          <p className="text-warn">{t.changed}</p>
+          <p className="text-warn">This note was changed elsewhere. It now reads:</p>
           {isEmpty(now) ? <p className="text-ink2">{t.none}</p> : <Written note={now} />}
           <div className="flex flex-wrap gap-2">
             <Button
@@ -203,10 +203,10 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
                 save.reset();
               }}
             >
-              {t.useTheirs}
+              Discard my changes
             </Button>
             <Button small look="danger" disabled={save.isPending} onClick={() => write(now)}>
-              {t.keepMine}
+              Overwrite
             </Button>
           </div>
         </div>
@@ -214,7 +214,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
       {save.isError && !isConflict(save.error) && <Failure error={save.error} />}
       <div className="flex gap-2">
         <Button type="submit" small look="primary" disabled={save.isPending || conflict}>
-          {t.save}
+          Save
         </Button>
         <Button small look="quiet" onClick={onDone}>
           {texts.actions.cancel}

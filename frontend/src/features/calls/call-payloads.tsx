@@ -23,7 +23,7 @@ export const Payloads = memo(function Payloads({
     <>
       <Section title={t.arguments}>
         <Payload text={call.arguments} label={t.arguments} loading={loading}>
-          {running ? t.notYet : t.noArguments}
+          {running ? 'Available when the call has finished.' : t.noArguments}
         </Payload>
         <CutNote cut={call.argumentsCut} />
       </Section>
@@ -37,10 +37,12 @@ export const Payloads = memo(function Payloads({
       )}
       {call.stack && (
         <Section
-          title={t.stack}
-          aside={<CopyButton showLabel label={t.copyStack} text={() => call.stack ?? ''} />}
+          title="Stack trace"
+          aside={<CopyButton showLabel label="Copy stack trace" text={() => call.stack ?? ''} />}
         >
-          <p className="mb-2 text-sm text-ink2">{t.stackBody}</p>
+          <p className="mb-2 text-sm text-ink2">
+            This is a bug in Drawbridge. Please report it with this stack trace.
+          </p>
           <pre
             // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be focusable
             tabIndex={0}
@@ -73,7 +75,7 @@ function Result({ call, loading }: { call: Detail; loading: boolean }) {
         <ResultText text={call.result} />
       ) : (
         <Payload text={call.result} label={t.result} loading={loading}>
-          {t.notRecorded}
+          Not recorded.
         </Payload>
       )}
       <CutNote cut={call.replyCut} />
@@ -98,5 +100,7 @@ function Payload({
 
 function CutNote({ cut }: { cut: Cut | undefined }) {
   if (!cut) return null;
-  return <p className="mt-2 text-xs text-warn">{t.cut(bytes(cut.size))}</p>;
+  return (
+    <p className="mt-2 text-xs text-warn">{`Truncated: the original size is ${bytes(cut.size)}.`}</p>
+  );
 }

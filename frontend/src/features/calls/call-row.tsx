@@ -15,7 +15,7 @@ import { openTaskStatus } from './task-steps';
 
 /** The name of a call: its tool, otherwise its public name or its method. */
 export function callName(call: Call): string {
-  return call.tool || call.publicName || call.method || texts.calls.unknownTool;
+  return call.tool || call.publicName || call.method || 'unknown';
 }
 
 /** The height of a row in pixels at the default font size, on wide and narrow lists. */
@@ -244,7 +244,7 @@ export function Excerpts({
       )}
       {match && (
         <span className={classes('truncate', reason ? 'min-w-0' : 'max-w-[65%] shrink-0')}>
-          {preview.matchIn === 'reply' ? texts.calls.inReply : texts.calls.inArguments}{' '}
+          {preview.matchIn === 'reply' ? 'In the result:' : 'In the arguments:'}{' '}
           <SearchHighlight text={match} pattern={pattern} />
         </span>
       )}

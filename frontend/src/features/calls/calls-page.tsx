@@ -80,8 +80,8 @@ export function CallsPage({ selected }: { selected: string | undefined }) {
     <>
       <PageHeader title={t.title} full>
         <SearchField
-          label={t.search}
-          hint={t.searchHint}
+          label="Search arguments and results"
+          hint="Words, or filters such as server:files outcome:error took:>1s"
           value={filters.q ?? ''}
           onChange={setSearch}
           onEnter={finishSearch}
@@ -97,7 +97,7 @@ export function CallsPage({ selected }: { selected: string | undefined }) {
         <Button
           look="quiet"
           aria-pressed={still}
-          title={still ? t.followHint : t.holdHint}
+          title={still ? 'Show new calls as they arrive' : 'Stop adding new calls to the list'}
           onClick={() => setStill((on) => !on)}
         >
           {still ? (
@@ -105,7 +105,7 @@ export function CallsPage({ selected }: { selected: string | undefined }) {
           ) : (
             <Pause className="size-4" aria-hidden />
           )}
-          {still ? t.follow : t.hold}
+          {still ? t.follow : 'Pause'}
         </Button>
         <ViewMenu current={{ filters, sort, columns }} onColumns={setColumns} onOpen={openView} />
         <ExportMenu filters={filters} />
@@ -141,15 +141,15 @@ const chipTexts: [keyof CallFilters, (value: string) => string][] = [
   ['outcome', (v) => (v === 'failed' ? t.failedOnly : outcomeText(v))],
   ['tool', t.toolFilter],
   ['client', t.chips.client],
-  ['session', (v) => t.sessionFilter(v.slice(0, 8))],
+  ['session', (v) => `Session: ${v.slice(0, 8)}`],
   ['workspace', t.chips.workspace],
   ['account', t.chips.account],
   ['version', t.chips.version],
   ['tag', t.chips.tag],
   ['slow', (v) => t.chips.slow(Number(v))],
   ['range', (v) => texts.ranges[v as keyof typeof texts.ranges] ?? v],
-  ['from', (v) => t.chips.from(exactTime(v).slice(0, 16))],
-  ['to', (v) => t.chips.to(exactTime(v).slice(0, 16))],
+  ['from', (v) => `From ${exactTime(v).slice(0, 16)}`],
+  ['to', (v) => `To ${exactTime(v).slice(0, 16)}`],
 ];
 
 /** The active filters; a click removes one. */
@@ -162,7 +162,7 @@ function Chips({
 }) {
   const labelOf = useServerName();
   const chips = [
-    ...(filters.server ? [['server', t.chips.server(labelOf(filters.server))] as const] : []),
+    ...(filters.server ? [['server', `Server: ${labelOf(filters.server)}`] as const] : []),
     ...chipTexts.flatMap(([name, text]) => {
       const value = filters[name];
       return value ? [[name, text(value)] as const] : [];
@@ -170,7 +170,7 @@ function Chips({
   ];
   const none: CallFilters = Object.fromEntries(Object.keys(filters).map((k) => [k, undefined]));
   return (
-    <ul aria-label={t.narrowedBy} className="flex flex-wrap gap-1.5 px-4 pb-2 md:px-6">
+    <ul aria-label="Active filters" className="flex flex-wrap gap-1.5 px-4 pb-2 md:px-6">
       {chips.map(([name, text]) => (
         <li key={name} className="min-w-0">
           <button
@@ -247,9 +247,9 @@ function Results({
     <>
       {newer > 0 && (
         <div className="flex items-center justify-center gap-2 px-4 pb-2 text-sm text-ink2">
-          {t.newer(newer)}
+          {newer === 1 ? '1 new call' : `${newer} new calls`}
           <Button small onClick={() => (still ? onFollow() : refresh())}>
-            {still ? t.follow : t.searchAgain}
+            {still ? t.follow : 'Refresh'}
           </Button>
         </div>
       )}
@@ -258,14 +258,15 @@ function Results({
           role="status"
           className="flex flex-wrap items-center gap-2 px-4 pb-2 text-sm text-ink2 md:px-6"
         >
-          {t.sortedBy[sort](count(calls.length))} {hasOlder && t.sortedPart}
+          {t.sortedBy[sort](count(calls.length))}{' '}
+          {hasOlder && 'The history contains more calls; the newest are loaded first.'}
           {hasOlder && (
             <Button small disabled={isLoadingOlder} onClick={older}>
-              {isLoadingOlder ? texts.actions.loadOlder : t.loadMore}
+              {isLoadingOlder ? texts.actions.loadOlder : 'Load more'}
             </Button>
           )}
           <Button small look="quiet" onClick={() => onSort(undefined)}>
-            {t.newestFirst}
+            Newest first
           </Button>
         </div>
       )}
@@ -283,7 +284,7 @@ function Results({
         loadOlder={older}
       />
       <span className="sr-only" role="status">
-        {t.loaded(calls.length)}
+        {`${calls.length} loaded`}
       </span>
     </>
   );
@@ -291,7 +292,7 @@ function Results({
 
 function NoMatch() {
   return (
-    <Empty icon={Activity} title={t.noMatch}>
+    <Empty icon={Activity} title="No call matches these filters">
       <Link to="/calls" className={`mt-4 ${buttonClasses()}`}>
         {texts.actions.clearFilters}
       </Link>

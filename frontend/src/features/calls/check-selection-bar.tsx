@@ -1,8 +1,6 @@
 import { Button } from '@/components/button';
 import { texts } from '@/lib/texts';
 
-const t = texts.checks;
-
 /** The maximum number of calls in a check. */
 export const maxSelectedCalls = 200;
 
@@ -19,16 +17,23 @@ export function CheckSelectionBar({
   return (
     <div className="flex flex-wrap items-center gap-2 border-b bg-sunken px-4 py-2 text-sm md:px-5">
       <p role="status" className="min-w-0 flex-1">
-        {chosen === 0 ? t.choose : t.chosen(chosen)}
+        {chosen === 0
+          ? 'Select the calls for this check.'
+          : chosen === 1
+            ? '1 selected'
+            : `${chosen} selected`}
         {chosen >= maxSelectedCalls && (
-          <span className="text-warn"> {t.tooMany(maxSelectedCalls)}</span>
+          <span className="text-warn">
+            {' '}
+            {`A check can have at most ${maxSelectedCalls} calls.`}
+          </span>
         )}
       </p>
       <Button small look="quiet" onClick={onCancel}>
         {texts.actions.cancel}
       </Button>
       <Button small look="primary" disabled={chosen === 0} onClick={onNext}>
-        {t.next}
+        Next
       </Button>
     </div>
   );

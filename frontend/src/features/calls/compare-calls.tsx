@@ -44,7 +44,7 @@ export function useCompared(call: Call | undefined): boolean {
 
 /** The version that answered a call, with its package. */
 function versionName({ servedBy }: Call): string {
-  if (!servedBy) return t.unknownVersion;
+  if (!servedBy) return 'an unknown version';
   const { name, version, package: from } = servedBy;
   return escapeControlCharacters(
     `${name} ${version}${from ? ` (${from})` : ''}`.slice(0, 300),
@@ -77,7 +77,7 @@ export function Compare({ call }: { call: CallDetail }) {
         title={t.compareTitle}
         aside={
           <Button small look="quiet" onClick={() => choose(undefined)}>
-            {t.compareStop}
+            Stop comparing
           </Button>
         }
       >
@@ -119,7 +119,8 @@ function Pick({
   const named = (c: Call) =>
     `${escapeControlCharacters(`${labelOf(c.server)} / ${callName(c)}`.slice(0, 120))} · ${described(c)}`;
   const options = calls.map((c) => ({ value: c.id, text: described(c) }));
-  if (options.length === 0) return <p className="text-sm text-ink3">{t.compareNone}</p>;
+  if (options.length === 0)
+    return <p className="text-sm text-ink3">No other calls to this tool are loaded.</p>;
   const chosen = options.some((option) => option.value === other);
   return (
     <div className="@container max-w-xl">
@@ -168,7 +169,7 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
             params={{ id: other }}
             className="text-accent underline underline-offset-2"
           >
-            {t.other}
+            Other call
           </Link>
           : {texts.outcomes[data.outcome]} · {duration(data.tookNs)}
         </span>
@@ -176,7 +177,7 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
           <span className="mr-1.5 font-mono text-ok" aria-hidden>
             +
           </span>
-          {t.this}: {texts.outcomes[call.outcome]} · {duration(call.tookNs)}
+          This call: {texts.outcomes[call.outcome]} · {duration(call.tookNs)}
         </span>
       </p>
       {(data.servedBy || call.servedBy) && (
@@ -187,7 +188,7 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
       {parts.map(({ title, before, after }) => (
         <Labelled key={title} label={title}>
           {before === after ? (
-            <p className="text-ok">{t.compareSame}</p>
+            <p className="text-ok">No differences.</p>
           ) : (
             <MergeDiff before={before} after={after} label={`${t.compareTitle}: ${title}`} />
           )}

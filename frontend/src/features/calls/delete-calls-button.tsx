@@ -42,7 +42,7 @@ export function DeleteCallsButton({
             })
           }
         >
-          {texts.calls.deleteBody}
+          Arguments, results and notes will be permanently deleted. This cannot be undone.
         </Confirm>
       )}
     </>

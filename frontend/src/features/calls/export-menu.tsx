@@ -3,12 +3,9 @@ import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Menu } from '@/components/menu';
 import { downloadBlob } from '@/lib/download';
-import { texts } from '@/lib/texts';
 import { toastError } from '@/lib/toast';
 import { exportCalls } from './api';
 import type { CallFilters } from './filters';
-
-const t = texts.calls;
 
 /** Exports the calls that are shown, as a file. */
 export function ExportMenu({ filters, small = false }: { filters: CallFilters; small?: boolean }) {
@@ -25,15 +22,15 @@ export function ExportMenu({ filters, small = false }: { filters: CallFilters; s
   return (
     <Menu
       items={[
-        { text: t.exportJsonl, icon: FileJson, onSelect: () => start('jsonl') },
-        { text: t.exportCsv, icon: Sheet, onSelect: () => start('csv') },
-        { text: t.exportHar, icon: ChartGantt, onSelect: () => start('har') },
+        { text: 'As JSON Lines', icon: FileJson, onSelect: () => start('jsonl') },
+        { text: 'As CSV', icon: Sheet, onSelect: () => start('csv') },
+        { text: 'As HAR (timeline)', icon: ChartGantt, onSelect: () => start('har') },
       ]}
     >
       <Button look="quiet" small={small} disabled={busy}>
         <Download className={small ? 'size-3.5' : 'size-4'} aria-hidden />
         <span className={small ? undefined : 'max-sm:sr-only'}>
-          {busy ? t.exporting : t.export}
+          {busy ? 'Exporting…' : 'Export'}
         </span>
       </Button>
     </Menu>

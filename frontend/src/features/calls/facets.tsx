@@ -40,7 +40,7 @@ export function FacetPanel({
     >
       <TimeFilter filters={filters} onChange={onChange} />
       <Group
-        title={t.outcome}
+        title="Outcome"
         values={outcomes}
         text={({ value }) => (value === 'failed' ? t.failedOnly : outcomeText(value))}
         chosen={filters.outcome}
@@ -54,7 +54,7 @@ export function FacetPanel({
         onChange={(server) => onChange({ server, tool: undefined })}
       />
       <Group
-        title={t.tool}
+        title="Tool"
         values={data?.tools}
         // Several servers can have a tool with the same name.
         text={({ value, server }) =>
@@ -68,7 +68,7 @@ export function FacetPanel({
         }
       />
       <Group
-        title={t.client}
+        title="Client"
         values={data?.clients}
         text={({ value }) => value || t.unknownClient}
         chosen={filters.client}
@@ -76,28 +76,28 @@ export function FacetPanel({
       />
       <SlowFilter filters={filters} onChange={onChange} />
       <fieldset>
-        <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">{t.secrets}</legend>
+        <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">Secrets</legend>
         <div className="px-1.5">
           <Pill
             on={seeksRedacted(filters)}
             onClick={() => onChange({ q: seekRedacted(filters, !seeksRedacted(filters)) })}
           >
-            {t.redacted}
+            Redacted
           </Pill>
         </div>
       </fieldset>
       <p className="px-1.5 text-xs text-ink3" role="status">
         {isError
-          ? t.countsFailed
+          ? 'Cannot load the counts.'
           : data === undefined
             ? texts.loading
             : !found
-              ? t.countsNone
+              ? 'No calls.'
               : data.newest
                 ? data.newest < sampled
-                  ? t.countsAll
-                  : t.countsNewest(count(data.newest))
-                : t.countsHours}
+                  ? 'Counts of all matches.'
+                  : `Counts of the newest ${count(data.newest)} matches.`
+                : 'Only finished calls are counted. The time range is rounded to hours, or to minutes within the last 48 hours.'}
       </p>
     </ScrollArea>
   );
@@ -222,7 +222,7 @@ function SlowFilter({
 }) {
   return (
     <fieldset>
-      <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">{t.slow}</legend>
+      <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">Duration</legend>
       <div className="flex flex-wrap gap-1 px-1.5">
         {(['100', '1000', '10000'] as const).map((ms) => (
           <Pill

@@ -24,7 +24,7 @@ export function ProgressLog({ call }: { call: CallDetail }) {
             // biome-ignore lint/suspicious/noArrayIndexKey: the log does not change
             <li key={index} className="flex gap-x-3">
               <span className="w-16 shrink-0 text-ink3 tabular-nums">
-                {t.progressAfter(afterMs > 0 ? duration(afterMs * 1e6) : '0 ms')}
+                {`+${afterMs > 0 ? duration(afterMs * 1e6) : '0 ms'}`}
               </span>
               <span className="shrink-0 tabular-nums">
                 {escapeControlCharacters(cut(done, 60))}
@@ -37,7 +37,7 @@ export function ProgressLog({ call }: { call: CallDetail }) {
         })}
       </ol>
       {call.progress > log.length && (
-        <p className="mt-2 text-xs text-ink3">{t.progressShown(log.length, call.progress)}</p>
+        <p className="mt-2 text-xs text-ink3">{`The first ${log.length} of ${call.progress} progress messages are recorded.`}</p>
       )}
     </Section>
   );

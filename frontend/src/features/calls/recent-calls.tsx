@@ -58,7 +58,7 @@ export function CallStrip() {
       preserveAspectRatio="none"
       className="h-14 w-full"
       role="img"
-      aria-label={texts.overview.strip(shown.length)}
+      aria-label={`The last ${shown.length} calls, oldest first; bar height shows duration`}
     >
       <rect x="0" y="43" width={stripLength * 5} height="1" className="fill-line" />
       {shown.map((call, index) => {
@@ -96,7 +96,7 @@ export function ServerCalls({ server }: { server: string }) {
   return (
     <div className="px-4 py-4 md:px-5">
       {calls.length === 0 ? (
-        <p className="text-sm text-ink2">{texts.servers.noCalls}</p>
+        <p className="text-sm text-ink2">No calls yet.</p>
       ) : (
         <div className="overflow-hidden rounded-lg border">
           <CallLines calls={calls.slice(0, 50)} oneServer />

@@ -32,7 +32,9 @@ export function ReplayButton({
         setAsking(false);
         toast(
           done.success ? 'ok' : 'bad',
-          done.success ? t.replayed : escapeControlCharacters(done.error),
+          done.success
+            ? 'Sent again and compared with the original call.'
+            : escapeControlCharacters(done.error),
         );
         navigate({ to: '/calls/$id', params: { id: done.callId }, search: { with: call.id } });
       },
@@ -58,14 +60,14 @@ export function ReplayButton({
       </Button>
       {asking && (
         <Confirm
-          title={t.replayTitle(escapeControlCharacters(`${server} / ${call.tool}`.slice(0, 200)))}
+          title={`Send ${escapeControlCharacters(`${server} / ${call.tool}`.slice(0, 200))} again?`}
           action={t.sendAgain}
           danger={false}
           of={replay}
           onConfirm={() => run(true)}
           onClose={() => setAsking(false)}
         >
-          <p>{t.replayBody}</p>
+          <p>This tool is not marked read-only. It will run with these arguments:</p>
           {call.arguments && (
             <div className="mt-3">
               <JsonView text={call.arguments} label={t.arguments} />

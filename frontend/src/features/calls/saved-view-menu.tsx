@@ -46,15 +46,15 @@ export function ViewMenu({
             icon: Bookmark,
             onSelect: () => onOpen(view),
           })),
-          { text: t.save, icon: Save, onSelect: () => setManaging(true) },
-          { heading: t.columns },
+          { text: 'Save or remove a view…', icon: Save, onSelect: () => setManaging(true) },
+          { heading: 'Columns' },
           ...columnIds.map(column),
-          { text: t.reset, icon: RotateCcw, onSelect: () => onColumns(resetColumns) },
+          { text: 'Reset columns', icon: RotateCcw, onSelect: () => onColumns(resetColumns) },
         ]}
       >
         <Button look="quiet">
           <Columns3 className="size-4" aria-hidden />
-          <span className="max-sm:sr-only">{t.title}</span>
+          <span className="max-sm:sr-only">View</span>
         </Button>
       </Menu>
       {managing && <SaveDialog current={current} onClose={() => setManaging(false)} />}
@@ -75,22 +75,30 @@ function SaveDialog({
   const replaces = views.some((view) => view.name === wanted);
   return (
     <FormDialog
-      title={t.saveTitle}
-      action={t.saveButton}
+      title="Save this view"
+      action="Save view"
       ready={wanted !== '' && (!full || replaces)}
       onSubmit={() => {
         save({ ...current, name: wanted });
-        toast('ok', t.done(wanted));
+        toast('ok', `Saved view “${wanted}”.`);
         onClose();
       }}
       onClose={onClose}
     >
       <TextField
-        label={t.name}
+        label="Name"
         data-first
         value={name}
         maxLength={60}
-        hint={<span role="status">{replaces ? t.replaces : full ? t.full : t.hint}</span>}
+        hint={
+          <span role="status">
+            {replaces
+              ? 'A view with this name exists. Saving replaces it.'
+              : full
+                ? 'You can save up to 30 views. Remove one first.'
+                : 'Filters, order and columns, kept in this browser.'}
+          </span>
+        }
         onChange={setName}
       />
       {views.length > 0 && (
@@ -102,10 +110,10 @@ function SaveDialog({
             >
               <span className="min-w-0 flex-1 truncate">{escapeControlCharacters(view.name)}</span>
               <IconButton
-                label={t.remove(escapeControlCharacters(view.name))}
+                label={`Remove the view ${escapeControlCharacters(view.name)}`}
                 onClick={() => {
                   remove(view.name);
-                  toast('ok', t.removed(view.name), {
+                  toast('ok', `Removed view “${view.name}”.`, {
                     text: texts.care.undo,
                     run: () => restore(views),
                   });

@@ -10,7 +10,11 @@ import { texts } from '@/lib/texts';
 import { framesQuery } from './api';
 
 const t = texts.sessions;
-const from = { client: t.fromClient, server: t.fromServer, drawbridge: t.fromUs };
+const from = {
+  client: 'from the client',
+  server: 'from the server',
+  drawbridge: 'from Drawbridge',
+};
 
 /** The raw messages of a session with direction and time, if debugging is on. */
 export function SessionFrames({ session }: { session: string }) {
@@ -41,9 +45,9 @@ export function SessionFrames({ session }: { session: string }) {
       ) : (
         <div className="flex flex-wrap items-center gap-3 text-sm text-ink2">
           <Button small onClick={() => setOpen(true)}>
-            {t.showMessages(frames.length)}
+            {frames.length === 1 ? 'Show one message' : `Show the newest ${frames.length} messages`}
           </Button>
-          {t.messagesHint}
+          Kept in memory while debugging is enabled.
         </div>
       )}
     </Section>

@@ -57,7 +57,13 @@ export function SessionTimeline({
   const first = calls[0];
   if (!first) {
     return (
-      <Gone id={session} title={t.one} icon={FileQuestion} what={t.gone} onClose={onClose}>
+      <Gone
+        id={session}
+        title={t.one}
+        icon={FileQuestion}
+        what="This session is not in the history"
+        onClose={onClose}
+      >
         {texts.calls.goneBody}
       </Gone>
     );
@@ -87,9 +93,9 @@ export function SessionTimeline({
         <div className="-ml-2 flex flex-wrap items-center">
           <Link to="/calls" search={{ session }} className={buttonClasses('quiet', true)}>
             <List className="size-3.5" aria-hidden />
-            {t.asList}
+            Show in Calls
           </Link>
-          <CopyButton showLabel label={t.copyId} text={session} />
+          <CopyButton showLabel label="Copy ID" text={session} />
           <ExportMenu small filters={{ session }} />
           {picked === undefined && calls.some(canCheck) && (
             <Button small look="quiet" onClick={() => setPicked(new Set())}>
@@ -99,7 +105,11 @@ export function SessionTimeline({
           )}
           {servers.length > 0 && serve(servers)}
           <RecordInFullMenu session={session} />
-          <DeleteCallsButton what={{ session }} title={t.deleteTitle} onGone={onClose} />
+          <DeleteCallsButton
+            what={{ session }}
+            title="Delete all calls in this session?"
+            onGone={onClose}
+          />
         </div>
       }
       onClose={onClose}
@@ -120,17 +130,19 @@ export function SessionTimeline({
       {picked === undefined && (
         <div className="px-4 pt-3 md:px-5">
           <SegmentedControl
-            label={t.form}
+            label="Show as"
             value={form}
             options={[
-              { value: 'list', text: t.asSteps },
+              { value: 'list', text: 'List' },
               { value: 'waterfall', text: t.waterfall.title },
             ]}
             onChange={(next) => setForm(checkForm(next))}
           />
         </div>
       )}
-      {timeline.more && <p className="px-5 pt-3 text-xs text-ink3">{t.onlyLast(timelineLimit)}</p>}
+      {timeline.more && (
+        <p className="px-5 pt-3 text-xs text-ink3">{`Showing the last ${timelineLimit} calls of this session.`}</p>
+      )}
       {form === 'waterfall' && picked === undefined ? (
         <Waterfall calls={calls} />
       ) : (
@@ -198,7 +210,7 @@ function Step({
       {at - ended > pauseMs && (
         <li className="flex items-center gap-3 py-1.5 pl-[5.25rem] text-xs text-ink3">
           <span className="h-px flex-1 bg-line" />
-          {t.pause(duration(Math.round((at - ended) / 1000) * 1e9).replace('.0 s', ' s'))}
+          {`${duration(Math.round((at - ended) / 1000) * 1e9).replace('.0 s', ' s')} later`}
           <span className="h-px flex-1 bg-line" />
         </li>
       )}
@@ -209,9 +221,7 @@ function Step({
         {picked !== undefined && (
           <input
             type="checkbox"
-            aria-label={texts.checks.chooseOne(
-              escapeControlCharacters(`${server} / ${callName(call)}`.slice(0, 200)),
-            )}
+            aria-label={`Select ${escapeControlCharacters(`${server} / ${callName(call)}`.slice(0, 200))}`}
             checked={picked}
             disabled={full && !picked}
             onChange={onPick}

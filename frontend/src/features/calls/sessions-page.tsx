@@ -23,8 +23,11 @@ export function SessionsPage({ selected }: { selected: string | undefined }) {
       <PageHeader title={t.title} />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
         {sessions.length === 0 ? (
-          <Empty icon={Route} title={t.emptyTitle}>
-            <p>{t.emptyBody}</p>
+          <Empty icon={Route} title="No sessions yet">
+            <p>
+              A session lists the calls of one client connection in order. Calls made with the
+              drawbridge command have no session; find them under Calls.
+            </p>
             <p className="mt-4">
               <Link to="/clients" className={buttonClasses('primary')}>
                 {texts.calls.connectClient}
@@ -93,7 +96,7 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
           {servers.length > 0 && (
             <span className="ml-2 text-sm text-ink2">
               {servers.slice(0, shownServers).join(', ')}
-              {servers.length > shownServers && t.more(servers.length - shownServers)}
+              {servers.length > shownServers && ` and ${servers.length - shownServers} more`}
             </span>
           )}
         </Link>
@@ -110,7 +113,7 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
             <span className="text-bad"> · {t.failed(count(session.errors))}</span>
           )}
           {spanNs(session) > 0 && (
-            <span className="max-sm:hidden"> · {t.lasted(duration(spanNs(session)))}</span>
+            <span className="max-sm:hidden"> · {`lasted ${duration(spanNs(session))}`}</span>
           )}
         </span>
       </div>

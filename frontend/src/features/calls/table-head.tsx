@@ -54,7 +54,7 @@ export function TableHead({
               {sortsOf[id] ? (
                 <button
                   type="button"
-                  title={t.sortHint}
+                  title="Sort by this column"
                   onClick={() => onSort(nextSort(id, sort))}
                   className={classes(
                     'inline-flex min-h-6 max-w-full items-center gap-1 rounded-sm hover:text-ink',
@@ -106,11 +106,11 @@ function WidthHandle({
     <div
       role="separator"
       aria-orientation="vertical"
-      aria-label={t.widthOf(t.columns[id])}
+      aria-label={`Width of ${t.columns[id]}`}
       aria-valuenow={width}
       aria-valuemin={narrowest}
       aria-valuemax={widest}
-      title={t.widthHint}
+      title="Drag to resize, double-click to reset"
       tabIndex={0}
       onPointerDown={(event) => {
         event.preventDefault();

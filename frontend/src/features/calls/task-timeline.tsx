@@ -37,13 +37,13 @@ export function TaskTimeline({ call }: { call: CallDetail }) {
   return (
     <Section title={t.title}>
       <p className="text-sm">
-        {t.partOf}{' '}
+        This request belongs to a task that another call started.{' '}
         <Link
           to="/calls/$id"
           params={{ id: call.task.call }}
           className="text-accent underline-offset-2 hover:underline"
         >
-          {t.openCall}
+          Open call
         </Link>
       </p>
     </Section>
@@ -75,7 +75,7 @@ function Steps({ call }: { call: CallDetail }) {
       </ol>
       {call.taskCreated && (
         <div className="mt-3">
-          <JsonView text={call.taskCreated} label={t.created} />
+          <JsonView text={call.taskCreated} label="Initial response" />
         </div>
       )}
     </Section>

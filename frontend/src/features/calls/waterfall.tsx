@@ -75,11 +75,8 @@ export function Waterfall({
             texts.outcomes[call.outcome] ?? call.outcome,
             call.fromServer && texts.calls.fromServer,
             call.approval
-              ? t.approval(
-                  texts.sessions.approvals[call.approval] ?? call.approval,
-                  duration(waited),
-                )
-              : waited >= 1e6 && t.waited(duration(waited)),
+              ? `${texts.sessions.approvals[call.approval] ?? call.approval} after ${duration(waited)}`
+              : waited >= 1e6 && `Queued for ${duration(waited)}`,
           ].filter(Boolean);
           return (
             <li
@@ -138,7 +135,7 @@ export function Waterfall({
         })}
       </ol>
       <ul
-        aria-label={t.legend}
+        aria-label="Legend"
         className="flex flex-wrap gap-x-4 gap-y-1 px-4 pt-3 text-xs text-ink3 md:px-5"
       >
         {legend.map(([look, text]) => (
@@ -153,10 +150,10 @@ export function Waterfall({
 }
 
 const legend = [
-  ['bg-accent', t.ran],
-  ['bg-bad', t.failed],
+  ['bg-accent', 'Run time'],
+  ['bg-bad', 'Failed'],
   ['bg-warn', t.asked],
-  ['bg-strong', t.queued],
+  ['bg-strong', 'Queued'],
   ['border border-accent bg-accent-soft', texts.calls.fromServer],
 ] as const;
 

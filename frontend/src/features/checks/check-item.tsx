@@ -48,7 +48,7 @@ export function CheckItem({
   const start = () => {
     setAsking(undefined);
     run.mutate(undefined, {
-      onSuccess: ({ ok }) => toast(ok ? 'ok' : 'bad', ok ? t.ran(title) : t.ranBadly(title)),
+      onSuccess: ({ ok }) => toast(ok ? 'ok' : 'bad', ok ? `${title} passed.` : `${title} failed.`),
     });
   };
   const writing = steps.filter((step) => !isReadOnly(step.server, step.tool));
@@ -59,7 +59,8 @@ export function CheckItem({
           <h2 className="font-semibold [overflow-wrap:anywhere]">{title}</h2>
           <LastRunResult last={check.last} steps={steps.length} />
           <p className="text-xs text-ink3">
-            {t.steps(steps.length)} · {t.autoShort[check.auto ?? ''] ?? check.auto}
+            {steps.length === 1 ? '1 call' : `${steps.length} calls`} ·{' '}
+            {t.autoShort[check.auto ?? ''] ?? check.auto}
           </p>
         </div>
         <div className="flex shrink-0 items-center gap-1">
@@ -68,15 +69,15 @@ export function CheckItem({
             look="quiet"
             className="max-sm:-ml-2"
             aria-expanded={open}
-            aria-label={t.showOf(title)}
+            aria-label={`Expected results: ${title}`}
             onClick={() => setOpen((on) => !on)}
           >
-            {t.show}
+            Expected results
           </Button>
           <Button
             small
             disabled={running}
-            aria-label={t.runNamed(title)}
+            aria-label={`Run ${title}`}
             onClick={() => (writing.length === 0 ? start() : setAsking('run'))}
           >
             {running ? (
@@ -86,7 +87,7 @@ export function CheckItem({
             )}
             {t.run}
           </Button>
-          <IconButton small label={t.remove(title)} onClick={() => setAsking('remove')}>
+          <IconButton small label={`Delete ${title}`} onClick={() => setAsking('remove')}>
             <Trash2 className="size-3.5" aria-hidden />
           </IconButton>
         </div>
@@ -97,13 +98,13 @@ export function CheckItem({
       {report && !running && <Report report={report} />}
       {asking === 'run' && (
         <Confirm
-          title={t.askTitle(title)}
+          title={`Run ${title}?`}
           action={t.run}
           danger={false}
           onConfirm={start}
           onClose={() => setAsking(undefined)}
         >
-          <p>{t.askBody}</p>
+          <p>Some of its tools are not marked read-only. These calls will run:</p>
           <ul className="mt-2 list-disc pl-5 text-sm">
             {writing.slice(0, 20).map((step, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: steps have no other identity
@@ -115,13 +116,15 @@ export function CheckItem({
       )}
       {asking === 'remove' && (
         <Confirm
-          title={t.removeTitle(title)}
-          action={t.removeWord}
+          title={`Delete check ${title}?`}
+          action="Delete"
           of={remove}
-          onConfirm={() => remove.mutate(name, { onSuccess: () => toast('ok', t.removed(title)) })}
+          onConfirm={() =>
+            remove.mutate(name, { onSuccess: () => toast('ok', `${title} deleted.`) })
+          }
           onClose={() => setAsking(undefined)}
         >
-          {t.removeBody}
+          Its calls will stay in the history.
         </Confirm>
       )}
     </li>
@@ -139,7 +142,7 @@ function LastRunResult({ last, steps }: { last: LastRun | undefined; steps: numb
     return (
       <p className="flex items-center gap-1.5 text-sm text-ink3">
         <CircleDashed className="size-4 shrink-0" aria-hidden />
-        {t.never}
+        Not run yet
       </p>
     );
   }
@@ -155,8 +158,8 @@ function LastRunResult({ last, steps }: { last: LastRun | undefined; steps: numb
         {texts.servers.ago(age(last.at, now))}
         {' · '}
         {last.trigger === 'run manually' || last.trigger === 'the user ran it'
-          ? t.byPerson
-          : t.byItself(escapeControlCharacters(last.trigger.slice(0, 300)))}
+          ? 'run manually'
+          : `run automatically: ${escapeControlCharacters(last.trigger.slice(0, 300))}`}
       </span>
     </p>
   );
@@ -172,11 +175,11 @@ function Progress({ steps, calls }: { steps: SavedCheck['steps']; calls: Call[] 
   return (
     <div className="mt-2 text-sm text-ink2">
       <p role="status" className="[overflow-wrap:anywhere]">
-        {t.running(Math.max(0, Math.round((now - began) / 1000)))}
-        {step && ` ${t.runningStep(at, steps.length, nameOf(step))}`}
+        {`Running… ${Math.max(0, Math.round((now - began) / 1000))} s`}
+        {step && ` ${`Call ${at} of ${steps.length}: ${nameOf(step)}`}`}
       </p>
       <progress
-        aria-label={t.progress}
+        aria-label="Progress"
         max={steps.length}
         value={Math.max(0, at - 1)}
         className="mt-1 h-1.5 w-full max-w-64 accent-(--accent)"
@@ -215,7 +218,7 @@ function Expected({ check }: { check: SavedCheck }) {
 function Report({ report }: { report: CheckReport }) {
   return (
     <ol
-      aria-label={t.report(escapeControlCharacters(report.name.slice(0, 100)))}
+      aria-label={`Report for ${escapeControlCharacters(report.name.slice(0, 100))}`}
       className="mt-3 overflow-hidden rounded-md border"
     >
       {report.steps.map((step, at) => (
@@ -276,7 +279,7 @@ function StepResult({ step }: { step: StepReport }) {
           <MergeDiff
             before={textOfSide(changes, 'before', t.whole)}
             after={textOfSide(changes, 'after', t.whole)}
-            label={t.changes}
+            label="Differences from the recorded result"
           />
         </div>
       )}

@@ -22,20 +22,27 @@ export function ChecksPage({
 }) {
   const { data: checks } = useSuspenseQuery(checksQuery);
   const failed = checks.filter((check) => check.last && !check.last.ok).length;
-  const note = [t.count(checks.length), failed > 0 && texts.sessions.failed(count(failed))];
+  const note = [
+    checks.length === 1 ? '1 check' : `${checks.length} checks`,
+    failed > 0 && texts.sessions.failed(count(failed)),
+  ];
   return (
     <>
       <PageHeader title={t.title} note={checks.length > 0 && note.filter(Boolean).join(' · ')} />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
         {checks.length === 0 ? (
-          <Empty icon={ListChecks} title={t.emptyTitle}>
-            <p>{t.emptyBody}</p>
+          <Empty icon={ListChecks} title="No saved checks">
+            <p>
+              A check repeats calls and compares the results with what you expect. Open a call or a
+              session and choose “Save as check”. Run it here, or let it run automatically when a
+              server’s version or tools change.
+            </p>
             <p className="mt-4 flex flex-wrap justify-center gap-2">
               <Link to="/calls" className={buttonClasses('primary')}>
-                {t.openCalls}
+                Open Calls
               </Link>
               <Link to="/sessions" className={buttonClasses()}>
-                {t.openSessions}
+                Open Sessions
               </Link>
             </p>
           </Empty>

@@ -101,13 +101,13 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
         onSuccess: () => {
           toast(
             'ok',
-            t.saved(name),
+            `${name} saved.`,
             before && {
               text: texts.care.undo,
               run: () =>
                 again
                   .mutateAsync(before)
-                  .then(() => toast('ok', texts.care.checkBack(name)))
+                  .then(() => toast('ok', `${name} restored.`))
                   .catch(toastError),
             },
           );
@@ -120,7 +120,7 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
   return (
     <DialogForm
       title={t.saveTitle}
-      action={t.saveButton}
+      action="Save check"
       ready={sound}
       pending={save.isPending}
       error={save.error}
@@ -130,16 +130,16 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
     >
       <TextField
         small
-        label={t.name}
+        label="Name"
         ref={box}
         value={name}
         maxLength={100}
         aria-invalid={name !== '' && !isValidCheckName(name)}
         hint={
           known?.some((check) => check.name === name) ? (
-            <span className="text-warn">{t.replaces}</span>
+            <span className="text-warn">A check with this name exists. Saving replaces it.</span>
           ) : (
-            t.nameHint
+            'At most 100 letters, digits, dots, dashes and underscores; must start with a letter or digit.'
           )
         }
         onChange={setName}
@@ -163,7 +163,7 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
             <Expectation
               call={call}
               title={calls.length > 1 ? `${at + 1}. ${nameOf(call)}` : nameOf(call)}
-              label={t.expectedOf(at + 1, nameOf(call))}
+              label={`Expected result of call ${at + 1}, ${nameOf(call)}`}
               wish={wishes[at] ?? defaultExpectation(call)}
               onChange={(wish) =>
                 setWishes((old) => old.map((one, index) => (index === at ? wish : one)))
@@ -213,7 +213,7 @@ function Expectation({
         </Labelled>
         <TextField
           small
-          label={t.within}
+          label="Maximum duration (ms)"
           inputMode="numeric"
           value={wish.within}
           aria-invalid={!isValidExpectation(wish)}
@@ -223,13 +223,17 @@ function Expectation({
       </div>
       <LinesField
         small
-        label={t.contains}
+        label="Result contains (one per line)"
         value={wish.contains}
         onChange={(contains) => onChange({ ...wish, contains })}
       />
       <CheckBox
-        label={t.sameResult}
-        hint={answer === undefined ? t.noResult : t.sameResultHint}
+        label="Result equals the recorded one"
+        hint={
+          answer === undefined
+            ? 'The result was not recorded in full.'
+            : 'Fails if anything varies between calls, such as a date.'
+        }
         checked={wish.sameResult}
         disabled={answer === undefined}
         onChange={(sameResult) => onChange({ ...wish, sameResult })}

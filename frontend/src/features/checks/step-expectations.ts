@@ -2,7 +2,6 @@ import { compareIds, duration, moment } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Call, CallDetail, CheckStep, Expect } from '@/types/api';
 
-const t = texts.checks;
 const redacted = '[redacted]';
 
 /** The expectations that the user entered for one call. */
@@ -29,8 +28,11 @@ export function answerOf(call: CallDetail): string | undefined {
 
 /** Why a call cannot be part of a check; undefined if it can. */
 export function whyNotRepeatable(call: CallDetail): string | undefined {
-  if (call.argumentsCut) return t.cutArguments;
-  return call.arguments?.includes(redacted) ? t.redacted : undefined;
+  if (call.argumentsCut)
+    return 'Its arguments were not recorded in full, so it cannot be repeated.';
+  return call.arguments?.includes(redacted)
+    ? 'Its arguments contain redacted secrets, so it cannot be repeated.'
+    : undefined;
 }
 
 export function isValidCheckName(name: string): boolean {
@@ -69,10 +71,10 @@ export function stepOf(call: CallDetail, wish: ExpectationInput): CheckStep {
 
 /** The expectations for a call, as text. */
 export function expectations({ outcome, contains, result, maxTookNs }: Expect): string[] {
-  const said = [t.expects.outcome(texts.outcomes[outcome || 'ok'] ?? outcome)];
-  for (const text of contains ?? []) said.push(t.expects.contains(text));
-  if (result) said.push(t.expects.result);
-  if (maxTookNs) said.push(t.expects.within(duration(maxTookNs)));
+  const said = [`Outcome: ${texts.outcomes[outcome || 'ok'] ?? outcome}`];
+  for (const text of contains ?? []) said.push(`Contains “${text}”`);
+  if (result) said.push('Equals the recorded result');
+  if (maxTookNs) said.push(`Takes at most ${duration(maxTookNs)}`);
   return said;
 }
 

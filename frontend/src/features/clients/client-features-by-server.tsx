@@ -27,10 +27,10 @@ export function FeatureMatrix({ clients }: { clients: JoinedClient[] }) {
     <section aria-labelledby="features-title">
       <div className="@container mb-2 flex flex-wrap items-center gap-3">
         <h2 id="features-title" className="font-semibold">
-          {t.title}
+          Feature support
         </h2>
         <SelectField
-          label={t.client}
+          label="Client"
           value={at}
           options={data.map((one, index) => ({
             value: String(index),
@@ -43,17 +43,17 @@ export function FeatureMatrix({ clients }: { clients: JoinedClient[] }) {
         </span>
       </div>
       {servers.length === 0 ? (
-        <p className="text-sm text-ink3">{t.none}</p>
+        <p className="text-sm text-ink3">No servers are configured.</p>
       ) : (
         <ScrollArea
-          aria-label={t.table}
+          aria-label="Features by server"
           className="overflow-x-auto rounded-lg border bg-panel shadow-card"
         >
           <table className="w-full text-sm">
             <thead>
               <tr className="text-left text-xs text-ink3">
                 <th scope="col" className="px-4 py-2 font-normal">
-                  {t.feature}
+                  Feature
                 </th>
                 {servers.map((one) => (
                   <th

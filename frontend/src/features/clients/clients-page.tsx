@@ -49,7 +49,7 @@ export function ClientsPage({
           {all.length > 0 && (
             <section aria-labelledby="clients-title">
               <h2 id="clients-title" className="sr-only">
-                {t.all}
+                All clients
               </h2>
               <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
                 {all.map((client) => (
@@ -73,8 +73,10 @@ function NoClients() {
         <MonitorSmartphone className="size-5" aria-hidden />
       </div>
       <div>
-        <h2 className="font-semibold">{t.emptyTitle}</h2>
-        <p className="text-ink2">{t.emptyBody}</p>
+        <h2 className="font-semibold">No client has made a call yet</h2>
+        <p className="text-ink2">
+          Connect an AI application to give it access to the tools on all your servers.
+        </p>
       </div>
     </div>
   );
@@ -120,7 +122,7 @@ function Facts({ client }: { client: JoinedClient }) {
   return (
     <p className="flex flex-wrap gap-x-3 text-sm text-ink2">
       <span className={online ? 'text-ok' : 'text-ink3'} title={exactTime(lastSeen)}>
-        {seen ? t.seen(seen) : t.neverSeen}
+        {seen ? t.seen(seen) : 'Never seen'}
       </span>
       {calls > 0 && (
         <Link
@@ -141,7 +143,7 @@ function Facts({ client }: { client: JoinedClient }) {
         </span>
       )}
       <span className="max-w-full truncate text-ink3">
-        {client.token ? t.token(escapeControlCharacters(client.token.slice(0, 100))) : t.noToken}
+        {client.token ? `Token ${escapeControlCharacters(client.token.slice(0, 100))}` : 'No token'}
       </span>
     </p>
   );
@@ -153,28 +155,34 @@ export function ConnectHelp() {
   return (
     <section aria-labelledby="connect-title">
       <h2 id="connect-title" className="font-semibold">
-        {t.connect}
+        Manual setup
       </h2>
-      <p className="mt-0.5 text-sm text-ink2">{t.connectBody}</p>
+      <p className="mt-0.5 text-sm text-ink2">
+        One configuration entry gives a client access to all servers.
+      </p>
       <div className="mt-3 grid gap-3 lg:grid-cols-2">
-        <Card title={t.other}>
-          <p className="text-sm text-ink2">{t.otherBody}</p>
-          <CopyField titled text={`${url}/mcp`} label={t.address} />
+        <Card title="Connect by URL">
+          <p className="text-sm text-ink2">
+            For a client that supports streamable HTTP: use this URL and a token.
+          </p>
+          <CopyField titled text={`${url}/mcp`} label="URL" />
           {requireToken && (
             <>
               <p className="text-sm text-ink2">
-                {t.tokenFrom}{' '}
+                Create a token in{' '}
                 <Link to="/settings" className="text-accent underline underline-offset-2">
                   {texts.settings.title}
                 </Link>
-                {t.tokenOr} <code className="font-mono text-xs">drawbridge token my-client</code>.
+                , or with <code className="font-mono text-xs">drawbridge token my-client</code>.
               </p>
-              <CopyField titled text="Authorization: Bearer TOKEN" label={t.header} />
+              <CopyField titled text="Authorization: Bearer TOKEN" label="Header" />
             </>
           )}
         </Card>
-        <Card title={t.stdio}>
-          <p className="text-sm text-ink2">{t.stdioBody}</p>
+        <Card title="Connect by command">
+          <p className="text-sm text-ink2">
+            For a client that only supports stdio: add this entry to its configuration.
+          </p>
           <CopyField text={shimEntry} label={t.entry} />
         </Card>
       </div>

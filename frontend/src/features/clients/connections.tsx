@@ -114,7 +114,7 @@ export function ConnectionState({
           )}
           {(connection.state === 'notConnected' || connection.state === 'unreadable') && (
             <Button look="quiet" aria-expanded={open === 'hand'} onClick={() => toggle('hand')}>
-              {texts.manualSetup.open}
+              Manual setup…
             </Button>
           )}
           {(connection.state === 'vanished' || connection.state === 'changed') && (

@@ -33,7 +33,7 @@ export function ImportPanel() {
         <div className="mt-3 space-y-3 rounded-lg border bg-panel p-4 shadow-card">
           <div className="@container flex flex-wrap items-center gap-3 text-sm text-ink2">
             <SelectField
-              label={t.from}
+              label="Client"
               value={chosen.key}
               options={here.map((one) => ({
                 value: one.key,
@@ -41,7 +41,7 @@ export function ImportPanel() {
               }))}
               onChange={setKey}
             />
-            {t.hint}
+            Copies its servers. The client’s own configuration is not changed.
           </div>
           <Form key={chosen.key} connection={chosen.key} onDone={() => setOpen(false)} />
         </div>
@@ -66,7 +66,7 @@ function Form({ connection, onDone }: { connection: string; onDone: () => void }
           {escapeControlCharacters(messageOf(plan.error))}
         </p>
       )}
-      {diff && <DiffView diff={diff} label={t.diff} />}
+      {diff && <DiffView diff={diff} label="Changes to the configuration file" />}
       <Failure error={run.error} />
       {any && (
         <Button
@@ -82,7 +82,7 @@ function Form({ connection, onDone }: { connection: string; onDone: () => void }
                       .filter((one) => servers?.includes(one.name) ?? true)
                       .map((one) => one.label),
                   );
-                  toast('ok', t.done);
+                  toast('ok', 'Imported. The servers are starting.');
                   client.invalidateQueries({ queryKey: ['connections'] });
                   onDone();
                 },
@@ -91,7 +91,7 @@ function Form({ connection, onDone }: { connection: string; onDone: () => void }
           }
         >
           {run.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-          {t.run}
+          Import
         </Button>
       )}
     </>

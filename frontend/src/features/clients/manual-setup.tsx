@@ -9,12 +9,9 @@ import { CheckBox } from '@/components/text-field';
 import { downloadBlob } from '@/lib/download';
 import { escapeControlCharacters } from '@/lib/format';
 import { send } from '@/lib/request';
-import { texts } from '@/lib/texts';
 import { toastError } from '@/lib/toast';
 import type { Connection } from '@/types/api';
 import { bundleUrl, handoutQuery } from './api';
-
-const t = texts.manualSetup;
 
 /** Link schemes of clients that ask for confirmation. No other link is clickable. */
 const known =
@@ -29,7 +26,7 @@ export function ManualSetup({ connection }: { connection: Connection }) {
   const steps = data.steps ?? [];
   return (
     <div className="mt-3 space-y-3 border-t pt-3 text-sm">
-      {steps.length > 1 && <p className="text-ink2">{t.steps}</p>}
+      {steps.length > 1 && <p className="text-ink2">Use one of these:</p>}
       <ul className="list-disc space-y-0.5 pl-5 text-ink2">
         {steps.map((step) => (
           <li key={step} className="[overflow-wrap:anywhere]">
@@ -41,21 +38,21 @@ export function ManualSetup({ connection }: { connection: Connection }) {
         {known.test(data.link) && (
           <a href={data.link} className={buttonClasses('primary')}>
             <ExternalLink className="size-4" aria-hidden />
-            {t.link(escapeControlCharacters(connection.name))}
+            {`Open in ${escapeControlCharacters(connection.name)}`}
           </a>
         )}
         {data.bundle && (
           <Button onClick={() => void download(connection.key, data.bundle)}>
             <Download className="size-4" aria-hidden />
-            {t.bundle}
+            Download extension
           </Button>
         )}
         {connection.supportsHttp && (
-          <CheckBox label={t.address} checked={http} onChange={setHttp} />
+          <CheckBox label="Use HTTP instead of a command" checked={http} onChange={setHttp} />
         )}
       </div>
-      {data.path && <CopyField titled text={data.path} label={t.path} />}
-      <CopyField titled text={data.text} label={t.text} />
+      {data.path && <CopyField titled text={data.path} label="Configuration file" />}
+      <CopyField titled text={data.text} label="Configuration entry" />
     </div>
   );
 }

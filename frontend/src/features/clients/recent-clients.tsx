@@ -8,7 +8,6 @@ import { clientsQuery, connectionsQuery } from './api';
 import { joinClients, wasSeen } from './joined-clients';
 import { isOnline } from './online';
 
-const t = texts.overview;
 const most = 6;
 
 /** The most recently seen clients, one per row. */
@@ -22,9 +21,9 @@ export function RecentClients() {
   if (clients.length === 0) {
     return (
       <p className="rounded-lg border border-dashed border-strong px-4 py-3 text-sm text-ink2">
-        {t.noClients}{' '}
+        No client has made a call yet.{' '}
         <Link to="/clients" className="text-accent underline underline-offset-2">
-          {t.connect}
+          Connect a client
         </Link>
       </p>
     );

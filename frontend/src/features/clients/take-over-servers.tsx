@@ -28,7 +28,9 @@ export function TakeOver() {
           <Button look="primary" onClick={() => setOpen(true)} className="max-sm:w-full">
             {t.action(plan.data.servers, clients.length)}
           </Button>
-          <p className="min-w-0 flex-1 basis-60 text-sm text-ink2">{t.hint}</p>
+          <p className="min-w-0 flex-1 basis-60 text-sm text-ink2">
+            You review every change first, and can undo all of them with one click.
+          </p>
         </div>
       )}
       {open && plan.data && <ConfirmTakeover plan={plan.data} onClose={() => setOpen(false)} />}
@@ -54,7 +56,10 @@ function ConfirmTakeover({ plan, onClose }: { plan: TakeoverPlan; onClose: () =>
     <Modal label={title} onClose={onClose} className="max-w-3xl">
       <div className="scroll-area min-h-0 flex-1 p-5">
         <h2 className="text-lg font-semibold">{title}</h2>
-        <p className="mt-1 max-w-prose text-pretty text-sm text-ink2">{t.body}</p>
+        <p className="mt-1 max-w-prose text-pretty text-sm text-ink2">
+          The servers will move to Drawbridge. In each client, they will be replaced by Drawbridge
+          entries with the same names, so permission rules keep working.
+        </p>
         <ul className="mt-4 space-y-5">
           {clients.map((one) => (
             <Change key={one.key} client={one} />
@@ -62,7 +67,7 @@ function ConfirmTakeover({ plan, onClose }: { plan: TakeoverPlan; onClose: () =>
         </ul>
         {(plan.skipped ?? []).map((one) => (
           <p key={one.client} className="mt-3 text-sm text-warn [overflow-wrap:anywhere]">
-            {t.skipped(short(one.client, 200), short(one.reason))}
+            {`Skipped ${short(one.client, 200)}: ${short(one.reason)}`}
           </p>
         ))}
       </div>
@@ -78,7 +83,7 @@ function ConfirmTakeover({ plan, onClose }: { plan: TakeoverPlan; onClose: () =>
             onClick={() => (outside.length > 0 ? setAsking(true) : write())}
           >
             {run.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-            {t.run}
+            Move all
           </Button>
         </div>
       </div>
@@ -93,7 +98,7 @@ function Change({ client }: { client: TakeoverClient }) {
       <p className="mb-1.5 font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
         {short(client.path)}
       </p>
-      <DiffView diff={client.diff} label={t.changes(short(client.name, 200))} />
+      <DiffView diff={client.diff} label={`Changes for ${short(client.name, 200)}`} />
       {(client.warnings ?? []).map((warning) => (
         <p key={warning} className="mt-1 text-sm text-warn [overflow-wrap:anywhere]">
           {short(warning)}
@@ -106,12 +111,20 @@ function Change({ client }: { client: TakeoverClient }) {
 /** The result for each client, with one undo for all of them. */
 function Results({ results }: { results: TakeoverResult[] }) {
   const undo = useUndoTakeover((failed) => {
-    if (failed.length === 0) toast('ok', t.undone);
-    else toast('bad', `${t.notUndone(failed.length)} ${short(failed[0]?.error ?? '')}`);
+    if (failed.length === 0) toast('ok', 'All files restored.');
+    else
+      toast(
+        'bad',
+        `${
+          failed.length === 1
+            ? '1 client could not be restored.'
+            : `${failed.length} clients could not be restored.`
+        } ${short(failed[0]?.error ?? '')}`,
+      );
   });
   const done = results.filter((one) => one.error === '');
   return (
-    <section aria-label={t.results} className="rounded-lg border bg-panel shadow-card">
+    <section aria-label="Results by client" className="rounded-lg border bg-panel shadow-card">
       <div role="status">
         <ul>
           {results.map((one) => (
@@ -124,7 +137,11 @@ function Results({ results }: { results: TakeoverResult[] }) {
               <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
                 <span className="font-medium">{short(one.name, 200)}</span>
                 <span className={one.error ? 'block text-bad' : 'block text-ink2'}>
-                  {one.error ? `${t.failed}: ${short(one.error, 1000)}` : t.done(one.servers)}
+                  {one.error
+                    ? `${'Not changed'}: ${short(one.error, 1000)}`
+                    : one.servers === 1
+                      ? '1 server moved'
+                      : `${one.servers} servers moved`}
                 </span>
                 {one.reload && <span className="block text-ink3">{short(one.reload)}</span>}
               </span>
@@ -137,7 +154,7 @@ function Results({ results }: { results: TakeoverResult[] }) {
         <div className="flex justify-end px-4 py-2.5">
           <Button disabled={undo.isPending} onClick={() => undo.mutate(done.map((one) => one.key))}>
             <Undo2 className="size-4" aria-hidden />
-            {t.undo}
+            Undo
           </Button>
         </div>
       )}

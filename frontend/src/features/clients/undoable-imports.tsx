@@ -16,7 +16,9 @@ const shownServers = 6;
 
 function namesOf(servers: string[]): string {
   const names = servers.slice(0, shownServers).map(escapeControlCharacters).join(', ');
-  return servers.length > shownServers ? t.more(names, servers.length - shownServers) : names;
+  return servers.length > shownServers
+    ? `${names} and ${servers.length - shownServers} more`
+    : names;
 }
 
 /** Imports that can be undone, each separately. */
@@ -38,7 +40,7 @@ export function TakenImports() {
           >
             <span className="min-w-0 flex-1 basis-52 [overflow-wrap:anywhere]">
               <span className="font-medium">{namesOf(one.servers ?? [])}</span>{' '}
-              <span className="text-ink3">{t.from(escapeControlCharacters(one.client))}</span>
+              <span className="text-ink3">{`from ${escapeControlCharacters(one.client)}`}</span>
             </span>
             <span className="ml-auto flex items-center gap-3">
               <span className="text-xs text-ink3" title={exactTime(one.at)}>
@@ -66,26 +68,28 @@ export function TakenImports() {
       </ul>
       {asking && (
         <Confirm
-          title={texts.care.takeBackTitle}
+          title="Undo this import?"
           action={t.undo}
           of={undo}
           onConfirm={() =>
             undo.mutate(asking.id, {
               onSuccess: () => {
                 setAsking(undefined);
-                toast('ok', t.undone);
+                toast('ok', 'Import undone.');
               },
             })
           }
           onClose={() => setAsking(undefined)}
         >
-          {texts.care.takeBackBody(
-            (asking.servers ?? [])
-              .map((name) => escapeControlCharacters(name))
-              .join(', ')
-              .slice(0, 2000),
-            escapeControlCharacters(asking.client),
-          )}
+          {`These servers will be stopped and removed from the configuration, together with their imported secrets: ${(
+            asking.servers ?? []
+          )
+            .map((name) => escapeControlCharacters(name))
+            .join(', ')
+            .slice(
+              0,
+              2000,
+            )}. The configuration of ${escapeControlCharacters(asking.client)} will not change, so you can import them again.`}
         </Confirm>
       )}
     </section>

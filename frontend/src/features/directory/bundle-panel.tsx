@@ -65,18 +65,20 @@ export function BundlePanel({
     }
   };
   return (
-    <DetailFrame id="bundle" title={b.title} meta={b.body} onClose={onClose}>
+    <DetailFrame
+      id="bundle"
+      title="Install from file"
+      meta="A .mcpb bundle contains a server with all its files. Nothing is unpacked or run before you install it."
+      onClose={onClose}
+    >
       {!done && (
-        <Section title={b.choose}>
+        <Section title="Choose file">
           <FileDrop onFile={send} busy={sending.state === 'sending'} />
           {sending.state === 'sending' && (
             <div className="mt-3 flex items-center gap-3 text-sm text-ink2">
               <LoaderCircle className="size-4 animate-spin" aria-hidden />
               <span role="status" className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-                {b.sending(
-                  escapeControlCharacters(sending.name.slice(0, 100)),
-                  Math.round(sending.share * 100),
-                )}
+                {`Uploading ${escapeControlCharacters(sending.name.slice(0, 100))}: ${Math.round(sending.share * 100)}%`}
               </span>
               <Button
                 small
@@ -141,9 +143,9 @@ function FileDrop({ onFile, busy }: { onFile: (file: File) => void; busy: boolea
       )}
     >
       <FileArchive className="size-6 text-ink3" aria-hidden />
-      <p className="text-sm text-ink2">{b.drop}</p>
+      <p className="text-sm text-ink2">Drop a .mcpb file here, or choose one.</p>
       <label htmlFor={id} className="sr-only">
-        {b.file}
+        Bundle
       </label>
       <input
         ref={input}
@@ -188,12 +190,14 @@ function Manifest({
   });
   if (error)
     return (
-      <Section title={b.refused}>
+      <Section title="File rejected">
         <Note tone="bad" role="alert">
           <strong>{escapeControlCharacters(name.slice(0, 100))}</strong>:{' '}
           {escapeControlCharacters(messageOf(error))}
         </Note>
-        <p className="mt-2 text-sm text-ink2">{b.refusedBody}</p>
+        <p className="mt-2 text-sm text-ink2">
+          Nothing was unpacked. The uploaded file was deleted.
+        </p>
       </Section>
     );
   if (!data?.bundle) return <p className="p-5 text-sm text-ink3">{texts.loading}</p>;
@@ -220,21 +224,27 @@ function Claims({ about }: { about: About }) {
       </p>
       <Facts
         rows={[
-          [t.publisher, escapeControlCharacters((about.author || b.nobody).slice(0, 200))],
+          [t.publisher, escapeControlCharacters((about.author || 'not specified').slice(0, 200))],
           [texts.settings.version, escapeControlCharacters(about.version)],
-          [b.kind, b.kinds[about.type] ?? escapeControlCharacters(about.type)],
-          [b.content, b.contentOf(about.files, bytes(about.bytes))],
-          [b.folder, <code key="f">{escapeControlCharacters(about.folder)}</code>],
-          [b.hash, <code key="h">{escapeControlCharacters(about.sha256)}…</code>],
+          ['Type', b.kinds[about.type] ?? escapeControlCharacters(about.type)],
           [
-            b.variables,
+            'Contents',
+            `${about.files === 1 ? '1 file' : `${about.files} files`}, ${bytes(about.bytes)}`,
+          ],
+          ['Unpacked into', <code key="f">{escapeControlCharacters(about.folder)}</code>],
+          ['SHA-256', <code key="h">{escapeControlCharacters(about.sha256)}…</code>],
+          [
+            'Environment variables',
             about.variables.length > 0 && escapeControlCharacters(joined(about.variables, 50)),
           ],
         ]}
       />
       <div className="mt-3 space-y-3">
         <CommandWords limited words={about.command} label={t.line} />
-        <Note tone="warn">{b.warning}</Note>
+        <Note tone="warn">
+          This information comes from the file and is not verified. The server runs with your
+          permissions: it can read and change all your files.
+        </Note>
       </div>
     </Section>
   );

@@ -1,5 +1,4 @@
 import { request } from '@/lib/request';
-import { texts } from '@/lib/texts';
 import type { Upload } from '@/types/api';
 
 /** The largest bundle that the daemon accepts. */
@@ -9,9 +8,9 @@ const part = 1536 * 1024; // divisible by 3, so that no base64 padding is needed
 
 /** Why a file cannot be a bundle, or undefined. Only its name and its size are checked. */
 export function bundleFileError(file: { name: string; size: number }): string | undefined {
-  if (!/\.(mcpb|dxt)$/i.test(file.name)) return texts.directory.bundle.wrongKind;
-  if (file.size === 0) return texts.directory.bundle.emptyFile;
-  if (file.size > maxBundle) return texts.directory.bundle.tooLarge;
+  if (!/\.(mcpb|dxt)$/i.test(file.name)) return 'this is not a .mcpb file';
+  if (file.size === 0) return 'the file is empty';
+  if (file.size > maxBundle) return 'the file is larger than 256 MB';
   return undefined;
 }
 

@@ -33,7 +33,13 @@ export function DirectoryPage({
     <>
       <PageHeader
         title={t.title}
-        note={data && <span className="@max-md:hidden">{t.count(data.total)}</span>}
+        note={
+          data && (
+            <span className="@max-md:hidden">
+              {data.total === 1 ? '1 server' : `${data.total} servers`}
+            </span>
+          )
+        }
         action={
           <Link
             to="/directory"
@@ -41,29 +47,29 @@ export function DirectoryPage({
             className={buttonClasses()}
           >
             <FileArchive className="size-4" aria-hidden />
-            {t.fromFile}
+            Install from file…
           </Link>
         }
       >
         <SearchField
-          label={t.search}
+          label="Search by name or description"
           value={filters.q ?? ''}
           onChange={(q) => onFilter({ q: q || undefined })}
         />
         <SelectField
-          label={t.kindLabel}
+          label="Type"
           value={filters.kind ?? ''}
           options={[
-            { value: '', text: t.anyKind },
+            { value: '', text: 'Any type' },
             ...kinds.map((kind) => ({ value: kind, text: t.kinds[kind] ?? kind })),
           ]}
           onChange={(kind) => onFilter({ kind: kind || undefined })}
         />
         <SelectField
-          label={t.onlyLabel}
+          label="Show"
           value={filters.only ?? ''}
           options={[
-            { value: '', text: t.onlyAll },
+            { value: '', text: 'All servers' },
             ...listFilters.map((only) => ({ value: only, text: t.only[only] })),
           ]}
           onChange={(only) => onFilter({ only: only || undefined })}
@@ -76,8 +82,12 @@ export function DirectoryPage({
         ) : !data ? (
           <Loading />
         ) : data.items.length === 0 ? (
-          <Empty icon={PackageSearch} title={narrowed ? t.noMatch : t.emptyTitle}>
-            <p>{narrowed ? t.noMatchBody : t.emptyBody}</p>
+          <Empty icon={PackageSearch} title={narrowed ? 'No server matches' : 'The list is empty'}>
+            <p>
+              {narrowed
+                ? 'Try another search, or fetch the registry.'
+                : 'Fetch the registry to fill it.'}
+            </p>
             {narrowed && (
               <Button
                 className="mt-4"
@@ -99,7 +109,7 @@ export function DirectoryPage({
             </ul>
             {data.total > data.items.length && (
               <p className="py-4 text-center text-sm text-ink2">
-                {t.moreThanShown(count(data.items.length), count(data.total))}
+                {`Showing ${count(data.items.length)} of ${count(data.total)}. Search to narrow the list.`}
               </p>
             )}
           </>
@@ -122,8 +132,10 @@ function Freshness({ directory }: { directory: Directory }) {
           className="min-w-0 [overflow-wrap:anywhere]"
           title={at ? exactTime(directory.refreshedAt) : undefined}
         >
-          {at ? t.fetched(age(directory.refreshedAt, now), address) : t.neverFetched}
-          {!at && ` ${t.from(address)}`}
+          {at
+            ? `Registry fetched ${age(directory.refreshedAt, now)} ago from ${address}`
+            : 'Showing the built-in list. The registry has not been fetched yet.'}
+          {!at && ` ${`Registry: ${address}`}`}
         </span>
         <Button small disabled={refresh.isPending} onClick={() => refresh.mutate()}>
           {refresh.isPending ? (
@@ -131,12 +143,12 @@ function Freshness({ directory }: { directory: Directory }) {
           ) : (
             <RefreshCw className="size-3.5" aria-hidden />
           )}
-          {refresh.isPending ? t.refreshing : t.refresh}
+          {refresh.isPending ? 'Fetching… this can take a minute' : 'Fetch registry'}
         </Button>
       </div>
       {refresh.isError && (
         <Note tone="bad" role="alert">
-          {escapeControlCharacters(messageOf(refresh.error))} {t.oldStays}
+          {escapeControlCharacters(messageOf(refresh.error))} The previous list is kept.
         </Note>
       )}
       {refresh.isSuccess && !refresh.isPending && (

@@ -47,7 +47,7 @@ export function InputField({
           </label>
         )}
         <span className="text-xs text-ink3">
-          {[field.required ? t.required : t.optional, field.secret && t.secret]
+          {[field.required ? 'required' : 'optional', field.secret && 'stored as a secret']
             .filter(Boolean)
             .join(' · ')}
         </span>
@@ -59,7 +59,7 @@ export function InputField({
             narrows={false}
             value={value}
             options={[
-              { value: '', text: field.default ? t.byDefault(field.default) : t.notSet },
+              { value: '', text: field.default ? `${field.default} (default)` : 'Not set' },
               ...(choices.length > 0 ? choices : ['true', 'false']).map((choice) => ({
                 value: choice,
                 text:
@@ -99,9 +99,9 @@ export function InputField({
         id={`${id}-about`}
         className="mt-1 text-xs text-ink3 [overflow-wrap:anywhere] empty:hidden"
       >
-        {wanted && <span className="text-bad">{t.isNeeded} </span>}
+        {wanted && <span className="text-bad">Required. </span>}
         {field.description && `${escapeControlCharacters(field.description.slice(0, 600))} `}
-        {field.multiple && t.onePerLine}
+        {field.multiple && 'One per line.'}
       </p>
       {isPath && (
         <BrowseButtons

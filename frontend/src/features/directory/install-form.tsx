@@ -14,8 +14,6 @@ import { type InstallRequest, useInstall, usePlan } from './api';
 import { InputField } from './input-field';
 import { enteredValues, initialValues, missingFields } from './install-values';
 
-const t = texts.directory;
-
 /**
  * The form of one installation: its inputs, exactly what will run with them, and the install
  * button. The result of the installation replaces the form.
@@ -57,10 +55,10 @@ export function InstallForm({
           install.mutate({ order: whole, entry: plan.data.entry }, { onSuccess: onInstalled });
       }}
     >
-      <Section title={t.fillIn}>
+      <Section title="Settings">
         <div className="space-y-4">
           <TextField
-            label={t.name}
+            label="Server name"
             value={label}
             maxLength={64}
             fault={inUse ? texts.add.taken : undefined}
@@ -80,7 +78,7 @@ export function InstallForm({
           ))}
         </div>
       </Section>
-      <Section title={t.whatRuns}>
+      <Section title="This will run">
         <WhatWillRun
           plan={missing.length === 0 ? plan.data : undefined}
           error={plan.isError ? plan.error : undefined}
@@ -102,9 +100,11 @@ export function InstallForm({
             ) : (
               <Download className="size-4" aria-hidden />
             )}
-            {install.isPending ? t.installing : t.install}
+            {install.isPending ? 'Installing…' : 'Install'}
           </Button>
-          <span className="text-xs text-ink3">{t.installHint}</span>
+          <span className="text-xs text-ink3">
+            Adds the server to the configuration and starts it. You can remove it on its page.
+          </span>
         </div>
       </Section>
     </form>
@@ -124,9 +124,7 @@ function WhatWillRun({
   if (missing.length > 0)
     return (
       <p role="status" className="text-sm text-ink2 [overflow-wrap:anywhere]">
-        {t.fillFirst(
-          missing.map((field) => escapeControlCharacters(field.label.slice(0, 60))).join(', '),
-        )}
+        {`Fill in ${missing.map((field) => escapeControlCharacters(field.label.slice(0, 60))).join(', ')} first.`}
       </p>
     );
   if (error !== undefined) return <Failure error={error} />;
@@ -143,13 +141,13 @@ function WhatWillRun({
       )}
       {plan.secrets.length > 0 && (
         <p className="text-sm text-ink2 [overflow-wrap:anywhere]">
-          {t.secretsGo(plan.secrets.map((name) => escapeControlCharacters(name)).join(', '))}
+          {`Stored as secrets, not in the configuration file: ${plan.secrets.map((name) => escapeControlCharacters(name)).join(', ')}.`}
         </p>
       )}
       <Button small look="quiet" aria-expanded={asText} onClick={() => setAsText((on) => !on)}>
-        {asText ? t.hideEntry : t.showEntry}
+        {asText ? 'Hide entry' : 'Show entry'}
       </Button>
-      {asText && <JsonView text={plan.entry} label={t.entry} />}
+      {asText && <JsonView text={plan.entry} label="Entry in the configuration file" />}
     </div>
   );
 }

@@ -33,7 +33,7 @@ export function ServerCard({ item, selected }: { item: Installable; selected: bo
         {item.installed.length > 0 && (
           <span className="-my-0.5 flex shrink-0 items-center gap-1 rounded-full bg-ok-soft px-2 py-0.5 text-xs font-medium text-ok">
             <Check className="size-3.5" aria-hidden />
-            {t.installed}
+            Installed
           </span>
         )}
       </div>
@@ -66,7 +66,7 @@ export function ServerCard({ item, selected }: { item: Installable; selected: bo
           {secrets && (
             <span className="flex items-center gap-1 text-ink3">
               <KeyRound className="size-3.5" aria-hidden />
-              {t.wantsSecret}
+              requires a key
             </span>
           )}
         </p>

@@ -11,7 +11,7 @@ export function publisher(name: string): string {
   const [domain = ''] = name.split('/');
   const parts = domain.split('.').reverse();
   const github = /^io\.github\.(.+)$/.exec(domain);
-  return github ? t.onGitHub(github[1] ?? '') : parts.join('.');
+  return github ? `${github[1] ?? ''} on GitHub` : parts.join('.');
 }
 
 /** The name that the user sees. */
@@ -26,13 +26,25 @@ export function kindOf(option: InstallOption | undefined): string {
 export function accessOf(option: InstallOption): string[] {
   const fields = option.fields;
   const lines: string[] = [];
-  if (!option.launcher) lines.push(t.reach.address(hostOf(option.title)), t.reach.addressGets);
-  else if (option.launcher === 'docker') lines.push(t.reach.docker);
-  else lines.push(t.reach.program);
-  if (option.launcher) lines.push(t.reach.fetches(option.launcher));
-  if (option.launcher && !option.pinned) lines.push(t.reach.newest);
+  if (!option.launcher)
+    lines.push(
+      `Runs remotely at ${hostOf(option.title)} and has no access to this computer.`,
+      'Arguments that your clients send to its tools leave this computer.',
+    );
+  else if (option.launcher === 'docker')
+    lines.push('Runs in a container: it can access only the folders you mount.');
+  else lines.push('Runs with your permissions: it can read and change all your files.');
+  if (option.launcher)
+    lines.push(
+      `Requires ${option.launcher}, which downloads the package when the server first starts.`,
+    );
+  if (option.launcher && !option.pinned)
+    lines.push('The version is not pinned: each start may use a newer one.');
   const secrets = fields.filter((field) => field.secret);
-  if (secrets.length > 0) lines.push(t.reach.secrets(secrets.map((field) => field.label)));
+  if (secrets.length > 0)
+    lines.push(
+      `Receives the values you enter for ${secrets.map((field) => field.label).join(', ')}.`,
+    );
   return lines;
 }
 

@@ -39,13 +39,16 @@ export function ServerPanel({
       onClose={onClose}
     >
       {item.refused !== '' && (
-        <Section title={t.notInstallable}>
+        <Section title="Cannot be installed">
           <Note tone="warn">{escapeControlCharacters(item.refused)}</Note>
-          <p className="mt-2 text-sm text-ink2">{t.notInstallableBody}</p>
+          <p className="mt-2 text-sm text-ink2">
+            This entry could do more than run its package, so Drawbridge does not install it. If you
+            trust it, add it manually.
+          </p>
         </Section>
       )}
       {item.installed.length > 0 && !done && (
-        <Section title={t.installedAlready}>
+        <Section title="Already installed">
           <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
             <Check className="size-4 text-ok" aria-hidden />
             {item.installed.slice(0, 20).map((id) => (
@@ -57,11 +60,11 @@ export function ServerPanel({
       )}
       {way && !done && (
         <Section
-          title={t.reachTitle}
+          title="Access"
           aside={
             item.options.length > 1 && (
               <SegmentedControl
-                label={t.wayLabel}
+                label="Install from"
                 value={String(at)}
                 options={item.options.slice(0, 6).map((one, index) => ({
                   value: String(index),
@@ -99,13 +102,13 @@ export function ServerPanel({
           onInstalled={() => setDone(true)}
         />
       )}
-      <Section title={t.about}>
+      <Section title="About">
         <Facts
           rows={[
             [t.publisher, escapeControlCharacters(publisher(item.name))],
-            [t.registryName, <code key="n">{escapeControlCharacters(item.name)}</code>],
-            [t.registryVersion, escapeControlCharacters(item.version.slice(0, 100))],
-            [t.source, item.curated ? t.curated : t.fromRegistry],
+            ['Registry name', <code key="n">{escapeControlCharacters(item.name)}</code>],
+            ['Registry version', escapeControlCharacters(item.version.slice(0, 100))],
+            ['Source', item.curated ? t.curated : 'from the registry, not reviewed'],
           ]}
         />
         <div className="mt-3 space-y-2">
@@ -116,11 +119,11 @@ export function ServerPanel({
                 key={address}
                 titled
                 text={escapeControlCharacters(address.slice(0, 500))}
-                label={address === item.repository ? t.repository : t.website}
+                label={address === item.repository ? 'Source code' : 'Website'}
               />
             ))}
         </div>
-        <p className="mt-2 text-xs text-ink3">{t.claims}</p>
+        <p className="mt-2 text-xs text-ink3">Provided by the publisher, not verified.</p>
       </Section>
     </DetailFrame>
   );

@@ -55,22 +55,22 @@ export function ExplainDecision({
   const { data, error } = useQuery(explainQuery(server, tool, client));
   const every = data?.checks ?? [];
   const verdict = !data?.passes
-    ? { text: t.refused, color: 'text-bad' }
+    ? { text: 'Rejected.', color: 'text-bad' }
     : every.some(({ result }) => result === 'ask')
-      ? { text: t.asks, color: 'text-warn' }
-      : { text: t.passes, color: 'text-ok' };
+      ? { text: 'Allowed only if you approve.', color: 'text-warn' }
+      : { text: 'Allowed.', color: 'text-ok' };
   const decides = ({ result }: Verdict) => result !== 'off' && result !== 'pass';
   const checks = all ? every : every.filter(decides);
   return (
     <Section
-      title={t.title}
+      title="Access check"
       aside={
         clients.length > 0 && (
           <SelectField
-            label={t.client}
+            label="Client"
             value={client}
             options={[
-              { value: '', text: t.anyClient },
+              { value: '', text: 'Any client' },
               ...clients.map((name) => ({ value: name, text: escapeControlCharacters(name) })),
             ]}
             onChange={setClient}
@@ -85,7 +85,7 @@ export function ExplainDecision({
             {verdict.text}
             <span className="font-normal text-ink3">
               {' '}
-              {t.limits(roundDuration(data.timeoutMs * 1e6), data.attempts)}
+              {`Timeout ${roundDuration(data.timeoutMs * 1e6)}${data.attempts > 1 ? `, up to ${data.attempts} attempts` : ''}.`}
             </span>
           </p>
           <ol className="space-y-1.5 text-sm">
@@ -118,7 +118,11 @@ export function ExplainDecision({
               onClick={() => setAll((on) => !on)}
               className="mt-2 text-xs text-accent underline-offset-2 hover:underline"
             >
-              {all ? t.showFewer : t.showAll(every.length)}
+              {all
+                ? 'Show less'
+                : every.length === 1
+                  ? 'Show details'
+                  : `Show all details (${every.length})`}
             </button>
           )}
         </>

@@ -59,12 +59,12 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
           <>
             <p className="text-sm text-ink2 [overflow-wrap:anywhere]">
               {escapeControlCharacters(
-                t.makeBody(`${like.server}__${like.tool}`.slice(0, 200), like.similar),
+                `Applies to calls to ${`${like.server}__${like.tool}`.slice(0, 200)}, before all other rules.${like.similar > 0 ? ` Based on ${like.similar === 1 ? '1 similar call' : `${like.similar} similar calls`}.` : ''}`,
               )}
             </p>
             <div className="w-fit">
               <SelectField
-                label={t.action}
+                label="Action"
                 value={action}
                 narrows={false}
                 options={Object.entries(t.thens).map(([value, text]) => ({ value, text }))}
@@ -74,10 +74,13 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
             {like.where.length > 0 ? (
               <ConditionChoice conditions={like.where} off={off} onChange={setOff} />
             ) : (
-              <p className="text-sm text-ink2">{t.noConditions}</p>
+              <p className="text-sm text-ink2">
+                No conditions can be suggested for these arguments. The rule applies to all calls to
+                this tool.
+              </p>
             )}
             <TextField
-              label={t.because}
+              label="Reason (optional)"
               value={because}
               maxLength={300}
               spellCheck

@@ -20,15 +20,17 @@ export function TrialResult({ trial }: { trial: RuleTrial }) {
   const unclear = trial.redacted + trial.cut + trial.notRecorded;
   return (
     <div role="status" className="space-y-2 text-sm">
-      <p className="font-medium">{t.result(asked, denied, calls)}</p>
-      {unclear > 0 && <p className="text-ink2">{t.unclear(unclear)}</p>}
-      {trial.profileUnknown > 0 && (
-        <p className="text-ink2">{t.profileUnknown(trial.profileUnknown)}</p>
+      <p className="font-medium">{`Of ${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} in the last 30 days, ${asked} would have needed approval and ${denied} would have been denied.`}</p>
+      {unclear > 0 && (
+        <p className="text-ink2">{`${unclear === 1 ? '1 call' : `${unclear.toLocaleString('en')} calls`} could not be evaluated, because the arguments are redacted, truncated or not recorded.`}</p>
       )}
-      {!trial.complete && <p className="text-ink2">{t.older}</p>}
+      {trial.profileUnknown > 0 && (
+        <p className="text-ink2">{`${trial.profileUnknown === 1 ? '1 call' : `${trial.profileUnknown.toLocaleString('en')} calls`} may have used a profile. The history does not record profiles, so rules for profiles were not applied to ${trial.profileUnknown === 1 ? 'this call' : 'these calls'}.`}</p>
+      )}
+      {!trial.complete && <p className="text-ink2">Older calls were not tested.</p>}
       {decisions.length > 0 && (
         <ul
-          aria-label={t.decisions}
+          aria-label="Calls that would have needed approval or been denied"
           // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be focusable
           tabIndex={0}
           className="scroll-area max-h-60 rounded-md border bg-sunken"
@@ -55,7 +57,7 @@ export function TrialResult({ trial }: { trial: RuleTrial }) {
         </ul>
       )}
       {asked + denied > decisions.length && (
-        <p className="text-xs text-ink3">{t.newest(decisions.length)}</p>
+        <p className="text-xs text-ink3">{`Showing the newest ${decisions.length}.`}</p>
       )}
     </div>
   );

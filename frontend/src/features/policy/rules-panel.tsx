@@ -64,20 +64,25 @@ function Rules({ file: now }: { file: ConfigFile }) {
   const decided = new Map(trial.data?.rules.map(({ rule, calls }) => [rule, calls]));
   return (
     <div className="space-y-3">
-      <p className="text-sm text-ink2">{t.hint}</p>
+      <p className="text-sm text-ink2">
+        The first matching rule decides whether a call is allowed, needs your approval, or is
+        denied.
+      </p>
       {asText && text === undefined ? (
         <Failure error={preview.error} />
       ) : asText && text !== undefined ? (
         <ConfigPartEditor
           base={rulesPath}
-          label={t.editor}
+          label="Rules"
           value={text}
           onChange={(all) => change([textEdit([], all)])}
           language="jsonc"
           className="h-72"
         />
       ) : !rules?.length ? (
-        <p className="text-sm text-ink3">{rules ? t.none : t.invalid}</p>
+        <p className="text-sm text-ink3">
+          {rules ? 'No rules yet.' : 'The text is not a list of rules.'}
+        </p>
       ) : (
         <ol className="rounded-md border text-sm">
           {rules.map((rule, index) => {
@@ -101,7 +106,13 @@ function Rules({ file: now }: { file: ConfigFile }) {
                   {(rule.because || calls) && (
                     <span className="block text-xs text-ink3">
                       {escapeControlCharacters(
-                        [rule.because.slice(0, 300), calls && t.decided(calls)]
+                        [
+                          rule.because.slice(0, 300),
+                          calls &&
+                            (calls === 1
+                              ? 'applied to 1 call'
+                              : `applied to ${calls.toLocaleString('en')} calls`),
+                        ]
                           .filter(Boolean)
                           .join(' · '),
                       )}
@@ -111,7 +122,7 @@ function Rules({ file: now }: { file: ConfigFile }) {
                 <span className="flex shrink-0">
                   <IconButton
                     small
-                    label={t.up(index + 1)}
+                    label={`Move rule ${index + 1} up`}
                     disabled={index === 0}
                     onClick={() => add(moveEdit([], index, index - 1))}
                   >
@@ -119,7 +130,7 @@ function Rules({ file: now }: { file: ConfigFile }) {
                   </IconButton>
                   <IconButton
                     small
-                    label={t.down(index + 1)}
+                    label={`Move rule ${index + 1} down`}
                     disabled={index === rules.length - 1}
                     onClick={() => add(moveEdit([], index, index + 1))}
                   >
@@ -127,7 +138,7 @@ function Rules({ file: now }: { file: ConfigFile }) {
                   </IconButton>
                   <IconButton
                     small
-                    label={t.remove(index + 1)}
+                    label={`Remove rule ${index + 1}`}
                     onClick={() => add(setEdit([index], undefined))}
                   >
                     <X className="size-4" aria-hidden />
@@ -156,7 +167,7 @@ function Rules({ file: now }: { file: ConfigFile }) {
                 save.reset();
               }}
             >
-              {t.discard}
+              Discard
             </Button>
           </>
         )}
@@ -164,7 +175,7 @@ function Rules({ file: now }: { file: ConfigFile }) {
           disabled={!rules?.length || trial.isPending}
           onClick={() => trial.mutate(JSON.stringify(value))}
         >
-          {trial.isPending ? t.trying : t.try}
+          {trial.isPending ? 'Testing…' : 'Test against history'}
         </Button>
         <Button
           onClick={() => {
@@ -178,10 +189,10 @@ function Rules({ file: now }: { file: ConfigFile }) {
             setAsText(true);
           }}
         >
-          {t.add}
+          Add rule
         </Button>
         <Button aria-pressed={asText} onClick={() => setAsText((on) => !on)}>
-          {t.edit}
+          Edit as text
         </Button>
       </div>
       {trial.data && <TrialResult trial={trial.data} />}

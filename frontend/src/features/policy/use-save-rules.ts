@@ -13,7 +13,7 @@ export function useSaveRules(onSaved: () => void) {
       patchConfig(ruleEdits(file.text, edits), file.etag),
     onSuccess: (saved, { file }) => {
       client.setQueryData(configQuery.queryKey, saved);
-      toast('ok', texts.rules.saved, {
+      toast('ok', 'Rules saved.', {
         text: texts.care.undo,
         run: () => restoreConfig(client, file.text, saved.etag),
       });

@@ -1,9 +1,6 @@
 import { SelectField } from '@/components/fields';
 import { escapeControlCharacters } from '@/lib/format';
-import { texts } from '@/lib/texts';
 import type { AccountUse } from '@/types/api';
-
-const t = texts.profiles;
 
 /** The accounts of each server that has several, and those that are chosen although they are gone. */
 export function accountsByServer(all: AccountUse[], chosen: Record<string, string>) {
@@ -32,7 +29,7 @@ export function AccountChoice({
       narrows={false}
       value={value}
       options={[
-        { value: '', text: t.accountUnset },
+        { value: '', text: 'Not set' },
         ...accounts.map((one) => ({ value: one, text: escapeControlCharacters(one) })),
       ]}
       onChange={onChange}

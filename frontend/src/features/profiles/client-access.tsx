@@ -32,22 +32,22 @@ export function ClientAccess({ token }: { token: string }) {
   const name = escapeControlCharacters(token.slice(0, 100));
   return (
     <div className="@container flex flex-wrap items-center gap-x-3 gap-y-2 text-sm">
-      <Labelled text={t.profile}>
+      <Labelled text="Profile">
         <SelectField
           narrows={false}
-          label={t.profileOf(name)}
+          label={`Profile for ${name}`}
           value={view.profile}
-          options={[{ value: '', text: t.noProfile }, ...profiles]}
+          options={[{ value: '', text: 'No profile' }, ...profiles]}
           onChange={(profile) => change.mutate({ ...view, profile })}
         />
       </Labelled>
       <Labelled text={t.mode}>
         <SelectField
           narrows={false}
-          label={t.modeOf(name)}
+          label={`Tool listing for ${name}`}
           value={view.toolMode}
           options={[
-            { value: '', text: t.modeUnset },
+            { value: '', text: 'Profile default' },
             ...(['all', 'search', 'deferred'] as const).map((value) => ({
               value,
               text: t.modes[value],
@@ -58,13 +58,13 @@ export function ClientAccess({ token }: { token: string }) {
           }
         />
       </Labelled>
-      <Labelled text={t.results}>
+      <Labelled text="Result limit">
         <SelectField
-          label={t.resultsOf(name)}
+          label={`Result limit for ${name}`}
           value={String(view.maxResultTokens)}
           options={resultLimits(view.maxResultTokens).map((limit) => ({
             value: String(limit),
-            text: limit ? t.resultLimit(count(limit)) : t.resultsWhole,
+            text: limit ? `First ${count(limit)} tokens` : 'No limit',
           }))}
           onChange={(limit) => change.mutate({ ...view, maxResultTokens: Number(limit) })}
         />
@@ -75,7 +75,7 @@ export function ClientAccess({ token }: { token: string }) {
         return (
           <Labelled key={server} text={t.accountOf(label)}>
             <AccountChoice
-              label={t.accountOfClient(label, name)}
+              label={`${label} account for ${name}`}
               accounts={accounts}
               value={chosen}
               onChange={(account) =>

@@ -24,8 +24,11 @@ export function ProfileAccounts({
   const known = accountsByServer(data?.accounts ?? [], entry.accounts ?? {});
   if (known.size === 0) return null;
   return (
-    <Section title={t.accounts}>
-      <p className="mb-2 text-xs text-ink3">{t.accountsHint}</p>
+    <Section title="Accounts">
+      <p className="mb-2 text-xs text-ink3">
+        If none is selected, the client’s folder determines the account. If no account matches the
+        folder, “default” is used.
+      </p>
       <ul className="space-y-2">
         {[...known].map(([server, accounts]) => {
           const label = escapeControlCharacters(labelOf(server).slice(0, 100));

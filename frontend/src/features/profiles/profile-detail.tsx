@@ -49,10 +49,10 @@ export function ProfileDetail(props: Props) {
         id={name}
         title={escapeControlCharacters(name)}
         icon={Layers}
-        what={t.gone}
+        what="This profile does not exist"
         onClose={onClose}
       >
-        {t.goneBody}
+        It may have been removed from the configuration.
       </Gone>
     );
   return (
@@ -120,11 +120,13 @@ function Editor({
             onClick={() => edit.submit(onSaved)}
           >
             {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-            {t.save}
+            Save profile
           </Button>
-          {!profile && name === '' && <span className="text-xs text-ink3">{t.needsName}</span>}
+          {!profile && name === '' && (
+            <span className="text-xs text-ink3">Enter a name first.</span>
+          )}
           {profile && edit.dirty && !gone && (
-            <Button onClick={() => edit.drop(profile)}>{t.discard}</Button>
+            <Button onClick={() => edit.drop(profile)}>Discard changes</Button>
           )}
           {profile && !gone && (
             <Button look="danger" className="ml-auto" onClick={() => setAsking(true)}>
@@ -136,10 +138,12 @@ function Editor({
     >
       {(gone || changed) && (
         <Warning>
-          {gone ? t.removedMeanwhile : t.changed}{' '}
+          {gone
+            ? 'This profile was removed from the configuration file.'
+            : 'This profile was changed in the configuration file. Your changes are kept until you reload it.'}{' '}
           {changed && !gone && (
             <Button small className="ml-2" onClick={() => profile && edit.drop(profile)}>
-              {t.reload}
+              Reload
             </Button>
           )}
         </Warning>
@@ -148,8 +152,8 @@ function Editor({
       <div className="space-y-3 px-4 py-4 md:px-5">
         {!profile && (
           <TextField
-            label={t.name}
-            hint={t.nameHint}
+            label="Name"
+            hint="Use only letters, digits, “-” and “_”, because the name becomes part of the URL."
             fault={nameFault}
             required
             value={name}
@@ -158,7 +162,7 @@ function Editor({
           />
         )}
         <TextField
-          label={t.description}
+          label="Description"
           fault={faultOf('description')}
           value={draft.description ?? ''}
           maxLength={500}
@@ -220,7 +224,7 @@ function Editor({
         />
       </Section>
       <ProfileAccounts entry={draft} fault={faultOf('accounts')} onChange={setDraft} />
-      <Section title={t.use}>
+      <Section title="Use this profile">
         <ProfileURLAndClients
           profile={profile}
           tokens={tokens}
@@ -232,7 +236,7 @@ function Editor({
         <LinesField
           labelHidden
           label={t.folders}
-          hint={t.foldersHint}
+          hint="One absolute path per line. Clients that work in or below one of them use this profile, unless they are assigned another profile."
           fault={faultOf('folders')}
           value={(draft.folders ?? []).join('\n')}
           onChange={(to) => change({ folders: to === '' ? undefined : to.split('\n') })}
@@ -242,7 +246,7 @@ function Editor({
         <RemoveProfile
           profile={profile}
           onDone={() => {
-            toast('ok', t.removed(escapeControlCharacters(profile.name)));
+            toast('ok', `Profile ${escapeControlCharacters(profile.name)} deleted.`);
             onRemoved();
           }}
           onClose={() => setAsking(false)}

@@ -31,19 +31,18 @@ export function Suggestions() {
   return (
     <section aria-labelledby="suggestions-title" className="mt-6 max-w-page">
       <h2 id="suggestions-title" className="font-semibold">
-        {t.title}
+        Suggested profiles
       </h2>
-      <p className="mt-0.5 mb-2 text-sm text-ink2">{t.body}</p>
+      <p className="mt-0.5 mb-2 text-sm text-ink2">
+        Based on the tools that clients called while working in a folder.
+      </p>
       <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
         {done.map((one) => (
           <li key={one.suggestion.folder} className={row} role="status">
             <span className="min-w-0 flex-1 basis-60 break-words text-ink2">
               {one.made
-                ? t.made(
-                    escapeControlCharacters(one.made.name),
-                    escapeControlCharacters(one.suggestion.folder.slice(0, 300)),
-                  )
-                : t.dismissed(escapeControlCharacters(one.suggestion.folder.slice(0, 300)))}
+                ? `Clients that work in ${escapeControlCharacters(one.suggestion.folder.slice(0, 300))} now use the profile ${escapeControlCharacters(one.made.name)}.`
+                : `Suggestion for ${escapeControlCharacters(one.suggestion.folder.slice(0, 300))} dismissed.`}
             </span>
             <Button
               small
@@ -69,7 +68,8 @@ export function Suggestions() {
                 {escapeControlCharacters(one.folder.slice(0, 300))}
               </span>
               <span className="text-ink2">
-                {t.use(one.tools.length, one.allTools, data?.days ?? 0)} {t.saves(count(one.saved))}
+                {t.use(one.tools.length, one.allTools, data?.days ?? 0)}{' '}
+                {`A profile with only these tools would save ~${count(one.saved)} tokens per session.`}
               </span>
             </span>
             <Button
@@ -86,7 +86,7 @@ export function Suggestions() {
               }
             >
               <Layers className="size-3.5" aria-hidden />
-              {t.make}
+              Create profile
             </Button>
             <Button
               small

@@ -3,12 +3,9 @@ import { CopyField } from '@/components/copy-button';
 import { CheckBox } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
-import { texts } from '@/lib/texts';
 import type { Profile } from '@/types/api';
 import { useClientView } from './api';
 import { viewOf } from './client-access';
-
-const t = texts.profiles;
 
 /** The URL of a profile, the entry for a client, and the clients that use the profile. */
 export function ProfileURLAndClients({
@@ -24,7 +21,8 @@ export function ProfileURLAndClients({
 }) {
   const { data } = useQuery(profilesQuery);
   const view = useClientView();
-  if (!profile) return <p className="text-sm text-ink3">{t.clientsFirst}</p>;
+  if (!profile)
+    return <p className="text-sm text-ink3">Save the profile, then select its clients.</p>;
   const address = `${url}${profile.address}`;
   const entry = JSON.stringify(
     {
@@ -41,11 +39,13 @@ export function ProfileURLAndClients({
   const all = [...new Set([...tokens, ...profile.clients])].sort();
   return (
     <div className="space-y-3 text-sm">
-      <CopyField titled text={address} label={t.address} />
-      <CopyField titled text={entry} label={t.entry} />
+      <CopyField titled text={address} label="URL" />
+      <CopyField titled text={entry} label="Configuration entry" />
       <fieldset className="space-y-2">
-        <legend className="mb-1 text-xs text-ink3">{t.clients}</legend>
-        {all.length === 0 && <p className="text-ink3">{t.clientsNone}</p>}
+        <legend className="mb-1 text-xs text-ink3">Clients assigned to this profile</legend>
+        {all.length === 0 && (
+          <p className="text-ink3">No clients yet. Connect one on the Clients page first.</p>
+        )}
         {all.map((token) => (
           <CheckBox
             key={token}

@@ -20,13 +20,19 @@ export function ProfilesPage({ selected }: { selected: string | undefined }) {
     <>
       <PageHeader
         title={t.title}
-        note={profiles.length > 0 && t.count(profiles.length)}
+        note={
+          profiles.length > 0 &&
+          (profiles.length === 1 ? '1 profile' : `${profiles.length} profiles`)
+        }
         action={profiles.length > 0 && <Make />}
       />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
         {profiles.length === 0 ? (
-          <Empty icon={Layers} title={t.emptyTitle}>
-            <p>{t.emptyBody}</p>
+          <Empty icon={Layers} title="No profiles yet">
+            <p>
+              A profile is a named set of servers and tools with its own URL. A client that is
+              assigned to it cannot list or call anything else.
+            </p>
             <p className="mt-4">
               <Make primary />
             </p>
@@ -79,7 +85,7 @@ function Facts({ profile, selected }: { profile: Profile; selected: boolean }) {
   const servers = profile.everyServer ? undefined : profile.servers.length;
   const about = profile.name
     ? escapeControlCharacters(profile.description.slice(0, 300))
-    : t.everythingNote;
+    : 'A client that has no profile sees everything.';
   return (
     <>
       <div className="flex flex-wrap items-baseline gap-x-3">
@@ -94,7 +100,7 @@ function Facts({ profile, selected }: { profile: Profile; selected: boolean }) {
             {escapeControlCharacters(profile.name)}
           </Link>
         ) : (
-          <h2 className="text-base font-semibold">{t.everything}</h2>
+          <h2 className="text-base font-semibold">No profile</h2>
         )}
         <span className="ml-auto shrink-0 text-sm text-ink2" title={texts.tools.tokensHint}>
           {texts.tools.tokens(count(profile.tokens[profile.toolMode]))}
@@ -103,8 +109,9 @@ function Facts({ profile, selected }: { profile: Profile; selected: boolean }) {
       {about && <p className="truncate text-sm text-ink2">{about}</p>}
       <p className="truncate text-xs text-ink3">
         {t.of(profile.tools, servers)}
-        {profile.toolMode !== 'all' && ` · ${t.listing(t.modes[profile.toolMode])}`}
-        {profile.clients.length > 0 && ` · ${t.usedBy(profile.clients.length)}`}
+        {profile.toolMode !== 'all' && ` · ${`tool listing: ${t.modes[profile.toolMode]}`}`}
+        {profile.clients.length > 0 &&
+          ` · ${profile.clients.length === 1 ? '1 client' : `${profile.clients.length} clients`}`}
       </p>
     </>
   );

@@ -21,14 +21,14 @@ export function RemoveProfile({
   const bound = profile.clients.length;
   return (
     <Confirm
-      title={t.removeTitle(escapeControlCharacters(profile.name))}
+      title={`Delete profile ${escapeControlCharacters(profile.name)}?`}
       action={t.remove}
       of={remove}
       blocked={bound > 0}
       onConfirm={() => remove.mutate(profile, { onSuccess: onDone })}
       onClose={onClose}
     >
-      <p>{t.removeBody}</p>
+      <p>Its URL will stop working. Servers and tools will not be removed.</p>
       {bound > 0 && (
         <p className="mt-2 text-warn">
           {t.removeBound(bound, escapeControlCharacters(joined(profile.clients, 20)))}

@@ -63,11 +63,15 @@ export function ModeChoice({
         ))}
       </div>
       {fault && <p className="mt-1 text-xs text-bad">{escapeControlCharacters(fault)}</p>}
-      {empty && <p className="mt-2 text-sm text-ink2">{t.nothingChosen}</p>}
+      {empty && (
+        <p className="mt-2 text-sm text-ink2">
+          Select servers and tools below to see how many tokens they use.
+        </p>
+      )}
       {after !== undefined && (
         <p role="status" className="mt-2 text-sm text-ink2">
-          {t.before(count(before))}{' '}
-          {t.after(count(after), after < before ? t.saves(count(before - after)) : t.savesNone)}
+          {`Together, the tools from all servers use ~${count(before)} tokens of each model’s context.`}{' '}
+          {`This profile uses ~${count(after)} tokens${after < before ? ` and saves ~${count(before - after)}` : ' and saves nothing'}.`}
         </p>
       )}
     </fieldset>

@@ -96,10 +96,10 @@ export function ToolPicker({
         <span className="text-ink2" role="status">
           {t.chosen(on, tools.length)}
         </span>
-        <SearchField label={t.search} value={q} onChange={setQ} delayMs={80} />
+        <SearchField label="Search servers and tools" value={q} onChange={setQ} delayMs={80} />
       </div>
       <CheckBox
-        label={t.everyServer}
+        label="All servers, including future ones"
         checked={!entry.servers}
         onChange={(on) => {
           const { servers: _, ...rest } = entry;
@@ -108,7 +108,7 @@ export function ToolPicker({
       />
       {rows.length === 0 && (
         <p className="py-6 text-center text-sm text-ink2">
-          {q === '' ? texts.tools.emptyBody : t.noMatch}
+          {q === '' ? texts.tools.emptyBody : 'Nothing matches this search.'}
         </p>
       )}
       <div
@@ -195,7 +195,11 @@ function ServerHead({
     <div className="flex h-full items-center gap-2.5 border-t bg-sunken px-3 text-sm">
       <span className="min-w-0 truncate font-semibold">{label}</span>
       <span className="min-w-0 flex-1 truncate text-xs text-ink3">
-        {whole === undefined ? t.chosen(on, of) : configured ? t.noTools : t.unknownServer}
+        {whole === undefined
+          ? t.chosen(on, of)
+          : configured
+            ? 'Tools not known yet'
+            : 'Not configured'}
       </span>
       <Button small aria-label={`${t.all}: ${label}`} disabled={all} onClick={() => onSwitch(true)}>
         {t.all}

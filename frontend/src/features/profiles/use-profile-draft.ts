@@ -8,8 +8,6 @@ import type { Profile } from '@/types/api';
 import { useSaveProfile } from './api';
 import { type Entry, readEntry, textOf } from './profile-entry';
 
-const t = texts.profiles;
-
 const nothing: Entry = { servers: {} };
 
 /** The entry to send, without empty or default values. */
@@ -26,9 +24,10 @@ function tidy(draft: Entry, was: Entry): Entry {
 /** The error in the name of a new profile. */
 function faultOfName(name: string, taken: string[]): string | undefined {
   if (name === '') return undefined;
-  if (!/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name)) return t.nameBad;
-  if (name.length > 32) return t.nameLong;
-  return taken.includes(name) ? t.nameTaken : undefined;
+  if (!/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name))
+    return 'Use only the letters a to z, digits, “-” and “_”, without spaces.';
+  if (name.length > 32) return 'Use at most 32 characters.';
+  return taken.includes(name) ? 'A profile with this name already exists.' : undefined;
 }
 
 /**
@@ -97,7 +96,7 @@ export function useProfileDraft({
         { name: to, entry: tidy(draft, readEntry(base?.entry)), was: base?.etag ?? 'new' },
         {
           onSuccess: (saved) => {
-            toast('ok', t.saved(escapeControlCharacters(to)));
+            toast('ok', `Profile ${escapeControlCharacters(to)} saved.`);
             load(saved);
             // Changes that were made during the save become a draft based on the saved profile.
             if (latest.current !== draft) setDraft(latest.current);

@@ -63,21 +63,28 @@ export function AccountFields(props: Props) {
   const remove = (account: string) => {
     const { profiles, clients } = usersOf(data, server, account);
     if (profiles.length + clients.length > 0) {
-      toast('bad', t.inUse(escapeControlCharacters(account)));
+      toast(
+        'bad',
+        `${escapeControlCharacters(account)} cannot be removed while a profile or client uses it. Choose another account there first.`,
+      );
       return;
     }
     const removal = setEdit(['accounts', ...(names.length > 1 ? [account] : [])], undefined);
     onEdit(removal);
     input.current?.focus();
-    say('ok', t.removed(escapeControlCharacters(account)), {
+    say('ok', `Account ${escapeControlCharacters(account)} removed; save to apply.`, {
       text: texts.care.undo,
       run: () => onTakeBack(removal, setEdit(['accounts', account], all[account])),
     });
   };
   return (
     <fieldset className="space-y-3">
-      <legend className="mb-1 text-sm font-medium">{t.title}</legend>
-      <p className="text-xs text-ink3">{t.hint}</p>
+      <legend className="mb-1 text-sm font-medium">Accounts</legend>
+      <p className="text-xs text-ink3">
+        Each account has its own credentials and sign-in. A profile, client or folder can set the
+        account to use; all other calls use the account “default”, which has the server’s own
+        credentials.
+      </p>
       {names.length > 0 && (
         <ul className="space-y-3">
           {names.map((one) => (
@@ -104,7 +111,7 @@ export function AccountFields(props: Props) {
         />
         <Button disabled={name.trim() === '' || fault !== undefined} onClick={add}>
           <Plus className="size-3.5" aria-hidden />
-          {t.add}
+          Add account
         </Button>
       </div>
     </fieldset>
@@ -149,7 +156,7 @@ function Account({
       {faultAt() && <p className="text-sm text-bad">{escapeControlCharacters(faultAt() ?? '')}</p>}
       <Users server={server} account={account} />
       {signs && isSaved && <AccountSignIn server={server} label={label} account={account} />}
-      {signs && !isSaved && <p className="text-sm text-ink2">{t.signInFirst}</p>}
+      {signs && !isSaved && <p className="text-sm text-ink2">Save to sign in.</p>}
       <div>
         <Pairs
           title={key === 'env' ? texts.add.environment : texts.add.headers}
@@ -164,14 +171,14 @@ function Account({
         />
         {missing.length > 0 && (
           <p className="mt-1 text-xs text-warn">
-            {t.missing(escapeControlCharacters(missing.join(', ')))}
+            {`Not set here, and not inherited from the server: ${escapeControlCharacters(missing.join(', '))}.`}
           </p>
         )}
       </div>
       {isStrings(folders) && (
         <LinesField
-          label={t.folders}
-          hint={t.foldersHint}
+          label="Folders"
+          hint="One absolute path per line. Clients that work in or below one of them use this account, unless they or their profile are set to another account."
           fault={faultAt('folders')}
           value={folders.join('\n')}
           onChange={(to) => set(at('folders'), to === '' ? undefined : to.split('\n'))}
@@ -201,7 +208,7 @@ function Users({ server, account }: { server: string; account: string }) {
   const { profiles, clients } = usersOf(data, server, account);
   const rows: [string, ReactNode[]][] = [
     [
-      t.profiles,
+      'Profiles',
       profiles.map((one) => (
         <Link
           key={one}
@@ -215,12 +222,12 @@ function Users({ server, account }: { server: string; account: string }) {
       )),
     ],
     [
-      t.clients,
+      'Clients',
       clients.map((one) => <span key={one}>{escapeControlCharacters(one.slice(0, 100))}</span>),
     ],
   ];
   if (profiles.length + clients.length === 0)
-    return <p className="text-sm text-ink3">{t.unused}</p>;
+    return <p className="text-sm text-ink3">Not used by any profile or client.</p>;
   return (
     <div className="text-sm">
       {rows.map(

@@ -45,10 +45,13 @@ export function signsIn(entry: unknown, account: string): boolean {
 export function faultOfName(name: string, taken: string[]): string | undefined {
   if (name === '') return undefined;
   const lower = name.toLowerCase();
-  if (lower === 'default') return t.nameDefault;
-  if (!/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name)) return t.nameBad;
-  if (name.length > 32) return t.nameLong;
-  return taken.some((one) => one.toLowerCase() === lower) ? t.nameTaken : undefined;
+  if (lower === 'default') return '“default” is the account with the server’s own credentials.';
+  if (!/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name))
+    return 'Use only the letters a to z, digits, “-” and “_”, without spaces.';
+  if (name.length > 32) return 'Use at most 32 characters.';
+  return taken.some((one) => one.toLowerCase() === lower)
+    ? 'An account with this name already exists.'
+    : undefined;
 }
 
 /** The names of the server's credentials that an account, which does not inherit them, lacks. */

@@ -84,8 +84,8 @@ export function AddReplayServer({
     wanted.length > 0 && !backwards && wanted.every((server) => faultOf(server) === undefined);
   return (
     <FormDialog
-      title={t.title}
-      action={t.add}
+      title="Add replay server"
+      action="Add"
       ready={ready}
       pending={add.isPending}
       error={add.error}
@@ -94,7 +94,11 @@ export function AddReplayServer({
       onClose={onClose}
       className="max-w-lg"
     >
-      <p className="text-sm text-ink2">{session === undefined ? t.body : t.sessionBody}</p>
+      <p className="text-sm text-ink2">
+        {session === undefined
+          ? 'Adds a server that returns the recorded results of this one. The real server is not called.'
+          : 'Adds servers that return the recorded results of this session. The real servers are not called.'}
+      </p>
       {recorded.map((server) => {
         const fault = left.has(server) ? undefined : faultOf(server);
         const label = escapeControlCharacters(labelOf(server).slice(0, 200));
@@ -120,7 +124,7 @@ export function AddReplayServer({
             </span>
             <TextField
               labelHidden
-              label={t.nameOf(label)}
+              label={`Name of the server that replays ${label}`}
               value={nameOf(server)}
               fault={fault}
               disabled={left.has(server)}
@@ -130,10 +134,10 @@ export function AddReplayServer({
             {accountsOf(server).length > 0 && !left.has(server) && (
               <div className="w-full pt-2">
                 <Choice
-                  label={t.accountOf(label)}
+                  label={`${label} account`}
                   value={accounts[server] ?? ''}
                   options={[
-                    ['', t.oneAccount],
+                    ['', 'Automatic, if only one account was used'],
                     ...accountsOf(server).map((name): [string, string] => [
                       name,
                       escapeControlCharacters(name),
@@ -148,7 +152,7 @@ export function AddReplayServer({
       })}
       {session === undefined && (
         <Choice
-          label={t.period}
+          label="Recorded calls"
           value={String(period)}
           options={periods.map((value, at) => [String(value), t.periods[at] ?? ''])}
           onChange={(value) => setPeriod(Number(value))}
@@ -160,18 +164,22 @@ export function AddReplayServer({
           <DateTimeField label={texts.calls.to} value={until} onChange={setUntil} />
           {backwards && (
             <p role="alert" className="w-full text-xs text-bad">
-              {t.backwards}
+              The end must be after the start.
             </p>
           )}
         </div>
       )}
       <Choice
-        label={t.misses}
+        label="Requests without a recorded result"
         value={misses}
         options={Object.entries(t.missesOptions)}
         onChange={setMisses}
       />
-      <CheckBox label={t.realtime} checked={realtime} onChange={setRealtime} />
+      <CheckBox
+        label="Respond with the recorded delays and progress"
+        checked={realtime}
+        onChange={setRealtime}
+      />
     </FormDialog>
   );
 }

@@ -46,7 +46,7 @@ export function AddPage(props: AddFormProps) {
           <Link
             to="/directory"
             className={buttonClasses()}
-            title={texts.directory.openDirectoryHint}
+            title="Choose a server from the list and fill in a form."
           >
             <Store className="size-4" aria-hidden />
             {texts.directory.openDirectory}
@@ -178,15 +178,17 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
       {linked && (
         <p role="status" className="flex gap-2 rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">
           <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
-          {t.linked}
+          This form was opened by a link. Add the server only if you trust its source: it can run
+          any program with your permissions.
         </p>
       )}
       <div>
         <label htmlFor={id} className="font-medium">
-          {t.paste}
+          Paste a snippet, a command or a URL
         </label>
         <p id={`${id}-hint`} className="mb-2 text-pretty text-sm text-ink2">
-          {t.pasteHint}
+          A JSON or YAML block from a README, a command line, “claude mcp add …”, an install link,
+          or a URL. Nothing runs until you add it.
         </p>
         <textarea
           ref={box}
@@ -194,7 +196,9 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
           aria-describedby={`${id}-hint`}
           rows={Math.min(14, Math.max(6, text.split('\n').length))}
           value={text}
-          placeholder={t.placeholder}
+          placeholder={
+            'npx -y @modelcontextprotocol/server-filesystem /home/me\n\nor  { "mcpServers": { … } }\n\nor  https://example.com/mcp'
+          }
           spellCheck={false}
           autoCapitalize="off"
           onChange={(event) => read(event.target.value, 250)}
@@ -204,13 +208,15 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
         {pending && choices.length === 0 && (
           <p className="mt-2 flex gap-2 text-sm text-ink2" role="status">
             <LoaderCircle className="mt-0.5 size-4 shrink-0 animate-spin" aria-hidden />
-            {t.reading}
+            Reading the text…
           </p>
         )}
         {unread?.link !== undefined && (
           <p className="mt-2 flex gap-2 text-sm text-warn" role="status">
             <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
-            {unread.link ? t.unreadableLink : t.unreadable}
+            {unread.link
+              ? 'This link cannot be read. Paste the command, the URL or the JSON block of the server instead.'
+              : 'No server found in this text. Paste a JSON block with all its braces, a YAML block, a command line or a URL.'}
           </p>
         )}
         {unread?.error !== undefined && (
@@ -235,7 +241,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
       {choices.length > 0 && (
         <section aria-labelledby={`${id}-review`} aria-busy={pending} className="space-y-3">
           <h2 id={`${id}-review`} className="font-semibold">
-            {t.review(choices.length)}
+            {choices.length === 1 ? 'This will run' : `These ${choices.length} servers will run`}
           </h2>
           {choices.map((choice, index) => (
             <NewServerCard
@@ -252,7 +258,9 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
           {invalid && (
             <p className="flex gap-2 text-sm text-warn [overflow-wrap:anywhere]">
               <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
-              {escapeControlCharacters(t.invalidEntry(invalid.name))}
+              {escapeControlCharacters(
+                `The entry of “${invalid.name}” is not a JSON object. Correct it first.`,
+              )}
             </p>
           )}
           <Button type="submit" look="primary" disabled={!ready || add.isPending}>
@@ -261,7 +269,11 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
             ) : (
               <Plus className="size-4" aria-hidden />
             )}
-            {add.isPending ? t.adding : t.add(wanted.length)}
+            {add.isPending
+              ? 'Adding…'
+              : wanted.length > 1
+                ? `Add ${wanted.length} servers`
+                : 'Add server'}
           </Button>
         </section>
       )}

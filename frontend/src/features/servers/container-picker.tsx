@@ -56,7 +56,7 @@ function Containers({ onPick }: { onPick: (entry: string, name: string) => void 
         {escapeControlCharacters([data.engine.message, data.engine.hint].filter(Boolean).join(' '))}
       </p>
     );
-  if (list.length === 0) return <p className="mt-2 text-sm text-ink3">{t.none}</p>;
+  if (list.length === 0) return <p className="mt-2 text-sm text-ink3">No container is running.</p>;
   return (
     <ul className="mt-3 overflow-hidden rounded-lg border bg-panel shadow-card">
       {list.map((one) => (
@@ -75,7 +75,7 @@ function Containers({ onPick }: { onPick: (entry: string, name: string) => void 
             </span>
             {(one.servers ?? []).length > 0 && (
               <span className="text-xs text-ok">
-                {t.used((one.servers ?? []).map((s) => escapeControlCharacters(s)).join(', '))}
+                {`used by ${(one.servers ?? []).map((s) => escapeControlCharacters(s)).join(', ')}`}
               </span>
             )}
             <span className="text-xs text-ink3">
@@ -106,7 +106,7 @@ function Inside({
     <div className="space-y-3 bg-sunken px-4 py-3 text-sm">
       {(data.programs ?? []).length > 0 && (
         <p className="text-ink2">
-          {t.programs}{' '}
+          Programs found:{' '}
           <span className="font-mono text-xs">
             {(data.programs ?? []).map((one) => escapeControlCharacters(one.name)).join(', ')}
           </span>
@@ -118,7 +118,12 @@ function Inside({
         </p>
       ))}
       <More of={(data.processes ?? []).length} shown={5} />
-      {!data.shell && <p className="text-warn">{t.noShell}</p>}
+      {!data.shell && (
+        <p className="text-warn">
+          This container has no shell, so its programs cannot be listed. Enter the path of a
+          program.
+        </p>
+      )}
       <div className="flex flex-wrap gap-2">
         {(data.suggestions ?? []).map((one) => (
           <Button key={one.title} small onClick={() => onPick(one.entry, container.name)}>
@@ -135,7 +140,7 @@ function Inside({
             )
           }
         >
-          {t.otherProgram}
+          Other program
         </Button>
       </div>
     </div>

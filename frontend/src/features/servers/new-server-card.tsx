@@ -69,7 +69,7 @@ export function NewServerCard({
           disabled={editing && invalid}
           onClick={() => setEditing((on) => !on)}
         >
-          {editing ? t.editDone : t.edit}
+          {editing ? 'Done' : 'Edit'}
         </Button>
       </div>
       {editing ? (
@@ -116,7 +116,7 @@ function EntryEditor({ text, onChange }: { text: string; onChange: (text: string
   return (
     <ConfigPartEditor
       base={entryPath}
-      label={t.entry}
+      label="Entry in the configuration file"
       value={text}
       language="json"
       onChange={onChange}
@@ -139,7 +139,7 @@ function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string
         </Labelled>
       )}
       {container !== undefined && (
-        <Labelled label={t.container}>
+        <Labelled label="Container">
           <Code>{container}</Code>
         </Labelled>
       )}
@@ -154,14 +154,16 @@ function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string
       {disabled && (
         <p className="flex gap-2 text-sm text-ink2">
           <CircleOff className="mt-0.5 size-4 shrink-0" aria-hidden />
-          {t.disabled}
+          This server is added as disabled: it does not start until you enable it.
         </p>
       )}
       {placeholders.map((text) => (
         <p key={text} className="flex gap-2 text-sm text-warn">
           <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
           <span className="min-w-0 [overflow-wrap:anywhere]">
-            {escapeControlCharacters(t.placeholderFound(text))}
+            {escapeControlCharacters(
+              `“${text}” looks like a placeholder. Replace it with your own value.`,
+            )}
           </span>
           {/path/i.test(text) && (
             <BrowseButtons onPick={(path) => onChange(replacePlaceholder(entry, text, path))} />
@@ -190,7 +192,7 @@ function Pairs({ title, pairs }: { title: string; pairs: [string, string][] }) {
           <li key={name} className="flex flex-wrap items-baseline gap-x-2 [overflow-wrap:anywhere]">
             <code className="font-mono text-xs">{escapeControlCharacters(name)}</code>
             <span className="text-xs text-ink3">
-              {/\$\{[^}]+\}/.test(value) ? t.fromEnvironment : t.literal}
+              {/\$\{[^}]+\}/.test(value) ? 'taken from the environment' : 'saved as plain text'}
             </span>
           </li>
         ))}

@@ -24,7 +24,10 @@ export function NoServers() {
     return <Empty icon={Server} title={reason}>{`${fix}.`}</Empty>;
   return (
     <Empty icon={Server} title={reason}>
-      <p>{texts.servers.emptyBody}</p>
+      <p>
+        Drawbridge runs your MCP servers and shares them with all your AI applications. Import the
+        servers they already use, browse servers to install, or paste a snippet from a README.
+      </p>
       <div className="mt-4 flex flex-wrap justify-center gap-2">
         <Link to="/welcome" className={buttonClasses('primary')}>
           <Sparkles className="size-4" aria-hidden />
@@ -41,13 +44,13 @@ export function NoServers() {
       </div>
       <details className="mt-8 text-left">
         <summary className="mx-auto w-fit cursor-pointer rounded px-1 text-center text-sm text-ink3 hover:text-ink2">
-          {texts.servers.emptyFile}
+          Or edit the configuration file
         </summary>
-        <p className="mt-3 mb-3 text-sm">{texts.servers.emptyFileBody}</p>
+        <p className="mt-3 mb-3 text-sm">Servers in this file appear here within a second.</p>
         <CopyField text={example} label={texts.clients.entry} />
         {status.configPath && (
           <div className="mt-3">
-            <CopyField titled text={status.configPath} label={texts.servers.emptyWhere} />
+            <CopyField titled text={status.configPath} label="Configuration file" />
           </div>
         )}
       </details>

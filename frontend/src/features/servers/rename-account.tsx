@@ -35,10 +35,10 @@ export function RenameAccount({
   const name = typed.trim();
   const others = names.filter((one) => one !== account);
   const fault = faultOfName(name, others);
-  const save = useSaveEdits(t.renamed(escapeControlCharacters(name)));
+  const save = useSaveEdits(`Account renamed to ${escapeControlCharacters(name)}.`);
   return (
     <FormDialog
-      title={t.renameTitle(escapeControlCharacters(account))}
+      title={`Rename account ${escapeControlCharacters(account)}`}
       action={t.rename}
       ready={!blocked && data !== undefined && name !== '' && name !== account && !fault}
       pending={save.isPending}
@@ -56,7 +56,11 @@ export function RenameAccount({
       onClose={onClose}
     >
       <p className="text-sm text-ink2">
-        {blocked ? t.renameFirst : signsIn ? t.renameSignIn : t.renameBody}
+        {blocked
+          ? 'Save or discard your changes first.'
+          : signsIn
+            ? 'Profiles and clients that use it will be updated to use the new name. You must sign in to the renamed account again.'
+            : 'Profiles and clients that use it will be updated to use the new name.'}
       </p>
       <TextField
         labelHidden

@@ -29,7 +29,7 @@ export function RenameServer({ server, onClose }: { server: ServerStatus; onClos
     onSuccess: (renamed) => {
       for (const key of ['servers', 'config', 'tools', 'calls', 'usage'])
         client.invalidateQueries({ queryKey: [key] });
-      toast('ok', t.renamed(escapeControlCharacters(renamed.label || renamed.id)));
+      toast('ok', `Renamed to ${escapeControlCharacters(renamed.label || renamed.id)}.`);
       for (const warning of renamed.renameWarnings) toast('bad', escapeControlCharacters(warning));
       onClose();
       navigate({ to: '/servers/$id', params: { id: renamed.id } });
@@ -37,7 +37,7 @@ export function RenameServer({ server, onClose }: { server: ServerStatus; onClos
   });
   return (
     <FormDialog
-      title={t.renameTitle(escapeControlCharacters(label.slice(0, 200)))}
+      title={`Rename ${escapeControlCharacters(label.slice(0, 200))}`}
       action={t.rename}
       ready={typed !== '' && typed !== label}
       pending={rename.isPending}
@@ -45,7 +45,7 @@ export function RenameServer({ server, onClose }: { server: ServerStatus; onClos
       onSubmit={() => rename.mutate()}
       onClose={onClose}
     >
-      <p className="text-sm text-ink2">{t.renameBody}</p>
+      <p className="text-sm text-ink2">Its call history and trusted tools are kept.</p>
       <TextField labelHidden label={texts.add.name} value={name} onChange={setName} />
     </FormDialog>
   );
@@ -59,10 +59,10 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
   const { data: config } = useQuery(configQuery);
   const path = config && entryPath(config.text, label);
   const tags = [...new Set(text.split(',').map((tag) => tag.trim()))].filter(Boolean).slice(0, 20);
-  const save = useSaveEdits(t.tagged(escapeControlCharacters(label)));
+  const save = useSaveEdits(`Tags for ${escapeControlCharacters(label)} saved.`);
   return (
     <FormDialog
-      title={t.tagTitle(escapeControlCharacters(label.slice(0, 200)))}
+      title={`Tags for ${escapeControlCharacters(label.slice(0, 200))}`}
       action={texts.settings.save}
       ready={path !== undefined && tags.join(', ') !== before}
       pending={save.isPending}
@@ -76,14 +76,16 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
       onClose={onClose}
     >
       <p className="text-sm text-ink2">
-        {config && !path ? texts.servers.more.elsewhere : t.tagBody}
+        {config && !path
+          ? texts.servers.more.elsewhere
+          : 'Separate tags with commas. They are saved in the configuration file.'}
       </p>
       <TextField
         labelHidden
         label={t.tags}
         value={text}
         disabled={config !== undefined && !path}
-        placeholder={t.tagExample}
+        placeholder="work, slow"
         onChange={setText}
       />
     </FormDialog>

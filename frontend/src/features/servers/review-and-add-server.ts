@@ -123,7 +123,8 @@ export function withServers(text: string, drafts: Draft[]): Edit[] | undefined {
 export function useAddServers(onDone: (names: string[], undo: ToastAction) => void) {
   return useConfigEdit({
     edit: withServers,
-    refused: texts.add.noPlace,
+    refused:
+      'The configuration file has no “mcpServers” block that can be edited here. Copy the entry into the file yourself.',
     onSuccess: (undo, drafts) =>
       onDone(
         drafts.map((draft) => draft.name),

@@ -36,36 +36,33 @@ export function ServerDebug({ id }: { id: string }) {
   return (
     <>
       <Section
-        title={t.command}
+        title="Command"
         aside={
           <CopyButton
             showLabel
-            label={t.copyAll}
+            label="Copy all as JSON"
             text={() => JSON.stringify(withoutFrames(d), null, 2)}
           />
         }
       >
         <div className="space-y-2">
           {d.configured && (
-            <CopyField text={escapeControlCharacters(d.configured)} label={t.written} />
+            <CopyField text={escapeControlCharacters(d.configured)} label="As configured" />
           )}
           <Facts
             rows={[
-              [t.path, d.path && <Mono text={d.path} />],
-              [
-                t.searchPath,
-                d.searchPath && <Mono text={d.searchPath.replaceAll(':', ':\u200b')} />,
-              ],
-              [t.dir, d.dir && <Mono text={d.dir} />],
-              [t.session, ownValue(t.sessions, d.session) ?? d.session],
-              [t.start, ownValue(texts.servers.config.starts, d.start) ?? d.start],
-              [t.framing, d.framing === 'auto' ? t.detected : d.framing],
+              ['Program', d.path && <Mono text={d.path} />],
+              ['PATH', d.searchPath && <Mono text={d.searchPath.replaceAll(':', ':\u200b')} />],
+              ['Working folder', d.dir && <Mono text={d.dir} />],
+              ['Instances', ownValue(t.sessions, d.session) ?? d.session],
+              ['Start mode', ownValue(texts.servers.config.starts, d.start) ?? d.start],
+              ['Message framing', d.framing === 'auto' ? 'Detected automatically' : d.framing],
             ]}
           />
         </div>
       </Section>
       {(d.environment ?? []).length > 0 && (
-        <Section title={t.environment}>
+        <Section title="Environment">
           <ul className="flex flex-wrap gap-1.5">
             {(d.environment ?? []).map((name) => (
               <li
@@ -76,7 +73,7 @@ export function ServerDebug({ id }: { id: string }) {
               </li>
             ))}
           </ul>
-          <p className="mt-2 text-xs text-ink3">{t.namesOnly}</p>
+          <p className="mt-2 text-xs text-ink3">Names only. Values are never shown here.</p>
         </Section>
       )}
       {(d.processes ?? []).length > 0 && (
@@ -84,7 +81,7 @@ export function ServerDebug({ id }: { id: string }) {
           <ProcessTree tree={d.processes ?? []} />
         </Section>
       )}
-      <Section title={t.timings}>
+      <Section title="Connection">
         <Times debug={d} now={now} />
       </Section>
       {(d.stderr ?? []).length > 0 && (
@@ -104,7 +101,7 @@ export function ServerDebug({ id }: { id: string }) {
         </Section>
       )}
       {d.instructions && (
-        <Section title={t.instructions}>
+        <Section title="Instructions">
           <p className="max-w-prose text-sm whitespace-pre-wrap [overflow-wrap:anywhere]">
             <LongText text={d.instructions} />
           </p>
@@ -131,14 +128,14 @@ function Times({ debug: { timings, status, bothEras }, now }: { debug: Debug; no
     <Facts
       rows={[
         [texts.servers.protocol, texts.mcp(status.protocolVersion, status.era)],
-        [t.bothEras, bothEras && t.bothErasValue],
-        [t.began, when(timings.began)],
-        [t.startTook, timings.startTookNs > 0 && duration(timings.startTookNs)],
-        [t.listed, when(timings.listedAt)],
-        [t.heard, when(timings.lastMessage)],
-        [t.lastCall, when(timings.lastCall)],
-        [t.ping, timings.pingTookNs > 0 && duration(timings.pingTookNs)],
-        [t.nextLaunch, timings.nextLaunchNs > 0 && duration(timings.nextLaunchNs)],
+        ['Second connection', bothEras && 'open, with MCP 2026-07-28'],
+        ['Last start', when(timings.began)],
+        ['Start duration', timings.startTookNs > 0 && duration(timings.startTookNs)],
+        ['Tools listed', when(timings.listedAt)],
+        ['Last response', when(timings.lastMessage)],
+        ['Last call', when(timings.lastCall)],
+        ['Ping', timings.pingTookNs > 0 && duration(timings.pingTookNs)],
+        ['Next start in', timings.nextLaunchNs > 0 && duration(timings.nextLaunchNs)],
       ]}
     />
   );
@@ -149,7 +146,7 @@ function Frames({ frames, now }: { frames: Frame[]; now: number }) {
   const [open, setOpen] = useState(false);
   if (frames.length === 0) return null;
   return (
-    <Section title={t.frames}>
+    <Section title="Last messages">
       {open ? (
         <ul className="space-y-3">
           {frames.map((frame, index) => (
@@ -183,9 +180,9 @@ function Frames({ frames, now }: { frames: Frame[]; now: number }) {
       ) : (
         <div className="flex flex-wrap items-center gap-3 text-sm text-ink2">
           <Button small onClick={() => setOpen(true)}>
-            {t.showFrames(frames.length)}
+            {frames.length === 1 ? 'Show one message' : `Show ${frames.length} messages`}
           </Button>
-          {t.framesHint}
+          Raw messages. Recognized secrets are redacted; others may remain.
         </div>
       )}
     </Section>

@@ -3,10 +3,7 @@ import { Section } from '@/components/fields';
 import { age, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { request } from '@/lib/request';
-import { texts } from '@/lib/texts';
 import type { Destinations } from '@/types/api';
-
-const t = texts.servers.destinations;
 
 export const destinationsQuery = (server: string) =>
   queryOptions({
@@ -25,11 +22,16 @@ export function ServerDestinations({ server }: { server: string }) {
   const now = useNow();
   if (!data) return null;
   return (
-    <Section title={t.title}>
+    <Section title="Destinations">
       {!data.available && (
         <p className="text-sm text-ink2">{escapeControlCharacters(data.reason)}</p>
       )}
-      {data.available && data.items.length === 0 && <p className="text-sm text-ink2">{t.none}</p>}
+      {data.available && data.items.length === 0 && (
+        <p className="text-sm text-ink2">
+          No connections seen yet. Connections are sampled every few seconds, so short ones may be
+          missing.
+        </p>
+      )}
       {data.items.length > 0 && (
         <ul className="space-y-1.5 text-sm">
           {data.items.map((one) => (
@@ -47,11 +49,11 @@ export function ServerDestinations({ server }: { server: string }) {
               </span>
               <span className="text-xs text-ink3">
                 <time dateTime={one.firstAt} title={exactTime(one.firstAt)}>
-                  {t.first(age(one.firstAt, now))}
+                  {`first seen ${age(one.firstAt, now)} ago`}
                 </time>
                 {', '}
                 <time dateTime={one.lastAt} title={exactTime(one.lastAt)}>
-                  {t.last(age(one.lastAt, now))}
+                  {`last seen ${age(one.lastAt, now)} ago`}
                 </time>
               </span>
             </li>

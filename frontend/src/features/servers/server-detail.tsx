@@ -53,10 +53,10 @@ export function ServerDetail(props: Props) {
         id={id}
         title={escapeControlCharacters(id)}
         icon={ServerOff}
-        what={t.gone}
+        what="This server is no longer in the configuration"
         onClose={onClose}
       >
-        {t.goneBody}
+        It may have been renamed or removed while this page was open.
       </Gone>
     );
   }
@@ -103,7 +103,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
             <ServerMoreMenu server={server} onGone={onClose} />
             <span className="w-full" />
             <TabList
-              label={t.views}
+              label="Server views"
               options={views.map((value) => ({ value, text: t.viewNames[value] }))}
             />
           </>
@@ -148,10 +148,12 @@ function About({ server, now }: { server: Detail; now: number }) {
   return (
     <>
       {server.state === 'disabled' && !server.reason && (
-        <p className="bg-sunken px-4 py-3 text-sm text-ink2 md:px-5">{t.disabledHint}</p>
+        <p className="bg-sunken px-4 py-3 text-sm text-ink2 md:px-5">
+          Disabled in the configuration file. Enabling it changes the file.
+        </p>
       )}
       {server.warnings && server.warnings.length > 0 && (
-        <Section title={t.warnings}>
+        <Section title="Warnings">
           <ul className="space-y-1 text-sm">
             {server.warnings.map((warning) => (
               <li key={warning} className="flex gap-2">
@@ -164,7 +166,7 @@ function About({ server, now }: { server: Detail; now: number }) {
           </ul>
         </Section>
       )}
-      <Section title={t.facts}>
+      <Section title="About">
         <ServerFacts server={server} now={now} />
       </Section>
       <SignedIn server={server} />
@@ -181,10 +183,12 @@ function About({ server, now }: { server: Detail; now: number }) {
 function Processes({ server, now }: { server: Detail; now: number }) {
   const { instances, usage, pid } = server;
   if (!pid && !instances?.length && !usage?.tree?.length)
-    return <p className="px-4 py-4 text-sm text-ink2 md:px-5">{t.noProcesses}</p>;
+    return (
+      <p className="px-4 py-4 text-sm text-ink2 md:px-5">No process is running for this server.</p>
+    );
   return (
     <>
-      <Section title={t.usage}>
+      <Section title="Resource use">
         <Facts
           rows={[
             [t.process, pid ? t.pid(pid) : ''],
@@ -195,7 +199,7 @@ function Processes({ server, now }: { server: Detail; now: number }) {
         />
       </Section>
       {server.instances && server.instances.length > 0 && (
-        <Section title={t.instances}>
+        <Section title="Instances">
           <Instances list={server.instances} now={now} />
         </Section>
       )}
@@ -204,7 +208,7 @@ function Processes({ server, now }: { server: Detail; now: number }) {
           title={t.tree}
           aside={
             <span className="text-xs text-ink3">
-              {t.treeTotal(server.usage.tree.length, bytes(server.usage.rssBytes))}
+              {`${server.usage.tree.length === 1 ? '1 process' : `${server.usage.tree.length} processes`}, ${bytes(server.usage.rssBytes)}`}
             </span>
           }
         >
@@ -226,17 +230,17 @@ export function ServerFacts({ server, now }: { server: Detail; now: number }) {
   return (
     <Facts
       rows={[
-        [t.transport, texts.transports[server.transport] ?? server.transport],
-        [t.software, software(server.serverInfo)],
+        ['Transport', texts.transports[server.transport] ?? server.transport],
+        ['Software', software(server.serverInfo)],
         [t.protocol, texts.mcp(server.protocolVersion, server.era)],
-        [t.offers, up && t.offered(tools, server.prompts, server.resources, withheld)],
+        ['Features', up && t.offered(tools, server.prompts, server.resources, withheld)],
         [t.process, server.pid ? t.pid(server.pid) : ''],
         [t.memory, server.usage?.rssBytes ? bytes(server.usage.rssBytes) : ''],
         [t.cpu, server.usage?.rssBytes ? `${server.usage.cpuPercent.toFixed(1)}%` : ''],
-        [t.inFlight, server.inFlight > 0 && server.inFlight],
+        ['Running calls', server.inFlight > 0 && server.inFlight],
         [t.restarts, server.restarts > 0 && server.restarts],
-        [t.exitCode, server.exitCode ?? ''],
-        [t.heard, heard && t.ago(heard)],
+        ['Exit code', server.exitCode ?? ''],
+        ['Last response', heard && t.ago(heard)],
       ]}
     />
   );

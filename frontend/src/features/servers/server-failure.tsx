@@ -31,7 +31,7 @@ export function ServerFailure({
   if (!server.reason && !server.detail && lines.length === 0) return null;
   return (
     <section
-      aria-label={t.problem}
+      aria-label="State"
       className={classes(
         'px-4 py-3 text-sm md:px-5',
         tone === 'bad' && 'bg-bad-soft text-bad',
@@ -55,7 +55,7 @@ export function ServerFailure({
           {escapeControlCharacters(server.detail.slice(0, 1500))}
         </p>
       )}
-      {lines.length > 0 && <p className="mt-2 text-xs">{t.lastLines}</p>}
+      {lines.length > 0 && <p className="mt-2 text-xs">Last output</p>}
       {lines.length > 0 && (
         <pre className="scroll-area mt-1 max-h-60 rounded-md border bg-panel px-3 py-2 font-mono text-xs whitespace-pre-wrap text-ink [overflow-wrap:anywhere]">
           {lines
@@ -69,7 +69,7 @@ export function ServerFailure({
           <RemedyButton server={server} own />
           {lines.length > few && !all && (
             <Button small onClick={() => setAll(true)}>
-              {t.allLines(lines.length)}
+              {`Show all ${lines.length} lines`}
             </Button>
           )}
           {log && (

@@ -36,15 +36,15 @@ export function LogView({ server }: { server: ServerDetail }) {
     <div className="flex min-h-80 flex-1 flex-col gap-3 px-4 py-4 md:px-5">
       <div className="@container flex flex-wrap items-center gap-2">
         <SegmentedControl
-          label={t.logLevel}
+          label="Log level"
           value={level}
           options={logLevels.map((value) => ({ value, text: t.logLevels[value] }))}
           onChange={setLevel}
         />
         <div className="flex min-w-40 flex-1 items-center gap-2">
-          <SearchField label={t.logSearch} value={text} onChange={setText} delayMs={80} />
+          <SearchField label="Search the log" value={text} onChange={setText} delayMs={80} />
           <CopyButton
-            label={t.logCopy}
+            label="Copy log"
             text={() =>
               lines.map((line) => `${line.at} ${line.level} ${logText(line.text)}`).join('\n')
             }
@@ -68,7 +68,7 @@ function ServerLog({ lines, className }: { lines: LogLine[]; className: string }
     if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [last?.at, last?.text, lines.length]);
 
-  if (lines.length === 0) return <p className="text-sm text-ink3">{texts.servers.logEmpty}</p>;
+  if (lines.length === 0) return <p className="text-sm text-ink3">No output yet.</p>;
   return (
     <ScrollArea
       ref={box}

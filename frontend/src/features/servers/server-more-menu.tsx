@@ -33,14 +33,14 @@ export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGon
       <Menu
         items={[
           {
-            text: t.duplicate,
+            text: 'Duplicate',
             icon: CopyPlus,
             onSelect: () => navigate({ to: '/add', search: { like: label } }),
           },
           { text: texts.servers.edit.rename, icon: PenLine, onSelect: () => setOpen('rename') },
           { text: texts.servers.edit.tags, icon: Tags, onSelect: () => setOpen('tags') },
           {
-            text: texts.recordFull.serverHour,
+            text: 'Record in full for an hour',
             icon: CircleDot,
             onSelect: () => record.mutate(withFullRecording({ server: server.id }, 60)),
           },
@@ -48,7 +48,7 @@ export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGon
             ? []
             : [
                 {
-                  text: texts.servers.serve.menu,
+                  text: 'Add replay server…',
                   icon: Rewind,
                   onSelect: () => setOpen('serve'),
                 },
@@ -67,20 +67,21 @@ export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGon
       </Suspense>
       {open === 'remove' && (
         <Confirm
-          title={t.removeTitle(escapeControlCharacters(label.slice(0, 200)))}
+          title={`Remove ${escapeControlCharacters(label.slice(0, 200))}?`}
           action={t.remove}
           of={remove}
           onClose={close}
           onConfirm={() =>
             remove.mutate(undefined, {
               onSuccess: () => {
-                toast('ok', t.removed(escapeControlCharacters(label)));
+                toast('ok', `${escapeControlCharacters(label)} removed.`);
                 onGone();
               },
             })
           }
         >
-          {t.removeBody}
+          The server will be stopped and removed from the configuration file. Its calls will stay in
+          the history.
         </Confirm>
       )}
     </>

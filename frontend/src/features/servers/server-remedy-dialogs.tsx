@@ -42,7 +42,7 @@ export function SetKey({
   const [value, setText] = useState('');
   const secret = isSecret ? name : secretName(server.id, name);
   const store = useSecret();
-  const refer = useSaveEdits(t.keySet(escapeControlCharacters(label), name));
+  const refer = useSaveEdits(`${name} set for ${escapeControlCharacters(label)}.`);
   const restart = useServerAction(server);
   const save = useMutation({
     mutationFn: async () => {
@@ -55,17 +55,21 @@ export function SetKey({
   return (
     <FormDialog
       label={t.setKey(name)}
-      title={t.keyTitle(name, escapeControlCharacters(label.slice(0, 100)))}
-      action={t.store}
+      title={`Set ${name} for ${escapeControlCharacters(label.slice(0, 100))}`}
+      action="Store and restart"
       ready={value.trim() !== ''}
       pending={save.isPending}
       error={save.error}
       onSubmit={() => save.mutate()}
       onClose={onClose}
     >
-      <p className="text-sm text-ink2 [overflow-wrap:anywhere]">{t.keyBody(secret, isSecret)}</p>
+      <p className="text-sm text-ink2 [overflow-wrap:anywhere]">
+        {isSecret
+          ? `The value is stored as the secret ${secret}, which the configuration refers to. The server will restart.`
+          : `The value is stored encrypted as the secret ${secret}. The configuration refers to it and never contains the value.`}
+      </p>
       <TextField
-        label={t.value}
+        label="Value"
         data-first
         type="password"
         autoComplete="new-password"
@@ -96,20 +100,22 @@ export function InTerminal({
       <div className="space-y-3 p-5">
         <h2 className="text-lg font-semibold [overflow-wrap:anywhere]">{title}</h2>
         <p className="text-sm text-ink2 [overflow-wrap:anywhere]">
-          {t.neededBy(escapeControlCharacters((server.label || server.id).slice(0, 100)))}
+          {`${escapeControlCharacters((server.label || server.id).slice(0, 100))} cannot start until this is fixed.`}
         </p>
         {!command && (
           <p className="text-sm text-ink2">{escapeControlCharacters(server.hint ?? '')}</p>
         )}
         {command && (
           <>
-            <p className="text-sm text-ink2">{ownValue(t.how, kind) ?? t.run}</p>
-            <CopyField text={escapeControlCharacters(command)} label={t.command} />
+            <p className="text-sm text-ink2">
+              {ownValue(t.how, kind) ?? 'Run this command in a terminal:'}
+            </p>
+            <CopyField text={escapeControlCharacters(command)} label="Command" />
           </>
         )}
         {url?.startsWith('https://') && (
           <p className="text-sm text-ink2">
-            {t.docs}{' '}
+            Documentation:{' '}
             <a
               className="text-accent underline underline-offset-2 [overflow-wrap:anywhere]"
               href={url}
@@ -128,7 +134,7 @@ export function InTerminal({
             disabled={restart.isPending}
             onClick={() => restart.mutate('restart', { onSuccess: onClose })}
           >
-            {t.again}
+            Restart server
           </Button>
         </div>
       </div>

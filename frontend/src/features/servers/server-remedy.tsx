@@ -27,10 +27,10 @@ type Kind = Remedy['kind'];
 const commands: Partial<Record<Kind, (name: string) => string>> = {
   'install-program': t.install,
   'install-package': t.install,
-  'start-docker': () => t.startDocker,
-  'allow-docker': () => t.allowDocker,
-  'start-container': () => t.container,
-  'unlock-secrets': () => t.unlock,
+  'start-docker': () => 'Start Docker…',
+  'allow-docker': () => 'Allow Docker…',
+  'start-container': () => 'Start container…',
+  'unlock-secrets': () => 'Unlock secrets…',
 };
 
 const links: Partial<Record<Kind, { label: string; icon?: LucideIcon; view?: View }>> = {

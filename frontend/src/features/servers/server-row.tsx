@@ -124,7 +124,7 @@ export function ServerRow({
               search={{ q: filter, view: 'tools' }}
               className="relative z-10 text-accent underline underline-offset-2"
             >
-              {texts.servers.review}
+              Review
             </Link>
           </p>
         )}

@@ -31,7 +31,7 @@ export function ServerSandbox({ server }: { server: string }) {
     onSuccess: (status) => {
       client.setQueryData(sandboxQuery(server).queryKey, status);
       client.invalidateQueries({ queryKey: ['config'] });
-      toast('ok', t.saved);
+      toast('ok', 'Saved. The server is restarting or waiting for your approval.');
     },
     onError: toastError,
   });
@@ -42,7 +42,9 @@ export function ServerSandbox({ server }: { server: string }) {
     <Section title={t.title}>
       <p className="text-sm">
         <span className="font-medium">{t.modes[mode]}</span>{' '}
-        <span className="text-ink2">{nothing ? t.nothingConfined : t.about[mode]}</span>
+        <span className="text-ink2">
+          {nothing ? 'This system cannot restrict the server.' : t.about[mode]}
+        </span>
       </p>
       {data.reason && (
         <p className="mt-1 text-sm text-warn">{escapeControlCharacters(data.reason)}</p>
@@ -57,7 +59,7 @@ export function ServerSandbox({ server }: { server: string }) {
       <div className="mt-3 flex flex-wrap gap-2">
         {mode !== 'on' && data.enough && (
           <Button small disabled={change.isPending} onClick={() => change.mutate({ mode: 'on' })}>
-            {t.turnOn}
+            Turn on with default rules
           </Button>
         )}
         {mode !== 'off' && (
@@ -67,19 +69,23 @@ export function ServerSandbox({ server }: { server: string }) {
             disabled={change.isPending}
             onClick={() => change.mutate({ mode: 'off' })}
           >
-            {t.turnOff}
+            Turn off
           </Button>
         )}
       </div>
       {mode === 'on' && data.access && (
         <details className="mt-3">
-          <summary className="cursor-pointer text-sm text-ink2">{t.access}</summary>
-          <PathList title={t.mayWrite} paths={data.access.write} />
-          <PathList title={t.mayNotRead} paths={data.access.unreadable} />
+          <summary className="cursor-pointer text-sm text-ink2">
+            Rules in effect at the last start
+          </summary>
+          <PathList title="Writable paths" paths={data.access.write} />
+          <PathList title="Unreadable paths" paths={data.access.unreadable} />
         </details>
       )}
       <details className="mt-3">
-        <summary className="cursor-pointer text-sm text-ink2">{t.protections}</summary>
+        <summary className="cursor-pointer text-sm text-ink2">
+          Restrictions that this system can enforce
+        </summary>
         <ul className="mt-2 space-y-1 text-sm">
           {data.protections.map((one) => {
             const Icon = one.enforced ? Check : X;
@@ -87,7 +93,7 @@ export function ServerSandbox({ server }: { server: string }) {
               <li key={one.name} className="flex gap-2">
                 <Icon
                   className={`mt-0.5 size-4 shrink-0 ${one.enforced ? 'text-ok' : 'text-ink3'}`}
-                  aria-label={one.enforced ? t.can : t.cannot}
+                  aria-label={one.enforced ? 'yes:' : 'no:'}
                 />
                 <span className="min-w-0">
                   {one.name}
@@ -134,7 +140,7 @@ function Refused({
   if (list.length === 0) return null;
   return (
     <div className="mt-3 rounded-md border border-warn/40 bg-panel p-3 text-sm">
-      <p className="font-medium">{t.refused}</p>
+      <p className="font-medium">Access denied since the last start, as reported by the server</p>
       <ul className="mt-1 divide-y">
         {list.map((one) => (
           <li key={one.path} className="flex flex-wrap items-center gap-x-3 gap-y-1 py-1.5">
@@ -143,8 +149,8 @@ function Refused({
               {(one.allow || one.remark) && (
                 <p className="text-ink2">
                   {one.allow
-                    ? t.allowHint(escapeControlCharacters(one.allow.slice(0, 500)))
-                    : t.notOffered(escapeControlCharacters(one.remark ?? ''))}
+                    ? `Allows ${escapeControlCharacters(one.allow.slice(0, 500))} and everything below it`
+                    : `This path cannot be allowed here, because it ${escapeControlCharacters(one.remark ?? '')}. If the server needs it, edit the configuration.`}
                 </p>
               )}
             </div>
@@ -154,13 +160,13 @@ function Refused({
                 disabled={pending}
                 onClick={() => onAllow(one.unreadable ? 'read' : 'write', one.allow)}
               >
-                {one.unreadable ? t.allowReading : t.allowWriting}
+                {one.unreadable ? 'Allow reading' : 'Allow writing'}
               </Button>
             )}
           </li>
         ))}
       </ul>
-      {more > 0 && <p className="mt-1 text-xs text-ink2">{t.more(more)}</p>}
+      {more > 0 && <p className="mt-1 text-xs text-ink2">{`and ${more} more`}</p>}
     </div>
   );
 }
@@ -174,10 +180,16 @@ function Access({
   unixSockets,
 }: Pick<SandboxStatus, 'read' | 'write' | 'network' | 'ports' | 'unixSockets'>) {
   const lines = [
-    ...read.map((one) => t.reads(escapeControlCharacters(one.slice(0, 500)))),
-    ...write.map((one) => t.writes(escapeControlCharacters(one.slice(0, 500)))),
-    network === 'any' ? t.anyNetwork : ports.length > 0 ? t.ports(ports.join(', ')) : t.noNetwork,
-    unixSockets === 'any' ? t.anyUnixSockets : t.noUnixSockets,
+    ...read.map((one) => `Read ${escapeControlCharacters(one.slice(0, 500))}`),
+    ...write.map((one) => `Write ${escapeControlCharacters(one.slice(0, 500))}`),
+    network === 'any'
+      ? 'Any network connections'
+      : ports.length > 0
+        ? t.ports(ports.join(', '))
+        : 'No network connections',
+    unixSockets === 'any'
+      ? 'Any Unix sockets, through which the server may escape the sandbox'
+      : 'No Unix sockets',
   ];
   return (
     <ul className="mt-2 list-disc space-y-0.5 pl-5 text-sm">

@@ -29,14 +29,14 @@ export function OfferTool({ server, tool }: { server: string; tool: string }) {
         disabled={change.isPending}
         onChange={(on) => change.mutate({ tools: [tool], set: { enabled: on ? null : false } })}
       />
-      {t.offered}
+      Visible to clients
       <Link
         to="/servers/$id"
         params={{ id: server }}
         search={{ view: 'tools', tool }}
         className="ml-auto text-accent underline-offset-2 hover:underline"
       >
-        {t.more}
+        Approval, limits, recording
       </Link>
     </div>
   );
@@ -57,7 +57,7 @@ export function ServerTools({ id }: { id: string }) {
       return (
         <p className="px-5 py-4 text-sm">
           <Link to="/tools" search={{ server: id }} className="text-accent underline">
-            {texts.servers.viewTools}
+            Tools
           </Link>
         </p>
       );
@@ -76,11 +76,15 @@ export function ServerTools({ id }: { id: string }) {
   if (beyond && at >= most) listed.unshift(beyond);
   const shown = tools.data.filter((tool) => tool.shown).length;
   if (tools.data.length === 0)
-    return <p className="px-4 py-4 text-sm text-ink3 md:px-5">{t.none}</p>;
+    return (
+      <p className="px-4 py-4 text-sm text-ink3 md:px-5">
+        Tools appear here when the server is running.
+      </p>
+    );
   return (
     <div className="space-y-3 px-4 py-4 md:px-5">
       <div className="@container flex flex-wrap items-center gap-3 text-sm text-ink2">
-        {t.shown(shown, tools.data.length)}
+        {`${shown} of ${tools.data.length} tools are visible to clients.`}
         {tools.data.length > 6 && (
           <SearchField label={texts.tools.search} value={q} onChange={setQ} delayMs={80} />
         )}
@@ -146,7 +150,7 @@ function ToolRow({
         {selected !== undefined && (
           <input
             type="checkbox"
-            aria-label={t.select(name)}
+            aria-label={`Select ${name}`}
             checked={selected}
             onChange={(event) => onSelect(event.target.checked)}
             className="mt-1 size-4 shrink-0 accent-(--accent)"
@@ -215,7 +219,9 @@ function ApprovalExceptions({
   if (allowClients.length === 0) return null;
   return (
     <div className="mt-1.5 flex flex-wrap items-center gap-1.5 text-xs text-ink2">
-      {approval === 'deny' ? t.exceptionsDenied : t.exceptions}
+      {approval === 'deny'
+        ? 'Denied. When it is not, no approval needed for'
+        : 'No approval needed for'}
       <ul className="contents">
         {allowClients.map((client) => {
           const shown = escapeControlCharacters(client.slice(0, 100));

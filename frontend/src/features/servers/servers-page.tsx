@@ -41,7 +41,9 @@ export function ServersPage({ selected }: { selected: string | undefined }) {
     <>
       <PageHeader
         title={texts.servers.title}
-        note={servers.length > 0 && texts.servers.count(servers.length)}
+        note={
+          servers.length > 0 && (servers.length === 1 ? '1 server' : `${servers.length} servers`)
+        }
         action={
           servers.length > 0 && (
             <Link to="/add" className={buttonClasses('primary')}>
@@ -53,7 +55,7 @@ export function ServersPage({ selected }: { selected: string | undefined }) {
       >
         {servers.length > 3 && (
           <SearchField
-            label={texts.servers.search}
+            label="Search servers"
             value={q}
             delayMs={60}
             onChange={(text) =>
@@ -66,7 +68,7 @@ export function ServersPage({ selected }: { selected: string | undefined }) {
         {servers.length === 0 ? (
           <NoServers />
         ) : shown.length === 0 ? (
-          <p className="py-10 text-center text-ink2">{texts.servers.noMatch}</p>
+          <p className="py-10 text-center text-ink2">No server matches this search.</p>
         ) : (
           <ul className="max-w-page space-y-2">
             {idle && <li className="pb-1 text-sm text-ink2">{`${idle.reason}.`}</li>}

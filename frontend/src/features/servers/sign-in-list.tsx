@@ -21,7 +21,9 @@ export function SignIns() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   return (
     <div className="space-y-3">
-      <p className="text-sm text-ink2">{t.allBody}</p>
+      <p className="text-sm text-ink2">
+        Servers that require sign-in. A server’s accounts are on its page, under Configuration.
+      </p>
       <ul className="overflow-hidden rounded-md border text-sm">
         {servers.filter(knowsLogin).map((server) => (
           <Row key={server.id} server={server} />
@@ -50,7 +52,7 @@ function Row({ server }: { server: ServerStatus }) {
           {name}
         </Link>
         <span className="block text-xs text-ink3 [overflow-wrap:anywhere]">
-          {needed ? t.needed : t.done}
+          {needed ? 'Needs sign-in' : t.done}
           {data?.since && ` · ${texts.servers.ago(age(data.since, now))}`}
           {issuer && ` · ${escapeControlCharacters(issuer)}`}
         </span>

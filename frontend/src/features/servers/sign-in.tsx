@@ -107,24 +107,26 @@ function Pending({
   return (
     <section aria-label={label} className={classes('space-y-3', className)}>
       <div>
-        <p className="font-semibold [overflow-wrap:anywhere]">{t.who(host)}</p>
-        <p className="text-sm text-ink2">{t.checkHost}</p>
+        <p className="font-semibold [overflow-wrap:anywhere]">{`${host} will ask you to sign in.`}</p>
+        <p className="text-sm text-ink2">
+          Continue only if you trust this site. Drawbridge never sees your password.
+        </p>
       </div>
       <div className="flex flex-wrap gap-2">
         <Button look="primary" disabled={open.isPending} onClick={() => open.mutate()}>
           <ExternalLink className="size-3.5" aria-hidden />
-          {t.open(host)}
+          {`Open ${host}`}
         </Button>
         <Button look="quiet" onClick={onCancel}>
-          {t.cancel}
+          Cancel sign-in
         </Button>
       </div>
-      <CopyField text={escapeControlCharacters(pending.url)} label={t.address} />
+      <CopyField text={escapeControlCharacters(pending.url)} label="Sign-in URL" />
       <p className="flex flex-wrap gap-x-3 text-sm text-ink3" role="status">
-        {t.waiting}
+        Waiting for you to finish signing in.
         {web && (
           <a className="underline" href={pending.url} target="_blank" rel="noopener noreferrer">
-            {t.here}
+            Open in this browser
           </a>
         )}
       </p>
@@ -156,13 +158,13 @@ export function SignedIn({ server }: { server: ServerStatus }) {
     >
       <Facts
         rows={[
-          [t.by, escapeControlCharacters(data.issuer)],
+          ['Token issuer', escapeControlCharacters(data.issuer)],
           [
-            t.permissions,
+            'Permissions',
             data.scopes?.length ? escapeControlCharacters(data.scopes.join(', ')) : '',
           ],
-          [t.since, data.since && texts.servers.ago(age(data.since, now))],
-          [t.renews, data.renews ? t.renewsYes : t.renewsNo],
+          ['Signed in', data.since && texts.servers.ago(age(data.since, now))],
+          ['Renewal', data.renews ? 'Automatic' : 'You must sign in again when the token expires'],
         ]}
       />
     </Section>
@@ -176,7 +178,7 @@ export function SignOut({ id, name, issuer }: { id: string; name: string; issuer
     mutationFn: () => requestText('POST', `/api/v1/servers/${encodeURIComponent(id)}/logout`),
     onSuccess: () => {
       setAsking(false);
-      toast('ok', t.outDone(name));
+      toast('ok', `Signed out of ${name}.`);
     },
     onSettled: () => client.invalidateQueries({ queryKey: ['server', id] }),
   });
@@ -188,13 +190,13 @@ export function SignOut({ id, name, issuer }: { id: string; name: string; issuer
       </Button>
       {asking && (
         <Confirm
-          title={texts.care.signOutTitle(name)}
+          title={`Sign out of ${name}?`}
           action={t.out}
           of={out}
           onConfirm={() => out.mutate()}
           onClose={() => setAsking(false)}
         >
-          {texts.care.signOutBody(escapeControlCharacters(issuer))}
+          {`Its tokens will be deleted and revoked at ${escapeControlCharacters(issuer)}. Its tools will fail until you sign in again.`}
         </Confirm>
       )}
     </>
@@ -214,13 +216,12 @@ export function AccountSignIn({
   const id = `${server}@${account}`;
   const { data } = useLogin(id, true);
   const { begin, cancel } = useSignIn(id);
-  const own = texts.servers.accounts;
   if (!data) return null;
   if (data.pending)
     return (
       <Pending
         id={id}
-        label={own.signIn(escapeControlCharacters(account))}
+        label={`Sign-in for ${escapeControlCharacters(account)}`}
         pending={data.pending}
         onCancel={() => cancel.mutate()}
       />
@@ -229,10 +230,10 @@ export function AccountSignIn({
     <div className="flex flex-wrap items-center gap-2 text-sm">
       <span role="status" className="min-w-0 [overflow-wrap:anywhere]">
         {data.issuer
-          ? own.signedIn(escapeControlCharacters(data.issuer))
+          ? `Signed in with ${escapeControlCharacters(data.issuer)}.`
           : data.state === ''
-            ? escapeControlCharacters(data.reason) || own.signInNone
-            : own.signInNeeded}
+            ? escapeControlCharacters(data.reason) || 'Not signed in.'
+            : 'Sign-in required.'}
         {data.failed && (
           <span className="block text-bad">{escapeControlCharacters(t.failed(data.failed))}</span>
         )}
@@ -244,7 +245,7 @@ export function AccountSignIn({
       {data.issuer && (
         <SignOut
           id={id}
-          name={own.of(escapeControlCharacters(account), escapeControlCharacters(label))}
+          name={`${escapeControlCharacters(label)} (${escapeControlCharacters(account)})`}
           issuer={data.issuer}
         />
       )}

@@ -66,9 +66,13 @@ export function TestNewServer({
           <>
             <Button onClick={() => test.mutate()}>
               <FlaskConical className="size-4" aria-hidden />
-              {test.data || test.isError ? t.again : t.test}
+              {test.data || test.isError ? 'Test again' : 'Test'}
             </Button>
-            {!test.data && !test.isError && <span className="text-sm text-ink3">{t.hint}</span>}
+            {!test.data && !test.isError && (
+              <span className="text-sm text-ink3">
+                Starts the server briefly. Nothing is saved.
+              </span>
+            )}
           </>
         )}
       </div>
@@ -88,13 +92,13 @@ function WantsLogin({ onAdd }: { onAdd: (() => void) | undefined }) {
     <div className="space-y-2 text-sm" role="status">
       <p className="flex gap-2 font-medium text-warn">
         <KeyRound className="mt-0.5 size-4 shrink-0" aria-hidden />
-        {t.login}
+        The server responds and requires sign-in.
       </p>
-      <p className="text-ink2">{t.loginHint}</p>
+      <p className="text-ink2">You can sign in after the server is added.</p>
       {onAdd && (
         <Button onClick={onAdd}>
           <KeyRound className="size-4" aria-hidden />
-          {t.loginAdd}
+          Add, then sign in
         </Button>
       )}
     </div>
@@ -103,7 +107,7 @@ function WantsLogin({ onAdd }: { onAdd: (() => void) | undefined }) {
 
 function Running({ since }: { since: number }) {
   const seconds = Math.max(0, Math.round((useNow() - since) / 1000));
-  return t.running(seconds);
+  return `Starting and listing tools… ${seconds} s`;
 }
 
 function Result({ result }: { result: TestResult }) {
@@ -119,7 +123,7 @@ function Result({ result }: { result: TestResult }) {
           <CircleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
         )}
         {result.ok
-          ? t.works(tools.length, duration(result.tookNs))
+          ? `Works: found ${tools.length === 1 ? '1 tool' : `${tools.length} tools`} in ${duration(result.tookNs)}.`
           : `${t.stages[result.stage] ?? ''} ${escapeControlCharacters(result.error)}`.trim()}
       </p>
       {result.hint && (

@@ -37,8 +37,11 @@ export function ToolAnnotations({ server, tool }: { server: string; tool: string
       className="border-t px-4 py-3 text-sm md:px-5"
       open={title !== '' || Object.keys(annotations).length > 0}
     >
-      <summary className="cursor-pointer">{t.annotations}</summary>
-      <p className="mt-2 max-w-prose text-ink3">{t.annotationsHint}</p>
+      <summary className="cursor-pointer">Title and annotations</summary>
+      <p className="mt-2 max-w-prose text-ink3">
+        These override what the server declares. They apply to clients, approvals, caching and
+        retries.
+      </p>
       <div className="mt-3 grid max-w-xl grid-cols-[minmax(8rem,1fr)_minmax(0,12rem)] items-center gap-x-4 gap-y-2">
         <span>{t.title}</span>
         <TitleField

@@ -27,25 +27,25 @@ export function SettingSelects({
   return (
     <>
       <Select
-        label={t.approval(name)}
-        action={settings ? undefined : t.setApproval}
+        label={`Approval for ${name}`}
+        action={settings ? undefined : 'Approval…'}
         value={settings?.approval ?? ''}
         options={approvals.map((value) => ({ value, text: t.approvals[value || 'unset'] }))}
         onChange={(value) => onChange({ approval: value === '' ? null : (value as Approving) })}
       />
       <Select
-        label={t.timeout(name)}
-        action={settings ? undefined : t.setTimeout}
+        label={`Timeout for ${name}`}
+        action={settings ? undefined : 'Timeout…'}
         value={timeout === 0 ? '' : String(timeout)}
         options={[...new Set([...timeouts, timeout])].map((ms) => ({
           value: ms === 0 ? '' : String(ms),
-          text: ms === 0 ? t.timeoutUnset : t.timeoutOf(ms / 1000),
+          text: ms === 0 ? 'Timeout: default' : t.timeoutOf(ms / 1000),
         }))}
         onChange={(value) => onChange({ requestTimeoutMs: value === '' ? null : Number(value) })}
       />
       <Select
-        label={t.record(name)}
-        action={settings ? undefined : t.setRecord}
+        label={`Recording for ${name}`}
+        action={settings ? undefined : 'Recording…'}
         value={settings?.record ?? ''}
         options={records.map((value) => ({ value, text: t.records[value || 'unset'] }))}
         onChange={(value) => onChange({ record: value === '' ? null : (value as RecordMode) })}
@@ -105,7 +105,7 @@ export function BulkToolSettings({
       { tools: names, set },
       {
         onSuccess: () =>
-          toast('ok', t.changed(names.length), {
+          toast('ok', names.length === 1 ? '1 tool changed.' : `${names.length} tools changed.`, {
             text: texts.care.undo,
             run: async () => {
               for (const [was, of] of previous(tools, set))
@@ -126,7 +126,7 @@ export function BulkToolSettings({
           onChange={() => onSelect(new Set(all ? [] : found.map((one) => one.tool)))}
           className="size-4 shrink-0 accent-(--accent)"
         />
-        {tools.length > 0 ? t.selected(tools.length) : t.selectAll(found.length)}
+        {tools.length > 0 ? t.selected(tools.length) : `Select all ${found.length}`}
       </label>
       {tools.length > 0 && (
         <fieldset
@@ -136,11 +136,11 @@ export function BulkToolSettings({
         >
           <Button small onClick={() => apply({ enabled: null })}>
             <Eye className="size-3.5" aria-hidden />
-            {t.show}
+            Show to clients
           </Button>
           <Button small onClick={() => apply({ enabled: false })}>
             <EyeOff className="size-3.5" aria-hidden />
-            {t.hide}
+            Hide from clients
           </Button>
           <SettingSelects
             name={escapeControlCharacters(t.selected(tools.length))}

@@ -16,24 +16,31 @@ export function LockedPage({ spent, ended }: { spent: boolean; ended: boolean })
         </div>
         <h1 className="flex items-center gap-2 text-lg font-semibold">
           <LockKeyhole className="size-5 shrink-0 text-ink3" aria-hidden />
-          {t.title}
+          This browser is not signed in
         </h1>
         {(spent || ended) && (
           <p role="alert" className="mt-3 rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">
-            {spent ? t.spent : t.ended}
+            {spent
+              ? 'This link has expired or was already used. Each link works once.'
+              : 'The session has ended.'}
           </p>
         )}
-        <p className="mt-2 text-ink2">{t.body}</p>
+        <p className="mt-2 text-ink2">
+          Drawbridge can run commands on this computer, so this page opens only with a one-time
+          link. Get a new link in one of two ways:
+        </p>
         <ul className="mt-4 list-disc space-y-3 pl-5">
-          <li>{t.tray}</li>
+          <li>From the tray icon: choose Open.</li>
           <li>
-            {t.cli}
+            In a terminal, run
             <div className="mt-1.5">
               <CopyField text={t.command} label={t.command} />
             </div>
           </li>
         </ul>
-        <p className="mt-4 text-sm text-ink3">{t.waiting}</p>
+        <p className="mt-4 text-sm text-ink3">
+          This page continues as soon as you open the link in this browser.
+        </p>
       </div>
     </main>
   );

@@ -29,7 +29,8 @@ export function grouped(tools: Tool[], by: Grouping, labelOf: (server: string) =
     else groups.set(key, [tool]);
   }
   const list = [...groups].map(([key, group]) => ({
-    title: by === 'server' ? labelOf(key) : key || (by === 'prefix' ? t.noPrefix : t.noEffect),
+    title:
+      by === 'server' ? labelOf(key) : key || (by === 'prefix' ? 'No prefix' : 'Effect unknown'),
     tools: group,
     last: key === '',
   }));

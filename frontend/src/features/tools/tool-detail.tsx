@@ -39,10 +39,10 @@ export function ToolDetail({
         id={name}
         title={escapeControlCharacters(name)}
         icon={PackageX}
-        what={t.gone}
+        what="This tool is not available"
         onClose={onClose}
       >
-        {t.goneBody}
+        Its server may have stopped, or may no longer list the tool.
       </Gone>
     );
   }
@@ -84,11 +84,11 @@ export function ToolDetail({
           <CopyButton text={tool.name} label={`${texts.actions.copy}: ${t.publicName}`} />
         </p>
       </div>
-      <Section title={t.tryIt}>
+      <Section title="Try it">
         <TryTool key={tool.name} tool={tool} begin={begin} />
       </Section>
       {extra?.(tool)}
-      <Section title={t.parameters}>
+      <Section title="Parameters">
         <Parameters tool={tool} />
       </Section>
       {tool.inputSchema && (

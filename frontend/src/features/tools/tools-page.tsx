@@ -105,7 +105,7 @@ export function ToolsPage({
       </PageHeader>
       {above && <div className="max-w-page shrink-0 px-4 pb-3 empty:hidden md:px-6">{above}</div>}
       {tools.length === 0 ? (
-        <Empty icon={Wrench} title={t.emptyTitle}>
+        <Empty icon={Wrench} title="No tools yet">
           <p>{t.emptyBody}</p>
           <div className="mt-4 flex flex-wrap justify-center gap-2">
             <Link to="/add" className={buttonClasses('primary')}>
@@ -117,7 +117,7 @@ export function ToolsPage({
           </div>
         </Empty>
       ) : groups.length === 0 ? (
-        <p className="py-10 text-center text-ink2">{t.noMatch}</p>
+        <p className="py-10 text-center text-ink2">No tool matches this search.</p>
       ) : (
         <ToolList
           groups={groups}
@@ -273,7 +273,7 @@ function ToolRow({
       <div className="flex max-w-[40%] shrink-0 flex-col items-end gap-0.5">
         {badge && (
           <span
-            title={t.source}
+            title="Server"
             className="max-w-full truncate rounded bg-accent-soft px-1.5 text-xs text-accent"
           >
             {escapeControlCharacters(badge(tool.server).slice(0, 100))}

@@ -33,7 +33,7 @@ type Run =
 export function argumentsFault(text: string): string | undefined {
   const fault = jsonFault(text);
   if (fault) return texts.editor.syntax(fault.line, fault.column);
-  return jsonMembers(text) === undefined ? t.notObject : undefined;
+  return jsonMembers(text) === undefined ? 'The arguments must be a JSON object: { … }' : undefined;
 }
 
 /**
@@ -73,20 +73,20 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
     } catch (error) {
       setRun({
         phase: 'failed',
-        message: controller.signal.aborted ? t.cancelled : messageOf(error),
+        message: controller.signal.aborted ? 'Cancelled.' : messageOf(error),
       });
     }
   };
   return (
     <Tabs value={view} onChange={setView} className="space-y-3">
-      <p className="text-sm text-ink2">{t.tryHint}</p>
+      <p className="text-sm text-ink2">Calls the tool and records the call.</p>
       {restored && <DraftRestored onDiscard={reset} />}
       {hasForm && (
         <TabList
-          label={t.how}
+          label="Input mode"
           options={[
-            { value: 'form', text: t.form },
-            { value: 'json', text: t.json },
+            { value: 'form', text: 'Form' },
+            { value: 'json', text: 'JSON' },
           ]}
         />
       )}
@@ -101,7 +101,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
             <p className="flex flex-wrap items-center gap-x-3 text-sm text-ink2">
               {t.noParameters}
               <Button small look="quiet" onClick={() => setBare(false)}>
-                {t.editJson}
+                Edit arguments as JSON
               </Button>
             </p>
           ) : view === 'form' && !fault ? (
@@ -129,7 +129,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
                 className="mt-1 min-h-5 text-xs text-bad"
               >
                 {fault}
-                {fault && view === 'form' && ` ${t.formNeedsJson}`}
+                {fault && view === 'form' && ` ${'The form is available when the JSON is valid.'}`}
               </EditorMessages>
             </>
           )}
@@ -146,11 +146,11 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
           ) : (
             <Play className="size-3.5" aria-hidden />
           )}
-          {run.phase === 'running' ? t.running : t.run}
+          {run.phase === 'running' ? 'Running…' : 'Run tool'}
         </Button>
         {run.phase === 'running' && (
           <>
-            <Button onClick={() => abort.current?.abort()}>{t.cancel}</Button>
+            <Button onClick={() => abort.current?.abort()}>Cancel</Button>
             <Elapsed since={run.since} />
           </>
         )}
@@ -160,12 +160,12 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
             disabled={fault !== undefined}
             onClick={() => setArgs(formatJson(args))}
           >
-            {t.format}
+            Format
           </Button>
         )}
         {!bare && (
           <Button look="quiet" onClick={reset}>
-            {t.reset}
+            Reset
           </Button>
         )}
       </div>
@@ -208,12 +208,12 @@ function Answer({ answer }: { answer: ToolAnswer }) {
         {answer.success ? (
           <span className="flex items-center gap-1.5 text-ok">
             <CircleCheck className="size-4" aria-hidden />
-            {t.succeeded}
+            Succeeded
           </span>
         ) : (
           <span className="flex items-center gap-1.5 text-bad">
             <CircleAlert className="size-4" aria-hidden />
-            {t.failed}
+            Failed
           </span>
         )}
         {answer.callId && (

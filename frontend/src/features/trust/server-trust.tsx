@@ -51,14 +51,18 @@ function Known({ server }: { server: string }) {
       {suspicious.length > 0 && (
         <section aria-label={t.suspicious}>
           <Title text={t.suspicious} />
-          <p className="mb-3 text-sm text-ink2">{t.suspiciousBody}</p>
+          <p className="mb-3 text-sm text-ink2">
+            Clients can see these tools. Hide one in the tool list if you do not trust it.
+          </p>
           <ul className="space-y-2">
             {suspicious.slice(0, 50).map((one) => (
               <li key={one.tool}>
                 <p className="text-sm font-medium [overflow-wrap:anywhere]">
-                  {one.tool ? escapeControlCharacters(one.tool.slice(0, 200)) : t.instructions}
+                  {one.tool
+                    ? escapeControlCharacters(one.tool.slice(0, 200))
+                    : 'The server’s instructions'}
                   {acceptedByPerson(log ?? [], one.tool) && (
-                    <span className="ml-2 text-xs font-normal text-ink3">{t.accepted}</span>
+                    <span className="ml-2 text-xs font-normal text-ink3">Accepted by you</span>
                   )}
                 </p>
                 <Warnings list={one.warnings ?? []} />
@@ -70,7 +74,7 @@ function Known({ server }: { server: string }) {
       )}
       {events.length > 0 && (
         <details>
-          <summary className="cursor-pointer text-sm text-ink2">{t.log(events.length)}</summary>
+          <summary className="cursor-pointer text-sm text-ink2">{`Tool history (${events.length})`}</summary>
           <ul className="mt-2 space-y-1 text-xs text-ink2">
             {events.map((event) => (
               <li key={event.id} className="[overflow-wrap:anywhere]">

@@ -38,13 +38,13 @@ export function ServerVersionSection({ server }: { server: string }) {
     onSuccess: (result, { action }) => {
       setPlan(action === 'plan' || action === 'compare' ? result : undefined);
       if (action === 'plan') setAlso([]);
-      if (action === 'plan' && !result.key) toast('ok', t.current);
+      if (action === 'plan' && !result.key) toast('ok', 'This is the latest version.');
       if (action === 'rollback')
         toast(
           'ok',
-          t.rolledBack(escapeControlCharacters(result.from), escapeControlCharacters(result.to)),
+          `Rolled back from ${escapeControlCharacters(result.from)} to ${escapeControlCharacters(result.to)}.`,
         );
-      else if (result.applied) toast('ok', t.applied(escapeControlCharacters(result.to)));
+      else if (result.applied) toast('ok', `Saved: ${escapeControlCharacters(result.to)}.`);
       client.invalidateQueries({ queryKey: ['server', server] });
     },
     onError: toastError,
@@ -59,23 +59,23 @@ export function ServerVersionSection({ server }: { server: string }) {
   const progress = comparing ? version.comparing : undefined;
   const before = version.earlier?.[0]?.configured;
   return (
-    <Section title={t.title}>
+    <Section title="Version">
       <Facts
         rows={[
-          [t.package, escapeControlCharacters(version.package)],
+          ['Package', escapeControlCharacters(version.package)],
           [
-            t.written,
+            'Configured',
             version.configured === version.package
-              ? t.anyVersion
+              ? 'No version pinned'
               : escapeControlCharacters(version.configured),
           ],
-          [t.version, version.version && t.short(escapeControlCharacters(version.version))],
-          [t.source, version.source && t.sources[version.source]],
+          ['Version', version.version && t.short(escapeControlCharacters(version.version))],
+          ['Source', version.source && t.sources[version.source]],
         ]}
       />
       <div className="mt-3 flex flex-wrap gap-2">
         <Button small disabled={change.isPending} onClick={() => change.mutate({ action: 'plan' })}>
-          {change.isPending && !comparing ? t.trying : t.update}
+          {change.isPending && !comparing ? 'Testing…' : 'Test the latest version'}
         </Button>
         {version.pin && (
           <Button
@@ -103,13 +103,15 @@ export function ServerVersionSection({ server }: { server: string }) {
       {plan?.key && (
         <div className="mt-4 rounded-md border bg-panel p-3">
           <ToolDiff
-            label={t.plan}
+            label="Changes in this update"
             lines={[
               { op: 'old', text: plan.from },
               { op: 'new', text: plan.to },
             ]}
           />
-          <p className="mt-2 text-sm text-ink2">{summaryOf(plan.changes ?? []) || t.noChanges}</p>
+          <p className="mt-2 text-sm text-ink2">
+            {summaryOf(plan.changes ?? []) || 'No tools will change.'}
+          </p>
           <ul className="mt-2 space-y-3">
             {(plan.changes ?? []).slice(0, 100).map((one) => (
               <li key={one.name}>
@@ -120,7 +122,7 @@ export function ServerVersionSection({ server }: { server: string }) {
                 <Warnings list={one.warnings ?? []} />
                 <ToolDiff
                   lines={one.diff ?? []}
-                  label={t.differs(escapeControlCharacters(one.name.slice(0, 200)))}
+                  label={`Changes to ${escapeControlCharacters(one.name.slice(0, 200))}`}
                 />
               </li>
             ))}
@@ -128,7 +130,7 @@ export function ServerVersionSection({ server }: { server: string }) {
           <More of={plan.changes?.length ?? 0} shown={100} />
           {progress && progress.total > 0 && (
             <p role="status" className="mt-2 text-sm text-ink2">
-              {texts.comparison.progress(progress.finished, progress.total)}
+              {`${progress.finished} of ${progress.total} calls compared`}
             </p>
           )}
           {plan.comparison && (
@@ -142,10 +144,10 @@ export function ServerVersionSection({ server }: { server: string }) {
             <Button
               small
               disabled={change.isPending}
-              title={texts.comparison.hint}
+              title="Run recorded calls (read-only tools, prompts and resources) and saved checks on both versions, and compare the results"
               onClick={() => compare(also)}
             >
-              {comparing ? texts.comparison.running : texts.comparison.start}
+              {comparing ? 'Comparing…' : 'Compare versions'}
             </Button>
             <Button
               small
@@ -153,10 +155,10 @@ export function ServerVersionSection({ server }: { server: string }) {
               disabled={change.isPending}
               onClick={() => change.mutate({ action: 'apply', key: plan.key })}
             >
-              {t.apply}
+              Update and accept changes
             </Button>
             <Button small look="quiet" onClick={() => setPlan(undefined)}>
-              {t.leave}
+              Not now
             </Button>
           </div>
         </div>

@@ -49,7 +49,7 @@ function Change({ change }: { change: ToolChange }) {
       <Warnings list={change.warnings ?? []} />
       <ToolDiff
         lines={change.diff ?? []}
-        label={t.diff(`${escapeControlCharacters(change.server)} / ${name}`)}
+        label={`Changes to ${`${escapeControlCharacters(change.server)} / ${name}`}`}
       />
       <div className="mt-3 flex flex-wrap gap-2">
         <Button
@@ -64,7 +64,7 @@ function Change({ change }: { change: ToolChange }) {
         <Button
           small
           disabled={word.isPending}
-          title={t.alwaysHint}
+          title="Accept this and all later changes. Use this for descriptions that contain a date or a counter."
           aria-label={`${t.always}: ${name}`}
           onClick={() => say('always')}
         >

@@ -2,12 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { ShieldAlert } from 'lucide-react';
 import { Section } from '@/components/fields';
 import { escapeControlCharacters } from '@/lib/format';
-import { texts } from '@/lib/texts';
 import type { ToolTrust } from '@/types/api';
 import { trustQuery } from './api';
 import { Warnings } from './tool-changes';
-
-const t = texts.trust;
 
 const serious = (one: ToolTrust) =>
   (one.warnings ?? []).filter((warning) => warning.code !== 'same-name');
@@ -25,9 +22,7 @@ export function TrustBadges({ server, tool }: { server: string; tool: string }) 
   return (
     <>
       {one.new && (
-        <span className="shrink-0 rounded bg-accent-soft px-1.5 text-xs text-accent">
-          {t.isNew}
-        </span>
+        <span className="shrink-0 rounded bg-accent-soft px-1.5 text-xs text-accent">New</span>
       )}
       {warnings.length > 0 && (
         <span
@@ -35,7 +30,7 @@ export function TrustBadges({ server, tool }: { server: string; tool: string }) 
           className="inline-flex shrink-0 items-baseline gap-1 rounded bg-warn-soft px-1.5 text-xs text-warn"
         >
           <ShieldAlert className="size-3 self-center" aria-hidden />
-          {t.warning}
+          Suspicious
         </span>
       )}
     </>
@@ -47,8 +42,8 @@ export function TrustSection({ server, tool }: { server: string; tool: string })
   const one = useTrust(server, tool);
   if (!one || (serious(one).length === 0 && !one.always)) return null;
   return (
-    <Section title={t.title}>
-      {one.always && <p className="text-sm text-ink2">{t.alwaysOn}</p>}
+    <Section title="Trust">
+      {one.always && <p className="text-sm text-ink2">Changes to this tool are always accepted.</p>}
       <Warnings list={one.warnings ?? []} />
     </Section>
   );

@@ -33,7 +33,8 @@ export function VersionComparison({
   /** Repeats the comparison and also calls this tool. */
   onAlso: (tool: string) => void;
 }) {
-  if (report.calls.length === 0) return <p className="mt-2 text-sm text-ink2">{t.nothing}</p>;
+  if (report.calls.length === 0)
+    return <p className="mt-2 text-sm text-ink2">There is nothing to compare.</p>;
   const calls = report.calls.map((call, at) => ({ call, at }));
   calls.sort((a, b) => rank(a.call) - rank(b.call) || a.at - b.at);
   return (
@@ -44,8 +45,13 @@ export function VersionComparison({
           .map((result) => t.counts[result](report[result]))
           .join(', ')}
       </p>
-      {!report.enough && <p className="mt-1 text-sm text-warn">{t.tooFew}</p>}
-      <ol aria-label={t.title} className="mt-2 overflow-hidden rounded-md border">
+      {!report.enough && (
+        <p className="mt-1 text-sm text-warn">
+          There are too few results to tell whether the versions behave the same. Call this server’s
+          tools or save checks, then compare again.
+        </p>
+      )}
+      <ol aria-label="Compared calls" className="mt-2 overflow-hidden rounded-md border">
         {calls.map(({ call, at }) => (
           <Result key={at} number={at + 1} call={call} pending={pending} onAlso={onAlso} />
         ))}
@@ -81,16 +87,16 @@ function Result({
         </span>
         <span className="min-w-32 flex-1 [overflow-wrap:anywhere]">
           <span className="font-medium">{what}</span>
-          {call.prompt && <span className="ml-2 text-xs text-ink3">{t.prompt}</span>}
-          {call.resource && <span className="ml-2 text-xs text-ink3">{t.resource}</span>}
+          {call.prompt && <span className="ml-2 text-xs text-ink3">Prompt</span>}
+          {call.resource && <span className="ml-2 text-xs text-ink3">Resource</span>}
         </span>
         {call.newNs !== undefined && (
           <span className="text-xs text-ink3">
-            {t.took(duration(call.oldNs ?? 0), duration(call.newNs))}
+            {`${duration(call.oldNs ?? 0)} → ${duration(call.newNs)}`}
           </span>
         )}
         {call.check && (
-          <span className="text-xs text-ink3">{t.check(escapeControlCharacters(call.check))}</span>
+          <span className="text-xs text-ink3">{`Check ${escapeControlCharacters(call.check)}`}</span>
         )}
         {call.callId && /^\d+$/.test(call.callId) && (
           <Link
@@ -130,16 +136,14 @@ function Result({
           <MergeDiff
             before={textOfSide(changes, 'before', texts.checks.whole)}
             after={textOfSide(changes, 'after', texts.checks.whole)}
-            label={t.changes(`${what}, ${number}`)}
+            label={`Differences in ${`${what}, ${number}`}`}
           />
         </div>
       )}
       <More of={call.more ?? 0} shown={0} />
       {unstable.length > 0 && (
         <p className="mt-1 text-xs text-ink3 [overflow-wrap:anywhere]">
-          {t.unstable(
-            unstable.map((path) => escapeControlCharacters(path || texts.checks.whole)).join(', '),
-          )}
+          {`Not compared, because the values differ between runs of the current version: ${unstable.map((path) => escapeControlCharacters(path || texts.checks.whole)).join(', ')}`}
         </p>
       )}
     </li>

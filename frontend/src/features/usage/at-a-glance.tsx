@@ -39,7 +39,7 @@ export function AtAGlance({
           <ChartSpace height={height} />
         )}
       </Panel>
-      <Panel title={t.latency}>
+      <Panel title="Latency">
         {report ? (
           <DurationChart brief report={report} height={height} empty={empty} />
         ) : (
@@ -124,11 +124,11 @@ function TopTools({
   const list = topOf(order, report, costs);
   return (
     <Panel
-      title={t.tops}
+      title="Top tools"
       className="lg:max-xl:col-span-2"
       aside={
         <SegmentedControl
-          label={t.topsBy}
+          label="Top tools by"
           value={order}
           options={orders.map((value) => ({ value, text: t.orders[value] }))}
           onChange={setOrder}
@@ -137,7 +137,7 @@ function TopTools({
     >
       {/* The height of the longest possible list: beside the charts, a lower one would save no space. */}
       <ul className="min-h-[16rem] text-sm max-xl:min-h-0" data-loading={report ? undefined : ''}>
-        {report && list.length === 0 && <li className="text-ink3">{t.nothingYet}</li>}
+        {report && list.length === 0 && <li className="text-ink3">No calls yet.</li>}
         {list.map(({ server, tool, amount, errors }) => (
           <li key={`${server}/${tool}`} className="flex items-baseline gap-3">
             <Link

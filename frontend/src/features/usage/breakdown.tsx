@@ -56,7 +56,7 @@ export function Breakdown({
       <div className="mb-2 flex flex-wrap items-center gap-3">
         <h2 className="font-semibold">{t.breakdown}</h2>
         <SegmentedControl
-          label={t.by}
+          label="Group by"
           value={kind}
           options={(['tools', 'servers', 'clients'] as const).map((k) => ({
             value: k,
@@ -69,7 +69,7 @@ export function Breakdown({
         />
       </div>
       <ScrollArea
-        aria-label={t.table}
+        aria-label="Breakdown by name"
         className="overflow-x-auto rounded-lg border bg-panel shadow-card"
       >
         <table className="w-full min-w-[60rem] text-sm">

@@ -37,8 +37,11 @@ export function ContextCost({ costs }: { costs: ToolCost[] }) {
   const total = list.reduce((sum, [, { tokens }]) => sum + tokens, 0);
   const most = Math.max(1, list[0]?.[1].tokens ?? 1);
   return (
-    <Card title={t.context} note={total > 0 && texts.tools.tokens(count(total))}>
-      <p className="mb-3 text-sm text-ink2">{t.contextBody}</p>
+    <Card title="Context cost" note={total > 0 && texts.tools.tokens(count(total))}>
+      <p className="mb-3 text-sm text-ink2">
+        Tool definitions take up part of each model’s context. Estimated as characters divided by
+        four.
+      </p>
       <ul className="space-y-2 text-sm">
         {shown.map(([server, { tokens, tools }]) => (
           <li key={server}>
@@ -100,13 +103,17 @@ export function Unused({ costs }: { costs: ToolCost[] }) {
   const days = recordedDays(data);
   const shown = all ? list.slice(0, 500) : list.slice(0, 8);
   return (
-    <Card title={t.unused} note={list.length > 0 && t.unusedNote(list.length, count(tokens))}>
+    <Card
+      title="Not used in the last 30 days"
+      note={list.length > 0 && t.unusedNote(list.length, count(tokens))}
+    >
       {list.length === 0 ? (
-        <p className="text-sm text-ink3">{t.unusedNone}</p>
+        <p className="text-sm text-ink3">All tools were used in the last 30 days.</p>
       ) : (
         <>
           <p className="mb-3 text-sm text-ink2">
-            {t.unusedBody} {days < 29 && texts.profiles.recordedFor(days)}
+            These tools take up context but have not been called. Hide those you do not need.{' '}
+            {days < 29 && texts.profiles.recordedFor(days)}
           </p>
           <ul className="space-y-1 text-sm">
             {shown.map((cost) => (

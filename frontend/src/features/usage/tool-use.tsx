@@ -6,8 +6,6 @@ import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import { usageQuery } from './api';
 
-const t = texts.toolUse;
-
 /** The calls of one tool in 30 days: number, errors, durations and the last call. */
 export function ToolUse({ server, tool }: { server: string; tool: string }) {
   const { data, error } = useQuery(usageQuery({ range: '30d', server, tool }, 60_000));
@@ -16,7 +14,7 @@ export function ToolUse({ server, tool }: { server: string; tool: string }) {
   const use = data?.tools.find((one) => one.server === server && one.tool === tool);
   return (
     <Section
-      title={t.title}
+      title="Usage in the last 30 days"
       aside={
         use && (
           <Link
@@ -41,12 +39,14 @@ export function ToolUse({ server, tool }: { server: string; tool: string }) {
           {use.errors > 0 && (
             <span className="text-bad">{texts.usage.errorsOf(count(use.errors))}</span>
           )}
-          <span>{texts.usage.p50(duration(use.p50Ns))}</span>
+          <span>{`Median ${duration(use.p50Ns)}`}</span>
           <span>{texts.overview.p95(duration(use.p95Ns))}</span>
-          {use.lastUsed && <span>{t.last(escapeControlCharacters(age(use.lastUsed, now)))}</span>}
+          {use.lastUsed && (
+            <span>{`last used ${escapeControlCharacters(age(use.lastUsed, now))} ago`}</span>
+          )}
         </p>
       ) : (
-        <p className="text-sm text-ink3">{data ? t.never : texts.loading}</p>
+        <p className="text-sm text-ink3">{data ? 'Not called.' : texts.loading}</p>
       )}
     </Section>
   );

@@ -16,9 +16,7 @@ function useVersionStarts(report: UsageReport) {
     () =>
       report.versions.map(({ at, server, version, package: name }) => ({
         at: Date.parse(at),
-        name: t.versionBegan(
-          escapeControlCharacters(`${nameOf(server)} ${version || name}`.slice(0, 120)),
-        ),
+        name: `First call to ${escapeControlCharacters(`${nameOf(server)} ${version || name}`.slice(0, 120))}`,
       })),
     [report.versions, nameOf],
   );
@@ -51,7 +49,7 @@ export function CallsChart({
       format={(n) => count(Math.round(n * 10) / 10)}
       series={[
         {
-          name: t.good,
+          name: 'Succeeded',
           colour: 'accent',
           values: values.map((use) => (use ? use.calls - use.errors : 0)),
         },
@@ -109,7 +107,7 @@ export function DurationChart({
       empty={empty}
       format={tickOrDuration}
       series={[
-        { name: t.median, colour: 'ok' as const, values: values.map((use) => use?.p50Ns) },
+        { name: 'Median', colour: 'ok' as const, values: values.map((use) => use?.p50Ns) },
         { name: 'p95', colour: 'warn' as const, values: values.map((use) => use?.p95Ns) },
         { name: 'p99', colour: 'bad' as const, values: values.map((use) => use?.p99Ns) },
       ].slice(0, brief ? 2 : 3)}

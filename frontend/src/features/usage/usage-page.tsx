@@ -68,13 +68,17 @@ export function UsagePage({ costs }: { costs: ToolCost[] }) {
         <div className="max-w-page space-y-6">
           {total.calls === 0 ? (
             <Empty icon={ChartColumn} title={t.emptyTitle}>
-              <p>{longer || own ? t.emptyBody : t.emptyNever}</p>
+              <p>
+                {longer || own
+                  ? 'Choose a longer period.'
+                  : 'Calls are counted here as soon as a client makes them.'}
+              </p>
               {longer && (
                 <Button
                   className="mt-4"
                   onClick={() => change({ range: '30d', from: undefined, to: undefined })}
                 >
-                  {t.look30}
+                  Show 30 days
                 </Button>
               )}
               {!longer && !own && (

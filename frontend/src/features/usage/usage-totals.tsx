@@ -8,11 +8,11 @@ const t = texts.usage;
 /** The totals of the report. */
 export function Figures({ total }: { total: UsageStats }) {
   const list: [string, string, string?][] = [
-    [t.calls, count(total.calls)],
+    ['Calls', count(total.calls)],
     [t.errors, count(total.errors), `${share(total.errors, total.calls)}`],
-    [t.half, duration(total.p50Ns)],
-    [t.most, duration(total.p95Ns)],
-    [t.nearlyAll, duration(total.p99Ns)],
+    ['Median (p50)', duration(total.p50Ns)],
+    ['p95', duration(total.p95Ns)],
+    ['p99', duration(total.p99Ns)],
   ];
   return (
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border bg-line shadow-card sm:grid-cols-3 lg:grid-cols-5">

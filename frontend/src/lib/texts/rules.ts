@@ -2,20 +2,12 @@
 export const rulesTexts = {
   rules: {
     title: 'Argument rules',
-    hint: 'The first matching rule decides whether a call is allowed, needs your approval, or is denied.',
-    none: 'No rules yet.',
+
     thens: { allow: 'Allow', ask: 'Ask', deny: 'Deny' },
-    everyTool: 'every tool',
-    ofServers: (names: string) => `of ${names}`,
-    byClients: (names: string) => `called by ${names}`,
-    inProfiles: (names: string) => `in profile ${names}`,
-    when: (condition: string) => `when ${condition}`,
+
     and: ' and ',
     or: ' or ',
-    not: (condition: string) => `not (${condition})`,
-    allArguments: 'the arguments',
-    present: 'is present',
-    absent: 'is absent',
+
     tests: {
       under: 'is in',
       notUnder: 'is not in',
@@ -27,39 +19,12 @@ export const rulesTexts = {
       minBytes: 'has a byte size of at least',
       maxBytes: 'has a byte size of at most',
     },
-    up: (n: number) => `Move rule ${n} up`,
-    down: (n: number) => `Move rule ${n} down`,
-    remove: (n: number) => `Remove rule ${n}`,
-    decided: (calls: number) =>
-      calls === 1 ? 'applied to 1 call' : `applied to ${calls.toLocaleString('en')} calls`,
-    edit: 'Edit as text',
-    add: 'Add rule',
-    editor: 'Rules',
-    invalid: 'The text is not a list of rules.',
+
     yaml: 'The configuration file is YAML. Edit policy.rules in that file instead.',
     save: 'Save rules',
-    discard: 'Discard',
-    saved: 'Rules saved.',
-    try: 'Test against history',
-    trying: 'Testing…',
-    result: (asked: number, denied: number, calls: number) =>
-      `Of ${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} in the last 30 days, ${asked} would have needed approval and ${denied} would have been denied.`,
-    unclear: (calls: number) =>
-      `${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} could not be evaluated, because the arguments are redacted, truncated or not recorded.`,
-    profileUnknown: (calls: number) =>
-      `${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} may have used a profile. The history does not record profiles, so rules for profiles were not applied to ${calls === 1 ? 'this call' : 'these calls'}.`,
-    older: 'Older calls were not tested.',
-    newest: (shown: number) => `Showing the newest ${shown}.`,
-    decisions: 'Calls that would have needed approval or been denied',
+
     would: { ask: 'would have needed approval', deny: 'would have been denied' },
-    make: 'Create rule',
+
     makeTitle: 'Create a rule from this call',
-    makeBody: (tool: string, similar: number) =>
-      `Applies to calls to ${tool}, before all other rules.${similar > 0 ? ` Based on ${similar === 1 ? '1 similar call' : `${similar} similar calls`}.` : ''}`,
-    action: 'Action',
-    conditions: 'Only when',
-    noConditions:
-      'No conditions can be suggested for these arguments. The rule applies to all calls to this tool.',
-    because: 'Reason (optional)',
   },
 } as const;

@@ -12,40 +12,22 @@ const withheldText = (n: number) =>
 export const serversTexts = {
   servers: {
     title: 'Servers',
-    count: (n: number) => (n === 1 ? '1 server' : `${n} servers`),
-    search: 'Search servers',
+
     emptyTitle: 'No servers are configured',
-    emptyBody:
-      'Drawbridge runs your MCP servers and shares them with all your AI applications. Import the servers they already use, browse servers to install, or paste a snippet from a README.',
-    emptyFile: 'Or edit the configuration file',
-    emptyFileBody: 'Servers in this file appear here within a second.',
-    emptyWhere: 'Configuration file',
-    noMatch: 'No server matches this search.',
+
     tools: (n: number, visible = n) =>
       `${visible < n ? `${new Intl.NumberFormat('en').format(visible)} of ` : ''}${n === 1 ? '1 tool' : `${new Intl.NumberFormat('en').format(n)} tools`}`,
     withheld: withheldText,
-    review: 'Review',
-    columns: {
-      server: 'Server',
-      state: 'State',
-      tools: 'Tools',
-      process: 'Process',
-      since: 'Time in state',
-      actions: 'Actions',
-    },
     stateFor: (age: string) => `for ${age}`,
     pid: (pid: number) => `PID ${pid}`,
-    gone: 'This server is no longer in the configuration',
-    goneBody: 'It may have been renamed or removed while this page was open.',
-    facts: 'About',
-    transport: 'Transport',
+
     protocol: 'Protocol',
-    software: 'Software',
+
     process: 'Process',
     memory: 'Memory',
-    usage: 'Resource use',
+
     cpu: 'CPU',
-    offers: 'Features',
+
     offered: (tools: string, prompts: number, resources: number, withheld: number) =>
       [
         tools,
@@ -56,20 +38,15 @@ export const serversTexts = {
         .filter(Boolean)
         .join(', '),
     restarts: 'Restarts',
-    inFlight: 'Running calls',
-    heard: 'Last response',
+
     ago: (age: string) => `${age} ago`,
-    exitCode: 'Exit code',
+
     command: 'Command',
-    warnings: 'Warnings',
+
     tree: 'Processes',
-    treeTotal: (n: number, size: string) => `${n === 1 ? '1 process' : `${n} processes`}, ${size}`,
-    lastLines: 'Last output',
-    instances: 'Instances',
-    workspace: 'Folder',
+
     log: 'Log',
-    logEmpty: 'No output yet.',
-    views: 'Server views',
+
     viewNames: {
       about: 'About',
       tools: 'Tools',
@@ -86,42 +63,12 @@ export const serversTexts = {
         off: 'The server can access everything that you can.',
         on: 'Allowed in addition to the default rules:',
       },
-      nothingConfined: 'This system cannot restrict the server.',
-      turnOn: 'Turn on with default rules',
-      turnOff: 'Turn off',
-      refused: 'Access denied since the last start, as reported by the server',
-      more: (n: number) => `and ${n} more`,
-      allowReading: 'Allow reading',
-      allowWriting: 'Allow writing',
-      allowHint: (path: string) => `Allows ${path} and everything below it`,
-      notOffered: (why: string) =>
-        `This path cannot be allowed here, because it ${why}. If the server needs it, edit the configuration.`,
-      saved: 'Saved. The server is restarting or waiting for your approval.',
-      protections: 'Restrictions that this system can enforce',
-      can: 'yes:',
-      cannot: 'no:',
-      reads: (path: string) => `Read ${path}`,
-      writes: (path: string) => `Write ${path}`,
-      anyNetwork: 'Any network connections',
-      noNetwork: 'No network connections',
+
       ports: (list: string) => `TCP to ${list.includes(',') ? 'ports' : 'port'} ${list}; all UDP`,
-      anyUnixSockets: 'Any Unix sockets, through which the server may escape the sandbox',
-      noUnixSockets: 'No Unix sockets',
-      access: 'Rules in effect at the last start',
-      mayWrite: 'Writable paths',
-      mayNotRead: 'Unreadable paths',
     },
-    destinations: {
-      title: 'Destinations',
-      none: 'No connections seen yet. Connections are sampled every few seconds, so short ones may be missing.',
-      first: (age: string) => `first seen ${age} ago`,
-      last: (age: string) => `last seen ${age} ago`,
-    },
-    problem: 'State',
-    allLines: (n: number) => `Show all ${n} lines`,
+
     openLog: 'Open log',
-    noCalls: 'No calls yet.',
-    noProcesses: 'No process is running for this server.',
+
     config: {
       as: 'Show as',
       form: 'Form',
@@ -167,62 +114,25 @@ export const serversTexts = {
       conflict: 'The entry was changed elsewhere. Discard your changes to load the new version.',
     },
     accounts: {
-      title: 'Accounts',
-      hint: 'Each account has its own credentials and sign-in. A profile, client or folder can set the account to use; all other calls use the account “default”, which has the server’s own credentials.',
       name: 'New account',
-      nameDefault: '“default” is the account with the server’s own credentials.',
-      nameBad: 'Use only the letters a to z, digits, “-” and “_”, without spaces.',
-      nameLong: 'Use at most 32 characters.',
-      nameTaken: 'An account with this name already exists.',
-      add: 'Add account',
-      profiles: 'Profiles',
-      clients: 'Clients',
-      unused: 'Not used by any profile or client.',
-      missing: (names: string) => `Not set here, and not inherited from the server: ${names}.`,
-      folders: 'Folders',
-      foldersHint:
-        'One absolute path per line. Clients that work in or below one of them use this account, unless they or their profile are set to another account.',
+
       rename: 'Rename',
       remove: 'Remove',
-      removed: (name: string) => `Account ${name} removed; save to apply.`,
-      inUse: (name: string) =>
-        `${name} cannot be removed while a profile or client uses it. Choose another account there first.`,
-      renameTitle: (name: string) => `Rename account ${name}`,
-      renameBody: 'Profiles and clients that use it will be updated to use the new name.',
-      renameSignIn:
-        'Profiles and clients that use it will be updated to use the new name. You must sign in to the renamed account again.',
-      renameFirst: 'Save or discard your changes first.',
-      renamed: (name: string) => `Account renamed to ${name}.`,
+
       renameElsewhere: {
         profiles: (name: string) =>
           `Profile ${name}, which is in another file, uses this account. Choose another account there first.`,
         clients: (name: string) =>
           `Client ${name}, which is in another file, uses this account. Choose another account there first.`,
       },
-      signInFirst: 'Save to sign in.',
-      signInNone: 'Not signed in.',
-      signInNeeded: 'Sign-in required.',
-      signedIn: (issuer: string) => `Signed in with ${issuer}.`,
-      signIn: (name: string) => `Sign-in for ${name}`,
-      of: (account: string, server: string) => `${server} (${account})`,
     },
     remedy: {
       configure: 'Edit configuration',
       approve: 'Review command',
       setKey: (name: string) => `Set ${name}…`,
-      keyTitle: (name: string, server: string) => `Set ${name} for ${server}`,
-      keyBody: (secret: string, exists: boolean) =>
-        exists
-          ? `The value is stored as the secret ${secret}, which the configuration refers to. The server will restart.`
-          : `The value is stored encrypted as the secret ${secret}. The configuration refers to it and never contains the value.`,
-      value: 'Value',
-      store: 'Store and restart',
-      keySet: (server: string, name: string) => `${name} set for ${server}.`,
+
       install: (product: string) => `Install ${product}…`,
-      container: 'Start container…',
-      startDocker: 'Start Docker…',
-      allowDocker: 'Allow Docker…',
-      unlock: 'Unlock secrets…',
+
       titles: {
         'install-program': (product: string) => `${product} is not installed`,
         'install-package': (name: string) => `The package ${name} is not installed`,
@@ -231,17 +141,13 @@ export const serversTexts = {
         'start-container': (name: string) => `The container ${name} is not running`,
         'unlock-secrets': () => 'The keyring that stores the secrets is locked',
       },
-      neededBy: (label: string) => `${label} cannot start until this is fixed.`,
-      run: 'Run this command in a terminal:',
+
       how: {
         'install-package': 'Run this command in a terminal, in the server’s folder:',
         'allow-docker': 'Run this command in a terminal, then log out and log back in:',
       },
-      command: 'Command',
-      docs: 'Documentation:',
-      again: 'Restart server',
     },
-    logLevel: 'Log level',
+
     logLevels: {
       debug: 'All',
       stderr: 'Output',
@@ -249,67 +155,32 @@ export const serversTexts = {
       warn: 'Warnings',
       error: 'Errors',
     },
-    logSearch: 'Search the log',
-    logCopy: 'Copy log',
+
     serve: {
-      title: 'Add replay server',
-      menu: 'Add replay server…',
-      session: 'Replay this session',
-      body: 'Adds a server that returns the recorded results of this one. The real server is not called.',
-      sessionBody:
-        'Adds servers that return the recorded results of this session. The real servers are not called.',
-      nameOf: (server: string) => `Name of the server that replays ${server}`,
-      accountOf: (server: string) => `${server} account`,
-      oneAccount: 'Automatic, if only one account was used',
-      period: 'Recorded calls',
       periods: ['All', 'Last hour', 'Last 24 hours', 'Last 7 days', 'Custom…'],
-      backwards: 'The end must be after the start.',
-      misses: 'Requests without a recorded result',
+
       missesOptions: {
         strict: 'Fail',
         nearest: 'Return the most similar result',
         passthrough: 'Forward to the real server',
       },
-      realtime: 'Respond with the recorded delays and progress',
-      add: 'Add',
     },
     edit: {
       rename: 'Rename',
-      renameTitle: (label: string) => `Rename ${label}`,
-      renameBody: 'Its call history and trusted tools are kept.',
-      renamed: (label: string) => `Renamed to ${label}.`,
+
       tags: 'Tags',
-      tagTitle: (label: string) => `Tags for ${label}`,
-      tagBody: 'Separate tags with commas. They are saved in the configuration file.',
-      tagExample: 'work, slow',
-      tagged: (label: string) => `Tags for ${label} saved.`,
     },
     more: {
-      duplicate: 'Duplicate',
       remove: 'Remove',
-      removeTitle: (label: string) => `Remove ${label}?`,
-      removeBody:
-        'The server will be stopped and removed from the configuration file. Its calls will stay in the history.',
-      removed: (label: string) => `${label} removed.`,
+
       elsewhere:
         'This server is defined in another file, so it cannot be shown or changed here. Edit that file; Settings lists the files.',
     },
     tooling: {
-      none: 'Tools appear here when the server is running.',
-      shown: (shown: number, all: number) => `${shown} of ${all} tools are visible to clients.`,
       offer: (tool: string) => `Show ${tool} to clients`,
-      offered: 'Visible to clients',
-      select: (tool: string) => `Select ${tool}`,
-      selectAll: (n: number) => `Select all ${n}`,
+
       selected: (n: number) => (n === 1 ? '1 selected tool' : `${n} selected tools`),
-      changed: (n: number) => (n === 1 ? '1 tool changed.' : `${n} tools changed.`),
-      show: 'Show to clients',
-      hide: 'Hide from clients',
-      setApproval: 'Approval…',
-      setTimeout: 'Timeout…',
-      setRecord: 'Recording…',
-      more: 'Approval, limits, recording',
-      approval: (tool: string) => `Approval for ${tool}`,
+
       approvals: {
         unset: 'Approval: default',
         never: 'Never ask',
@@ -317,14 +188,12 @@ export const serversTexts = {
         destructive: 'Ask if destructive',
         deny: 'Always deny',
       },
-      exceptions: 'No approval needed for',
-      exceptionsDenied: 'Denied. When it is not, no approval needed for',
+
       requireApproval: (client: string, tool: string) =>
         `Require approval again when ${client} calls ${tool}`,
-      timeout: (tool: string) => `Timeout for ${tool}`,
-      timeoutUnset: 'Timeout: default',
+
       timeoutOf: (s: number) => (s < 60 ? `Timeout: ${s} s` : `Timeout: ${s / 60} min`),
-      record: (tool: string) => `Recording for ${tool}`,
+
       records: {
         unset: 'Record: default',
         full: 'Record: everything',
@@ -337,9 +206,7 @@ export const serversTexts = {
         excludeTools: 'Excluded by excludeTools',
         toolChanges: 'Hidden: changed, or blocked by you',
       },
-      annotations: 'Title and annotations',
-      annotationsHint:
-        'These override what the server declares. They apply to clients, approvals, caching and retries.',
+
       title: 'Title',
       declared: (value: boolean | null) =>
         value === null ? 'Not declared' : `Declared: ${value ? 'yes' : 'no'}`,
@@ -352,13 +219,6 @@ export const serversTexts = {
       },
     },
     debug: {
-      command: 'Command',
-      copyAll: 'Copy all as JSON',
-      written: 'As configured',
-      path: 'Program',
-      searchPath: 'PATH',
-      dir: 'Working folder',
-      session: 'Instances',
       sessions: {
         shared: 'One for all clients',
         perClient: 'One for each client',
@@ -366,88 +226,36 @@ export const serversTexts = {
         perRoot: 'One for each folder',
         perCall: 'One for each call',
       } as Record<string, string>,
-      start: 'Start mode',
-      framing: 'Message framing',
-      detected: 'Detected automatically',
-      environment: 'Environment',
-      namesOnly: 'Names only. Values are never shown here.',
-      timings: 'Connection',
-      bothEras: 'Second connection',
-      bothErasValue: 'open, with MCP 2026-07-28',
-      began: 'Last start',
-      startTook: 'Start duration',
-      listed: 'Tools listed',
-      heard: 'Last response',
-      lastCall: 'Last call',
-      ping: 'Ping',
-      nextLaunch: 'Next start in',
+
       stderr: 'Last output',
-      frames: 'Last messages',
-      showFrames: (n: number) => (n === 1 ? 'Show one message' : `Show ${n} messages`),
-      framesHint: 'Raw messages. Recognized secrets are redacted; others may remain.',
+
       sent: 'Sent to the server',
       received: 'Received from the server',
       capabilities: 'Capabilities',
-      instructions: 'Instructions',
     },
-    viewTools: 'Tools',
+
     failedAction: (action: string, label: string, message: string) =>
       `Cannot ${action} ${label}: ${message}`,
-    disabledHint: 'Disabled in the configuration file. Enabling it changes the file.',
   },
   add: {
     title: 'Add a server',
     button: 'Add server',
-    linked:
-      'This form was opened by a link. Add the server only if you trust its source: it can run any program with your permissions.',
-    paste: 'Paste a snippet, a command or a URL',
-    pasteHint:
-      'A JSON or YAML block from a README, a command line, “claude mcp add …”, an install link, or a URL. Nothing runs until you add it.',
-    placeholder:
-      'npx -y @modelcontextprotocol/server-filesystem /home/me\n\nor  { "mcpServers": { … } }\n\nor  https://example.com/mcp',
-    reading: 'Reading the text…',
-    unreadable:
-      'No server found in this text. Paste a JSON block with all its braces, a YAML block, a command line or a URL.',
-    unreadableLink:
-      'This link cannot be read. Paste the command, the URL or the JSON block of the server instead.',
-    review: (n: number) => (n === 1 ? 'This will run' : `These ${n} servers will run`),
+
     name: 'Name',
     taken: 'A server with this name already exists.',
     badName: 'Use only the letters a to z, digits, “.”, “_” and “-”, without spaces.',
     program: 'Program and arguments, one per line',
     address: 'URL',
-    container: 'Container',
+
     folder: 'Working folder',
     environment: 'Environment',
     headers: 'Headers',
-    disabled: 'This server is added as disabled: it does not start until you enable it.',
-    invalidEntry: (name: string) =>
-      `The entry of “${name}” is not a JSON object. Correct it first.`,
-    fromEnvironment: 'taken from the environment',
-    literal: 'saved as plain text',
-    placeholderFound: (text: string) =>
-      `“${text}” looks like a placeholder. Replace it with your own value.`,
-    entry: 'Entry in the configuration file',
-    edit: 'Edit',
-    editDone: 'Done',
+
     include: (name: string) => `Add ${name}`,
-    add: (n: number) => (n > 1 ? `Add ${n} servers` : 'Add server'),
-    adding: 'Adding…',
+
     added: (names: string) => `Added ${names}.`,
-    noPlace:
-      'The configuration file has no “mcpServers” block that can be edited here. Copy the entry into the file yourself.',
-    conflict: 'The file has changed in the meantime. Nothing was saved; try again.',
   },
   test: {
-    test: 'Test',
-    again: 'Test again',
-    hint: 'Starts the server briefly. Nothing is saved.',
-    login: 'The server responds and requires sign-in.',
-    loginHint: 'You can sign in after the server is added.',
-    loginAdd: 'Add, then sign in',
-    running: (s: number) => `Starting and listing tools… ${s} s`,
-    works: (n: number, time: string) =>
-      `Works: found ${n === 1 ? '1 tool' : `${n} tools`} in ${time}.`,
     stages: {
       configuration: 'Invalid configuration:',
       start: 'Failed to start:',
@@ -457,96 +265,35 @@ export const serversTexts = {
   },
   containers: {
     title: 'Add from container…',
-    none: 'No container is running.',
-    used: (servers: string) => `used by ${servers}`,
-    programs: 'Programs found:',
-    noShell:
-      'This container has no shell, so its programs cannot be listed. Enter the path of a program.',
-    otherProgram: 'Other program',
   },
   imports: {
     title: 'Import from client…',
-    from: 'Client',
-    hint: 'Copies its servers. The client’s own configuration is not changed.',
-    diff: 'Changes to the configuration file',
-    run: 'Import',
-    done: 'Imported. The servers are starting.',
   },
   takeOver: {
     action: (servers: number, clients: number) =>
       `Move ${servers === 1 ? '1 server' : `${servers} servers`} from ${clients === 1 ? '1 client' : `${clients} clients`} to Drawbridge`,
-    hint: 'You review every change first, and can undo all of them with one click.',
-    body: 'The servers will move to Drawbridge. In each client, they will be replaced by Drawbridge entries with the same names, so permission rules keep working.',
-    changes: (client: string) => `Changes for ${client}`,
-    skipped: (client: string, reason: string) => `Skipped ${client}: ${reason}`,
-    run: 'Move all',
-    results: 'Results by client',
-    done: (servers: number) => (servers === 1 ? '1 server moved' : `${servers} servers moved`),
-    failed: 'Not changed',
-    undo: 'Undo',
-    undone: 'All files restored.',
-    notUndone: (clients: number) =>
-      clients === 1
-        ? '1 client could not be restored.'
-        : `${clients} clients could not be restored.`,
   },
   takenImports: {
     title: 'Earlier imports',
-    from: (client: string) => `from ${client}`,
+
     undo: 'Undo',
-    undone: 'Import undone.',
-    more: (names: string, n: number) => `${names} and ${n} more`,
   },
   signIn: {
     all: 'Sign-ins',
-    allBody:
-      'Servers that require sign-in. A server’s accounts are on its page, under Configuration.',
-    needed: 'Needs sign-in',
+
     title: 'Sign-in',
     start: 'Sign in',
     again: 'Sign in again',
     finding: 'Finding the sign-in page…',
-    who: (host: string) => `${host} will ask you to sign in.`,
-    checkHost: 'Continue only if you trust this site. Drawbridge never sees your password.',
-    open: (host: string) => `Open ${host}`,
-    address: 'Sign-in URL',
-    here: 'Open in this browser',
-    cancel: 'Cancel sign-in',
-    waiting: 'Waiting for you to finish signing in.',
+
     failed: (why: string) => `Sign-in failed: ${why}.`,
     done: 'Signed in',
-    by: 'Token issuer',
-    permissions: 'Permissions',
-    since: 'Signed in',
-    renews: 'Renewal',
-    renewsYes: 'Automatic',
-    renewsNo: 'You must sign in again when the token expires',
+
     out: 'Sign out',
-    outDone: (name: string) => `Signed out of ${name}.`,
-  },
-  manualSetup: {
-    open: 'Manual setup…',
-    text: 'Configuration entry',
-    path: 'Configuration file',
-    link: (client: string) => `Open in ${client}`,
-    bundle: 'Download extension',
-    address: 'Use HTTP instead of a command',
-    steps: 'Use one of these:',
-  },
-  remedy: {
-    allow: 'Set timeout to 5 minutes',
-    allowHint: 'Saved in the configuration; applies from the next call.',
-    allowed: (tool: string) => `Timeout for ${tool} set to 5 minutes.`,
-    why: 'Why was this rejected?',
   },
   versions: {
-    title: 'Version',
     short: shortVersion,
-    package: 'Package',
-    written: 'Configured',
-    anyVersion: 'No version pinned',
-    version: 'Version',
-    source: 'Source',
+
     sources: {
       '': '',
       configuration: 'Pinned in the configuration',
@@ -556,31 +303,12 @@ export const serversTexts = {
       container: 'Read from the running container',
       image: 'Read from the local image',
     },
-    update: 'Test the latest version',
-    trying: 'Testing…',
-    current: 'This is the latest version.',
+
     pin: (to: string) => `Pin to ${versionOf(to)}`,
     back: (to: string) => `Roll back to ${versionOf(to)}`,
-    plan: 'Changes in this update',
-    noChanges: 'No tools will change.',
-    differs: (name: string) => `Changes to ${name}`,
-    apply: 'Update and accept changes',
-    applied: (to: string) => `Saved: ${to}.`,
-    rolledBack: (from: string, to: string) => `Rolled back from ${from} to ${to}.`,
-    leave: 'Not now',
   },
   /** Calls that were sent to the current and to another version of a server. */
   comparison: {
-    title: 'Compared calls',
-    start: 'Compare versions',
-    running: 'Comparing…',
-    progress: (finished: number, total: number) => `${finished} of ${total} calls compared`,
-    hint: 'Run recorded calls (read-only tools, prompts and resources) and saved checks on both versions, and compare the results',
-    nothing: 'There is nothing to compare.',
-    tooFew:
-      'There are too few results to tell whether the versions behave the same. Call this server’s tools or save checks, then compare again.',
-    prompt: 'Prompt',
-    resource: 'Resource',
     definitions: {
       server: 'Instructions and capabilities',
       prompts: 'List of prompts',
@@ -601,11 +329,7 @@ export const serversTexts = {
       slower: 'Slower',
       skipped: 'Skipped',
     },
-    took: (before: string, after: string) => `${before} → ${after}`,
-    check: (name: string) => `Check ${name}`,
+
     also: 'Include this tool',
-    changes: (what: string) => `Differences in ${what}`,
-    unstable: (paths: string) =>
-      `Not compared, because the values differ between runs of the current version: ${paths}`,
   },
 } as const;

@@ -3,59 +3,36 @@ export const toolsTexts = {
   tools: {
     title: 'Tools',
     search: 'Search name and description',
-    emptyTitle: 'No tools yet',
+
     emptyBody: 'Tools appear here when a server is running.',
-    noMatch: 'No tool matches this search.',
-    gone: 'This tool is not available',
-    goneBody: 'Its server may have stopped, or may no longer list the tool.',
+
     publicName: 'Name shown to clients',
     noDescription: 'No description.',
-    parameters: 'Parameters',
+
     noParameters: 'This tool takes no parameters.',
     required: 'required',
     schema: 'Input schema',
     outputSchema: 'Output schema',
     annotations: 'Annotations',
-    tryIt: 'Try it',
-    tryHint: 'Calls the tool and records the call.',
+
     arguments: 'Arguments (JSON)',
-    run: 'Run tool',
-    running: 'Running…',
-    editJson: 'Edit arguments as JSON',
-    cancel: 'Cancel',
-    cancelled: 'Cancelled.',
-    notObject: 'The arguments must be a JSON object: { … }',
-    how: 'Input mode',
-    form: 'Form',
-    json: 'JSON',
-    formNeedsJson: 'The form is available when the JSON is valid.',
+
     group: 'Group by',
     groups: { server: 'Server', prefix: 'Prefix', effect: 'Effect' },
-    noPrefix: 'No prefix',
-    noEffect: 'Effect unknown',
-    source: 'Server',
+
     tokens: (n: string) => `~${n} tokens`,
     tokensHint: 'Estimated size of its definition in a model’s context: characters divided by four',
-    succeeded: 'Succeeded',
-    failed: 'Failed',
+
     openCall: 'Open call',
-    reset: 'Reset',
-    format: 'Format',
+
     effects: { readOnly: 'Read-only', destructive: 'Destructive', openWorld: 'External access' },
     serverClaims: 'Declared by the server (not verified), or set in the configuration',
   },
-  toolUse: {
-    title: 'Usage in the last 30 days',
-    never: 'Not called.',
-    last: (age: string) => `last used ${age} ago`,
-  },
   trust: {
-    title: 'Trust',
-    asks: (server: string) => `${server} changed its definitions`,
     withheld: 'Hidden from clients',
     withheldBody:
       'These definitions changed since you trusted them. Clients do not see them until you accept the changes.',
-    instructions: 'The server’s instructions',
+
     nameOf: (kind: string, name: string) =>
       ({
         instructions: 'The server’s instructions',
@@ -70,20 +47,13 @@ export const toolsTexts = {
       changed: 'Changed',
       removed: 'Removed',
     },
-    diff: (name: string) => `Changes to ${name}`,
+
     accept: 'Accept',
     always: 'Always accept',
-    alwaysHint:
-      'Accept this and all later changes. Use this for descriptions that contain a date or a counter.',
-    alwaysOn: 'Changes to this tool are always accepted.',
+
     block: 'Block',
     suspicious: 'Suspicious descriptions',
-    suspiciousBody:
-      'Clients can see these tools. Hide one in the tool list if you do not trust it.',
-    accepted: 'Accepted by you',
-    isNew: 'New',
-    warning: 'Suspicious',
-    log: (n: number) => `Tool history (${n})`,
+
     actions: {
       new: 'is new',
       changed: 'changed and was hidden',
