@@ -227,7 +227,11 @@ func anyCall(random *rand.Rand, targets []target, at time.Time) (core.Call, core
 	call.Params = json.RawMessage(t.Arguments)
 	call.Arguments = core.Span{End: len(t.Arguments)}
 	call.BytesIn = len(t.Arguments)
-	call.ServedBy = &core.ServedBy{Name: "mcptest", Version: []string{"0.1.9", "0.2.0"}[random.IntN(2)], Package: "@modelcontextprotocol/server-" + t.server + "@2026.7.4"}
+	version := "0.2.0"
+	if time.Since(at) > 12*time.Hour {
+		version = "0.1.9"
+	}
+	call.ServedBy = &core.ServedBy{Name: "mcptest", Version: version, Package: "@modelcontextprotocol/server-" + t.server + "@2026.7.4"}
 	if t.server == "github" {
 		call.Account = []string{"default", "work"}[random.IntN(2)]
 	}

@@ -18,7 +18,6 @@ const browser = await launch();
 /** A page of a daemon with a client that makes `rate` calls per second. */
 async function open(rate, viewport) {
   const daemon = await startDaemon('full');
-  await daemon.api('DELETE', '/notices/secrets'); // that there is no keyring
   const context = await browser.newContext({ viewport, colorScheme: 'light' });
   const page = await context.newPage();
   await signIn(page, daemon);

@@ -75,3 +75,13 @@ export const suggestWhere = (page) =>
       '{"/mode":{"glob":"overwrite"}}',
     ];
   });
+
+/** Refuses the requests whose address matches. */
+export const refuse = (page, pattern, status, detail) =>
+  page.route(pattern, (route) =>
+    route.fulfill({
+      status,
+      contentType: 'application/problem+json',
+      body: JSON.stringify({ status, code: status === 401 ? 'unauthorized' : 'internal', detail }),
+    }),
+  );

@@ -74,8 +74,25 @@ export async function startDaemon(scene = 'full', edit) {
   return daemon;
 }
 
+/**
+ * A free port outside of the range of ephemeral ports, so that no other program takes it while its
+ * daemon restarts.
+ */
+async function ownPort() {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const server = createServer();
+    const free = await new Promise((done) => {
+      server.once('error', () => done(false));
+      server.listen(port, '127.0.0.1', () => server.close(() => done(true)));
+    });
+    if (free) return port;
+  }
+}
+
 async function launch(folder, own) {
   const [data, home] = [join(folder, 'data'), join(folder, 'home')];
+  const address = `127.0.0.1:${await ownPort()}`;
   let child;
   let ended;
   const daemon = {
@@ -146,21 +163,17 @@ async function launch(folder, own) {
     call: async (client, server, tool, args) => (await daemon.client(client, server))(tool, args),
     async start() {
       let said = '';
-      child = spawn(
-        join(bin, 'drawbridge'),
-        ['serve', '--data', data, '--listen', daemon.url?.slice(7) ?? '127.0.0.1:0'],
-        {
-          env: {
-            PATH: `${home}/bin:${process.env.PATH}`,
-            HOME: home,
-            LANG: 'C.UTF-8',
-            SHELL: '/bin/sh',
-            DRAWBRIDGE_KEYRING: 'off',
-            DBUS_SESSION_BUS_ADDRESS: `unix:path=${data}/no-bus`,
-          },
-          stdio: ['ignore', 'pipe', 'pipe'],
+      child = spawn(join(bin, 'drawbridge'), ['serve', '--data', data, '--listen', address], {
+        env: {
+          PATH: `${home}/bin:${process.env.PATH}`,
+          HOME: home,
+          LANG: 'C.UTF-8',
+          SHELL: '/bin/sh',
+          DRAWBRIDGE_KEYRING: 'off',
+          DBUS_SESSION_BUS_ADDRESS: `unix:path=${data}/no-bus`,
         },
-      );
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
       for (const stream of [child.stdout, child.stderr])
         stream.on('data', (chunk) => {
           said += chunk;
@@ -195,5 +208,11 @@ process.on('exit', () => {
   for (const child of started) child.kill();
 });
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
-/** Deletes all files. */
-export const cleanUp = () => rm(work, { recursive: true, force: true });
+/** Stops all daemons and deletes their files. */
+export async function cleanUp() {
+  for (const child of started) {
+    child.kill();
+    await new Promise((done) => child.once('exit', done));
+  }
+  await rm(work, { recursive: true, force: true });
+}

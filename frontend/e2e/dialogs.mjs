@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { refuse } from './answers.mjs';
 import { sizes } from './browser.mjs';
 import { startDaemon } from './daemon.mjs';
 import { inspect, recolour, settled, signIn } from './harness.mjs';
@@ -61,13 +62,7 @@ async function conflict(page, daemon) {
 }
 
 async function fail(page) {
-  await page.route('**/api/v1/checks*', (route) =>
-    route.fulfill({
-      status: 422,
-      contentType: 'application/problem+json',
-      body: '{"status":422,"code":"internal","detail":"cannot read the checks: the disk is full"}',
-    }),
-  );
+  await refuse(page, '**/api/v1/checks*', 422, 'cannot read the checks: the disk is full');
   await page.evaluate(() => {
     location.hash = '/checks';
   });
@@ -118,7 +113,14 @@ const states = [
       await press('Save')(page);
     },
   },
-  { name: 'secret-delete', at: '#/settings', open: press(/^Delete GITHUB/) },
+  {
+    name: 'secret-delete',
+    at: async (daemon) => {
+      await daemon.api('PUT', '/secrets/GITHUB_TOKEN', { value: 'ghp_abcdefabcdefabcdef' });
+      return '#/settings';
+    },
+    open: press(/^Delete GITHUB/),
+  },
   { name: 'token-rotate', at: '#/settings', open: press('Rotate') },
   {
     name: 'config-editor',
@@ -166,9 +168,7 @@ const states = [
     at: '#/servers',
     open: async (page) => {
       await live(page);
-      await page.route('**/api/**', (route) =>
-        route.fulfill({ status: 401, json: { status: 401, code: 'unauthorized' } }),
-      );
+      await refuse(page, '**/api/**', 401, 'not signed in');
       await page.getByText('The session has ended').waitFor();
     },
   },

@@ -1,5 +1,6 @@
 // The page without a session, and while the daemon does not respond.
 import assert from 'node:assert/strict';
+import { refuse } from './answers.mjs';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
 import { addresses, naming } from './pages.mjs';
@@ -60,13 +61,7 @@ flow(
   'a page that cannot be loaded keeps its heading and states the reason',
   'full',
   async (page, daemon) => {
-    await page.route('**/api/v1/checks*', (route) =>
-      route.fulfill({
-        status: 422,
-        contentType: 'application/problem+json',
-        body: '{"status":422,"code":"internal","detail":"cannot read the checks: the disk is full"}',
-      }),
-    );
+    await refuse(page, '**/api/v1/checks*', 422, 'cannot read the checks: the disk is full');
     await page.goto(`${daemon.url}/#/checks`);
     await page
       .getByText(/the disk is full/)

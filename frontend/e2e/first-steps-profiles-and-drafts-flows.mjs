@@ -66,39 +66,6 @@ flow('the servers of all clients are imported and restored', 'moving', async (pa
 });
 
 flow(
-  'from an empty start to the first recorded call, two clicks on one page',
-  'moving',
-  async (page, daemon) => {
-    let clicks = 0;
-    const click = async (target) => {
-      await target.click();
-      clicks++;
-    };
-    const tick = (text) => page.getByRole('heading', { name: `done: ${text}` });
-    await page.goto(`${daemon.url}/#/`);
-    await page.getByRole('heading', { name: 'Get started' }).waitFor();
-    for (const step of ['Add your servers', 'Connect your clients', 'Make your first call'])
-      await page.getByRole('heading', { name: step, exact: true }).waitFor();
-    await inspect(page, 'all');
-    await click(page.getByRole('button', { name: moveAll }));
-    await click(page.getByRole('dialog').getByRole('button', { name: 'Move all' }));
-    await tick('Add your servers').waitFor();
-    await tick('Connect your clients').waitFor();
-    await page.getByText('Waiting for the first call…').waitFor();
-    const changed = page.getByRole('region', { name: 'Changed files' });
-    await changed.getByText('data/config.jsonc').waitFor();
-    await changed.getByText('drawbridge clients undo --all').waitFor();
-    await daemon.running('files');
-    await daemon.call('cursor', 'files', 'list_directory', {});
-    await tick('Make your first call').waitFor();
-    await page.getByText('The call succeeded and was recorded.').waitFor();
-    assert.equal(clicks, 2);
-    assert.match(page.url(), /#\/welcome$/);
-    await inspect(page, 'all');
-  },
-);
-
-flow(
   'where no client was found, a server is added on the same page',
   'empty',
   async (page, daemon) => {

@@ -1,9 +1,8 @@
 // The pages of the navigation and their views.
 import assert from 'node:assert/strict';
-import { sizes } from './browser.mjs';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
-import { focused, pressShortcut, settled } from './waiting.mjs';
+import { pressShortcut, settled } from './waiting.mjs';
 
 const places = ['Overview', 'Servers', 'Tools', 'Calls', 'Clients', 'Approvals', 'Settings'];
 const views = {
@@ -75,21 +74,6 @@ flow(
       await pressShortcut(page, keys, path);
   },
 );
-
-flow('on a phone all pages are behind More', 'full', async (page, daemon) => {
-  await page.setViewportSize(sizes.phone);
-  await page.goto(`${daemon.url}/#/profiles`);
-  const more = page.getByRole('button', { name: 'More' });
-  await more.press('Enter');
-  const sheet = page.getByRole('dialog', { name: 'Pages' });
-  await focused(sheet.getByRole('heading', { name: 'Pages' }));
-  assert.equal(await sheet.getByRole('link').count(), places.length);
-  await inspect(page, 'all');
-  await sheet.getByRole('link', { name: 'Clients', exact: true }).click();
-  await sheet.waitFor({ state: 'detached' });
-  await page.getByRole('heading', { name: 'Clients', level: 1 }).waitFor();
-  await page.setViewportSize(sizes.desktop);
-});
 
 flow(
   'the overview shows a range, and each number leads to its calls',

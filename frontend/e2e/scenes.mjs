@@ -15,7 +15,7 @@ const servers = {
   filesystem: npx('filesystem', '/home/ada/projects'),
   github: {
     ...npx('github'),
-    env: { GITHUB_TOKEN: '${secret:GITHUB_TOKEN}' },
+    env: { GITHUB_TOKEN: '${GITHUB_TOKEN:-}' },
     tags: ['work'],
     accounts: {
       work: { folders: ['/home/ada/work'], env: { GITHUB_TOKEN: '' } },
@@ -105,11 +105,10 @@ const checks = {
   },
 };
 
-/** What has happened: connected clients, checks, a secret. */
+/** What has happened: connected clients, and checks. */
 async function used(daemon) {
   for (const { id } of await daemon.items('/approvals'))
     await daemon.api('POST', `/approvals/${id}`, { action: 'accept' });
-  await daemon.api('PUT', '/secrets/GITHUB_TOKEN', { value: 'ghp_abcdefabcdefabcdef' });
   for (const key of ['claude-code', 'claude-desktop'])
     await daemon.api('POST', `/connections/${key}/connect`, {});
   await daemon.api('POST', '/tokens/cursor/create');

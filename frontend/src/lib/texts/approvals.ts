@@ -2,9 +2,7 @@
 export const approvalsTexts = {
   approvals: {
     title: 'Approvals',
-
     waiting: (n: number) => (n === 1 ? '1 approval pending' : `${n} approvals pending`),
-
     /** How an approval ended. */
     ends: {
       accept: 'Approved',
@@ -13,9 +11,7 @@ export const approvalsTexts = {
       expired: 'Expired',
       withdrawn: 'No longer pending',
     },
-
     left: (time: string) => `Will be declined automatically in ${time}`,
-
     server: 'About this server',
     call: {
       effects: {
@@ -24,12 +20,10 @@ export const approvalsTexts = {
         unknown: 'Effect unknown',
       },
       left: (time: string) => `Will be denied automatically in ${time}`,
-
       ends: { accept: 'Allowed', decline: 'Denied', expired: 'Denied: nobody answered in time' },
     },
     grants: {
       title: 'Temporary approvals',
-
       forget: 'Revoke all',
     },
   },

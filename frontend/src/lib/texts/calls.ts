@@ -5,23 +5,16 @@ export const callsTexts = {
   calls: {
     title: 'Calls',
     one: 'Call',
-
     filters: 'Filters',
-
     removeFilter: 'Remove this filter',
-
     failedOnly: 'Failed',
     server: 'Server',
-
     timeRange: 'Time',
     from: 'From',
     to: 'To',
-
     slowerThan: { '100': '> 0.1 s', '1000': '> 1 s', '10000': '> 10 s' },
-
     chips: {
       q: (q: string) => `“${q}”`,
-
       client: (name: string) => `Client: ${name}`,
       workspace: (path: string) => `Folder: ${path}`,
       account: (name: string) => `Account: ${name}`,
@@ -31,13 +24,9 @@ export const callsTexts = {
     },
     indexedUpTo: (at: string, pending: string) =>
       `Search covers calls up to ${at}; ${pending === '1' ? '1 newer call is' : `${pending} newer calls are`} not indexed yet.`,
-
     follow: 'Resume',
-
     sendAgain: 'Send again',
-
     deleted: (n: number) => (n === 1 ? '1 call deleted.' : `${n} calls deleted.`),
-
     task: {
       title: 'Task',
       methods: {
@@ -50,10 +39,8 @@ export const callsTexts = {
         'notifications/tasks/status': 'Notification',
       },
     },
-
     note: {
       none: 'No note yet.',
-
       tag: 'Tag',
     },
     toolFilter: (tool: string) => `Tool: ${tool}`,
@@ -68,7 +55,6 @@ export const callsTexts = {
       sent: 'Sent',
       size: 'Received',
     },
-
     sortedBy: {
       oldest: (n: string) => `Oldest first, ${loaded(n)}.`,
       longest: (n: string) => `Longest first, ${loaded(n)}.`,
@@ -76,7 +62,6 @@ export const callsTexts = {
       largest: (n: string) => `Largest results first, ${loaded(n)}.`,
       smallest: (n: string) => `Smallest results first, ${loaded(n)}.`,
     },
-
     view: {
       saved: 'Saved views',
     },
@@ -85,29 +70,19 @@ export const callsTexts = {
       'Calls appear here as soon as a client makes them, and stay in the history. Connect a client, or try a tool yourself.',
     connectClient: 'Connect a client',
     tryTool: 'Try a tool',
-
     unknownClient: 'unknown client',
-
     progressLabel: 'Progress',
     progress: (n: number) => (n === 1 ? '1 progress message' : `${n} progress messages`),
-
     arguments: 'Arguments',
     result: 'Result',
     resultText: 'Text',
     structured: 'Structured content',
-
     error: 'Error',
-
     noArguments: 'No arguments were sent.',
-
     goneBody: 'It may have expired, or the link is wrong.',
-
     fromServer: 'Server to client',
-
     compareTitle: 'Compare',
-
     comparePick: 'Compare with',
-
     comparedVersions: (before: string, after: string) =>
       before === after
         ? `Both were handled by ${before}.`
@@ -116,14 +91,10 @@ export const callsTexts = {
   sessions: {
     title: 'Sessions',
     one: 'Session',
-
     failed: (n: string) => `${n} failed`,
-
     messages: 'Messages',
-
     waterfall: {
       title: 'Waterfall',
-
       asked: 'Waited for approval',
     },
     approvals: {
@@ -138,10 +109,8 @@ export const callsTexts = {
   },
   checks: {
     title: 'Checks',
-
     passed: 'Passed',
     failed: (n: number, all: number) => (all === 1 ? 'Failed' : `${n} of ${all} calls failed`),
-
     auto: {
       '': 'If all its tools are read-only',
       on: 'Yes',
@@ -154,16 +123,12 @@ export const callsTexts = {
     },
     autoLabel: 'Run automatically when a server changes',
     run: 'Run',
-
     openCall: 'Open call',
-
     moreChanges: (n: string) => (n === '1' ? '1 more difference.' : `${n} more differences.`),
     whole: 'entire result',
     save: 'Save as check',
     saveTitle: 'Save as check',
-
     outcome: 'Outcome',
-
     answeredBy: (version: string, recorded: string) =>
       !recorded || recorded === version
         ? `Handled by ${version}`

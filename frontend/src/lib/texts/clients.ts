@@ -8,27 +8,19 @@ const tools = (n: number) => serversTexts.servers.tools(n);
 export const clientsTexts = {
   clients: {
     title: 'Clients',
-
     anonymous: 'Unnamed',
     sessions: (n: string) => (n === '1' ? '1 open session' : `${n} open sessions`),
     calls: (n: string) => (n === '1' ? '1 call' : `${n} calls`),
-
     seen: (age: string) => `Last seen ${age} ago`,
-
     entry: 'Configuration entry',
   },
   profiles: {
     title: 'Profiles',
-
     make: 'New profile',
-
     of: (n: number, servers: number | undefined) =>
       `${tools(n)} · ${servers === undefined ? 'all servers' : servers === 1 ? '1 server' : `${servers} servers`}`,
-
     folders: 'Folders',
-
     mode: 'Tool listing',
-
     modes: {
       all: 'All',
       search: 'Search',
@@ -39,22 +31,16 @@ export const clientsTexts = {
       search: 'Only find_tools and call_tool, which find and call all other tools.',
       deferred: 'Names and one-line descriptions; schemas on request.',
     },
-
     accountOf: (server: string) => `${server} account`,
-
     tools: 'Servers and tools',
     chosen: (on: number, all: number) => `${count(on)} of ${tools(all)}`,
-
     all: 'All',
     none: 'None',
-
     remove: 'Delete profile',
-
     removeBound: (n: number, names: string) =>
       n === 1
         ? `Client ${names} uses this profile. Choose another profile for it first.`
         : `These clients use this profile. Choose another profile for them first: ${names}.`,
-
     unused: (n: number, tokens: string) =>
       `${tools(n)} ${n === 1 ? 'has' : 'have'} not been called in 30 days: ~${tokens} tokens.`,
     unusedYet: (n: number, tokens: string) =>
@@ -73,7 +59,6 @@ export const clientsTexts = {
     suggestions: {
       use: (n: number, all: number, days: number) =>
         `${count(n)} of ${tools(all)} ${n === 1 ? 'was' : 'were'} called here in the last ${days === 1 ? 'day' : `${days} days`}.`,
-
       dismiss: (folder: string) => `Dismiss the suggestion for ${folder}`,
     },
   },

@@ -2,7 +2,6 @@
 export const directoryTexts = {
   directory: {
     title: 'Browse servers',
-
     kinds: {
       npx: 'Node package',
       uvx: 'Python package',
@@ -10,24 +9,17 @@ export const directoryTexts = {
       dnx: '.NET package',
       address: 'Remote URL',
     } as Record<string, string>,
-
     only: {
       curated: 'Built-in list',
       installed: 'Installed',
       installable: 'Can be installed',
     },
-
     refreshed: (n: string) => (n === '1' ? 'Updated: 1 server.' : `Updated: ${n} servers.`),
-
     curated: 'built-in list',
     line: 'Command',
-
     booleans: ['No', 'Yes'],
-
     publisher: 'Publisher',
-
     openDirectory: 'Browse servers',
-
     started: {
       whatToDo: {
         crashed:

@@ -4,12 +4,9 @@ import type { Outcome, State, Transport } from '@/types/api';
 /** Names, actions, states and errors that several pages show. */
 export const generalTexts = {
   product: 'Drawbridge',
-
   nav: {
     label: 'Pages',
-
     tools: 'Tools',
-
     settings: 'Settings',
   },
   actions: {
@@ -40,7 +37,6 @@ export const generalTexts = {
     undo: 'Undo',
     typedGone: 'Your input was discarded.',
     draftRestored: 'Restored your draft',
-
     overTitle: 'Overwrite changes made elsewhere?',
     overBody:
       'The file changed while you were editing it. Lines marked − will be removed; lines marked + are yours.',
@@ -59,15 +55,12 @@ export const generalTexts = {
     prune: (n: string) =>
       `${n} calls will be permanently deleted. To keep them, back up the history first.`,
     pruneOne: '1 call will be permanently deleted. To keep it, back up the history first.',
-
     disconnectTitle: (client: string) => `Disconnect ${client}?`,
     disconnectBody: (path: string) =>
       `Removes the Drawbridge entry from ${path}. If the file has not changed since you connected, the original will be restored, including servers that were moved to Drawbridge.`,
-
     forgetTitle: (client: string) => `Stop tracking ${client}?`,
     forgetBody: (path: string) =>
       `${path} will not be changed, but Drawbridge will no longer be able to restore the original. Backups of the file stay in the data folder.`,
-
     ruleGone: (name: string) => `Rule for ${name} removed.`,
   },
   connection: {
@@ -115,7 +108,6 @@ export const generalTexts = {
     replay: 'Replay',
   } satisfies Record<Transport, string>,
   /** A call that did not reach its server. */
-
   outcomes: {
     '': 'Running',
     ok: 'OK',
@@ -143,7 +135,6 @@ export const generalTexts = {
     more: (n: number) => `${count(n)} more`,
     less: 'Show less',
     otherShort: (n: number) => (n === 1 ? '1 notice' : `${count(n)} notices`),
-
     dropped: (n: number) =>
       n === 1
         ? 'One call was not recorded because the disk was too slow.'
@@ -170,7 +161,6 @@ export const generalTexts = {
   loading: 'Loading…',
   palette: {
     title: 'Command palette',
-
     kinds: { action: 'Action' },
   },
   shortcuts: {

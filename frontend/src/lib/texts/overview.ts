@@ -5,20 +5,13 @@ export const overviewTexts = {
   overview: {
     title: 'Overview',
     attention: 'Needs attention',
-
     needYou: (n: number) => (n === 1 ? '1 issue' : `${count(n)} issues`),
-
     serversUp: (up: number, all: number) => `${count(up)} of ${count(all)}`,
     offered: (n: string) => (n === '1' ? '1 tool' : `${n} tools`),
-
     p95: (most: string) => `p95 ${most}`,
-
     processes: (n: number) => (n === 1 ? '1 process' : `${n} processes`),
-
     orders: { calls: 'Calls', time: 'Time', context: 'Context' },
-
     allCalls: 'All calls',
-
     moreServers: (n: number) => `${count(n)} more`,
   },
   changes: {
@@ -39,7 +32,6 @@ export const overviewTexts = {
     title: 'Get started',
     note: 'No file is changed until you have reviewed the change.',
     /** Added to the note on macOS, which asks when a program opens files of another one. */
-
     steps: {
       servers: {
         title: 'Add your servers',
@@ -64,7 +56,6 @@ export const overviewTexts = {
       title: 'Connect your clients',
       body: 'No supported client was found. Connect one as described below.',
     },
-
     first: (client: string, tool: string) =>
       `${client || 'A client'} called ${tool}. The call succeeded and was recorded.`,
     firstFailed: (client: string, tool: string) =>
@@ -81,15 +72,11 @@ export const overviewTexts = {
   usage: {
     title: 'Usage',
     emptyTitle: 'No calls in this period',
-
     errors: 'Errors',
     errorsOf: (n: string) => (n === '1' ? '1 error' : `${n} errors`),
-
     callsOverTime: 'Calls and errors',
     durationsOverTime: 'Latency',
-
     breakdown: 'Breakdown',
-
     kinds: { servers: 'Servers', tools: 'Tools', clients: 'Clients' },
     columns: {
       calls: 'Calls',
@@ -114,7 +101,6 @@ export const overviewTexts = {
         'Share of result bytes taken up by whitespace: indentation in JSON and repeated spaces in text.',
       lastUsed: undefined,
     },
-
     unusedNote: (n: number, tokens: string) =>
       `${n === 1 ? '1 tool' : `${count(n)} tools`}, ~${tokens} tokens`,
   },

@@ -2,12 +2,9 @@
 export const rulesTexts = {
   rules: {
     title: 'Argument rules',
-
     thens: { allow: 'Allow', ask: 'Ask', deny: 'Deny' },
-
     and: ' and ',
     or: ' or ',
-
     tests: {
       under: 'is in',
       notUnder: 'is not in',
@@ -19,12 +16,9 @@ export const rulesTexts = {
       minBytes: 'has a byte size of at least',
       maxBytes: 'has a byte size of at most',
     },
-
     yaml: 'The configuration file is YAML. Edit policy.rules in that file instead.',
     save: 'Save rules',
-
     would: { ask: 'would have needed approval', deny: 'would have been denied' },
-
     makeTitle: 'Create a rule from this call',
   },
 } as const;

@@ -12,22 +12,16 @@ const withheldText = (n: number) =>
 export const serversTexts = {
   servers: {
     title: 'Servers',
-
     emptyTitle: 'No servers are configured',
-
     tools: (n: number, visible = n) =>
       `${visible < n ? `${new Intl.NumberFormat('en').format(visible)} of ` : ''}${n === 1 ? '1 tool' : `${new Intl.NumberFormat('en').format(n)} tools`}`,
     withheld: withheldText,
     stateFor: (age: string) => `for ${age}`,
     pid: (pid: number) => `PID ${pid}`,
-
     protocol: 'Protocol',
-
     process: 'Process',
     memory: 'Memory',
-
     cpu: 'CPU',
-
     offered: (tools: string, prompts: number, resources: number, withheld: number) =>
       [
         tools,
@@ -38,15 +32,10 @@ export const serversTexts = {
         .filter(Boolean)
         .join(', '),
     restarts: 'Restarts',
-
     ago: (age: string) => `${age} ago`,
-
     command: 'Command',
-
     tree: 'Processes',
-
     log: 'Log',
-
     viewNames: {
       about: 'About',
       tools: 'Tools',
@@ -63,12 +52,9 @@ export const serversTexts = {
         off: 'The server can access everything that you can.',
         on: 'Allowed in addition to the default rules:',
       },
-
       ports: (list: string) => `TCP to ${list.includes(',') ? 'ports' : 'port'} ${list}; all UDP`,
     },
-
     openLog: 'Open log',
-
     config: {
       as: 'Show as',
       form: 'Form',
@@ -115,10 +101,8 @@ export const serversTexts = {
     },
     accounts: {
       name: 'New account',
-
       rename: 'Rename',
       remove: 'Remove',
-
       renameElsewhere: {
         profiles: (name: string) =>
           `Profile ${name}, which is in another file, uses this account. Choose another account there first.`,
@@ -130,9 +114,7 @@ export const serversTexts = {
       configure: 'Edit configuration',
       approve: 'Review command',
       setKey: (name: string) => `Set ${name}…`,
-
       install: (product: string) => `Install ${product}…`,
-
       titles: {
         'install-program': (product: string) => `${product} is not installed`,
         'install-package': (name: string) => `The package ${name} is not installed`,
@@ -141,13 +123,11 @@ export const serversTexts = {
         'start-container': (name: string) => `The container ${name} is not running`,
         'unlock-secrets': () => 'The keyring that stores the secrets is locked',
       },
-
       how: {
         'install-package': 'Run this command in a terminal, in the server’s folder:',
         'allow-docker': 'Run this command in a terminal, then log out and log back in:',
       },
     },
-
     logLevels: {
       debug: 'All',
       stderr: 'Output',
@@ -155,10 +135,8 @@ export const serversTexts = {
       warn: 'Warnings',
       error: 'Errors',
     },
-
     serve: {
       periods: ['All', 'Last hour', 'Last 24 hours', 'Last 7 days', 'Custom…'],
-
       missesOptions: {
         strict: 'Fail',
         nearest: 'Return the most similar result',
@@ -167,20 +145,16 @@ export const serversTexts = {
     },
     edit: {
       rename: 'Rename',
-
       tags: 'Tags',
     },
     more: {
       remove: 'Remove',
-
       elsewhere:
         'This server is defined in another file, so it cannot be shown or changed here. Edit that file; Settings lists the files.',
     },
     tooling: {
       offer: (tool: string) => `Show ${tool} to clients`,
-
       selected: (n: number) => (n === 1 ? '1 selected tool' : `${n} selected tools`),
-
       approvals: {
         unset: 'Approval: default',
         never: 'Never ask',
@@ -188,12 +162,9 @@ export const serversTexts = {
         destructive: 'Ask if destructive',
         deny: 'Always deny',
       },
-
       requireApproval: (client: string, tool: string) =>
         `Require approval again when ${client} calls ${tool}`,
-
       timeoutOf: (s: number) => (s < 60 ? `Timeout: ${s} s` : `Timeout: ${s / 60} min`),
-
       records: {
         unset: 'Record: default',
         full: 'Record: everything',
@@ -206,7 +177,6 @@ export const serversTexts = {
         excludeTools: 'Excluded by excludeTools',
         toolChanges: 'Hidden: changed, or blocked by you',
       },
-
       title: 'Title',
       declared: (value: boolean | null) =>
         value === null ? 'Not declared' : `Declared: ${value ? 'yes' : 'no'}`,
@@ -226,33 +196,26 @@ export const serversTexts = {
         perRoot: 'One for each folder',
         perCall: 'One for each call',
       } as Record<string, string>,
-
       stderr: 'Last output',
-
       sent: 'Sent to the server',
       received: 'Received from the server',
       capabilities: 'Capabilities',
     },
-
     failedAction: (action: string, label: string, message: string) =>
       `Cannot ${action} ${label}: ${message}`,
   },
   add: {
     title: 'Add a server',
     button: 'Add server',
-
     name: 'Name',
     taken: 'A server with this name already exists.',
     badName: 'Use only the letters a to z, digits, “.”, “_” and “-”, without spaces.',
     program: 'Program and arguments, one per line',
     address: 'URL',
-
     folder: 'Working folder',
     environment: 'Environment',
     headers: 'Headers',
-
     include: (name: string) => `Add ${name}`,
-
     added: (names: string) => `Added ${names}.`,
   },
   test: {
@@ -275,25 +238,20 @@ export const serversTexts = {
   },
   takenImports: {
     title: 'Earlier imports',
-
     undo: 'Undo',
   },
   signIn: {
     all: 'Sign-ins',
-
     title: 'Sign-in',
     start: 'Sign in',
     again: 'Sign in again',
     finding: 'Finding the sign-in page…',
-
     failed: (why: string) => `Sign-in failed: ${why}.`,
     done: 'Signed in',
-
     out: 'Sign out',
   },
   versions: {
     short: shortVersion,
-
     sources: {
       '': '',
       configuration: 'Pinned in the configuration',
@@ -303,7 +261,6 @@ export const serversTexts = {
       container: 'Read from the running container',
       image: 'Read from the local image',
     },
-
     pin: (to: string) => `Pin to ${versionOf(to)}`,
     back: (to: string) => `Roll back to ${versionOf(to)}`,
   },
@@ -329,7 +286,6 @@ export const serversTexts = {
       slower: 'Slower',
       skipped: 'Skipped',
     },
-
     also: 'Include this tool',
   },
 } as const;

@@ -3,28 +3,20 @@ export const toolsTexts = {
   tools: {
     title: 'Tools',
     search: 'Search name and description',
-
     emptyBody: 'Tools appear here when a server is running.',
-
     publicName: 'Name shown to clients',
     noDescription: 'No description.',
-
     noParameters: 'This tool takes no parameters.',
     required: 'required',
     schema: 'Input schema',
     outputSchema: 'Output schema',
     annotations: 'Annotations',
-
     arguments: 'Arguments (JSON)',
-
     group: 'Group by',
     groups: { server: 'Server', prefix: 'Prefix', effect: 'Effect' },
-
     tokens: (n: string) => `~${n} tokens`,
     tokensHint: 'Estimated size of its definition in a model’s context: characters divided by four',
-
     openCall: 'Open call',
-
     effects: { readOnly: 'Read-only', destructive: 'Destructive', openWorld: 'External access' },
     serverClaims: 'Declared by the server (not verified), or set in the configuration',
   },
@@ -32,7 +24,6 @@ export const toolsTexts = {
     withheld: 'Hidden from clients',
     withheldBody:
       'These definitions changed since you trusted them. Clients do not see them until you accept the changes.',
-
     nameOf: (kind: string, name: string) =>
       ({
         instructions: 'The server’s instructions',
@@ -47,13 +38,10 @@ export const toolsTexts = {
       changed: 'Changed',
       removed: 'Removed',
     },
-
     accept: 'Accept',
     always: 'Always accept',
-
     block: 'Block',
     suspicious: 'Suspicious descriptions',
-
     actions: {
       new: 'is new',
       changed: 'changed and was hidden',
