@@ -50,7 +50,7 @@ var edges = map[string]string{
 	"backend/marketplace": "backend/osutil backend/core config backend/dockerexec backend/history backend/policy backend/trust backend/process backend/registry backend/secret backend/upstream backend/terminal backend/store backend/web", // which argument of docker is the image
 	"backend/metrics":     "backend/core",
 	"backend/sandbox":     "backend/sandbox/reexec backend/core backend/store config backend/web backend/terminal",
-	"backend/desktop":     "backend/core backend/osutil backend/approvals",                                                                                                                      // the installed version is asked for its number
+	"backend/desktop":     "backend/core backend/osutil backend/approvals config backend/web backend/loopback backend/terminal",                                                                 // the installed version is asked for its number
 	"backend/doctor":      "backend/osutil backend/core backend/redact config backend/clientconf backend/upstream backend/loopback backend/terminal backend/secret backend/web backend/process", // how a missing program is installed, said in one place
 	"backend/builtin":     "backend/core backend/store",
 	"backend/shim":        "backend/core backend/wire",                                                                                                                                                                                                           // apart from cli, so that a process per client stays small
@@ -65,7 +65,7 @@ var edges = map[string]string{
 	// "*" is every package of backend and config, and the page; it never means the window.
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray app/features",
-	"app/features":   "backend/terminal backend/oauth backend/profiles backend/sandbox backend/secret backend/trust backend/marketplace backend/clientconf backend/history backend/approvals backend/policy backend/doctor backend/supervisor", // which features there are
+	"app/features":   "backend/terminal backend/oauth backend/profiles backend/sandbox backend/secret backend/trust backend/marketplace backend/clientconf backend/history backend/approvals backend/policy backend/doctor backend/supervisor backend/desktop", // which features there are
 
 	"app/tray":   "backend/core backend/approvals backend/desktop build/icons", // approvals: why a call no longer waits; desktop: what fits into one line of text
 	"app/window": "build/icons backend/loopback backend/osutil",                // where the daemon answers, and its token
@@ -102,7 +102,7 @@ var owners = map[string]string{
 	"github.com/goccy/go-yaml":               "config backend/clientconf",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/web backend/api backend/history",
-	"github.com/spf13/cobra":                 "backend/terminal backend/oauth backend/profiles backend/sandbox backend/secret backend/trust backend/cli build/package/manpages build/docs backend/marketplace backend/clientconf backend/history backend/approvals backend/policy backend/doctor backend/supervisor",
+	"github.com/spf13/cobra":                 "backend/terminal backend/oauth backend/profiles backend/sandbox backend/secret backend/trust backend/cli build/package/manpages build/docs backend/marketplace backend/clientconf backend/history backend/approvals backend/policy backend/doctor backend/supervisor backend/desktop",
 	"aead.dev/minisign":                      "backend/desktop",
 	"golang.org/x/mod":                       "backend/desktop", // the order of semantic versions
 	"github.com/google/licensecheck":         "build/docs",

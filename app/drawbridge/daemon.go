@@ -93,6 +93,7 @@ type daemon struct {
 	clients   *clientconf.Feature
 	recorded  *history.Feature
 	approvals *approvals.Feature
+	windows   *desktop.Feature
 	pages     *api.API
 }
 
@@ -265,13 +266,14 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 		Version: version, Store: d.history, Gateway: d.calls, Views: d.views, Config: d.files.Current, Checks: d.checks, FrameLog: d.records.frameLog,
 		Tokens: d.tokens, Sessions: d.front.Sessions, Log: d.log, Live: d.dialer.LiveCall,
 	}
+	d.windows = &desktop.Feature{URL: d.url, Sessions: sessions, Settings: d.settings}
 	d.pages = api.New(api.Options{
 		Version: version, URL: d.url, StartedAt: d.startedAt, ConfigPath: o.Sources.Main(),
 		Servers: d.servers, Views: d.views, History: d.recorded,
 		ConfigEditor: d.files, Sessions: sessions, Admin: d.admin, Tokens: d.tokens, Bus: d.bus, UI: frontend.FS(), Log: d.log,
-		Desktop: d.settings, Usage: servers.UsageOf, Logins: d.logins,
+		FollowWindow: d.windows.FollowWindow, Usage: servers.UsageOf, Logins: d.logins,
 		Approvals: d.approvals, Commands: d.servers,
-		Rules: d.rules, Trust: d.baseline, Features: append(d.features(), d.approvals, changes, servers), Observer: d.connections,
+		Rules: d.rules, Trust: d.baseline, Features: append(d.features(), d.approvals, changes, servers, d.windows), Observer: d.connections,
 		Copies:  config.BackupsOf(o.Folders.Data),
 		Notices: d.notices, Metrics: d.counts, KnowsReleases: func() bool { return knowsReleases(d.files.Current().Updates) },
 	})
@@ -331,7 +333,7 @@ func (d *daemon) notices() []core.Notice {
 // while nothing is called. ctx is done when the daemon stops.
 func (d *daemon) startDesktop(ctx context.Context) {
 	if !d.options.NoTray {
-		me := &desktopServices{desktopSettings: d.settings, history: d.history, approvals: d.inbox, baseline: d.baseline, profiles: d.profiles, pages: d.pages, folders: d.options.Folders, url: d.url, log: d.log}
+		me := &desktopServices{desktopSettings: d.settings, history: d.history, approvals: d.inbox, baseline: d.baseline, profiles: d.profiles, pages: d.pages, windows: d.windows, folders: d.options.Folders, url: d.url, log: d.log}
 		runTray(d.life, me.trayOptions(ctx, tray.Options{Bus: d.bus, Log: d.log}))
 		d.life.run("notifications", 6*time.Second, me.notifications(&desktop.Watcher{
 			Bus: d.bus, Enabled: func() bool { return d.files.Current().Desktop.Notifications },

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -27,7 +26,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// desktopSettings implements api.Desktop. All methods are safe for concurrent use.
+// desktopSettings implements desktop.Settings. All methods are safe for concurrent use.
 type desktopSettings struct {
 	autostart desktop.Autostart
 	servers   *supervisor.Supervisor
@@ -48,20 +47,14 @@ type desktopServices struct {
 	baseline  *trust.Baseline
 	profiles  *profiles.Feature
 	pages     *api.API
+	windows   *desktop.Feature
 	folders   config.Folders
 	url       string
 	log       *slog.Logger
 }
 
 func newDesktopSettings(folders config.Folders, servers *supervisor.Supervisor, quit context.CancelFunc) *desktopSettings {
-	d := &desktopSettings{servers: servers, exposed: folders.Exposed(), quit: quit}
-	if self, err := os.Executable(); err == nil {
-		d.autostart.Program = self
-	}
-	if folders.CustomData {
-		d.autostart.Data = folders.Data
-	}
-	return d
+	return &desktopSettings{servers: servers, exposed: folders.Exposed(), quit: quit, autostart: desktop.AutostartFor(folders)}
 }
 
 func (d *desktopSettings) StartsAtLogin() (bool, error)  { return d.autostart.Enabled() }
@@ -101,18 +94,18 @@ func (d *desktopSettings) Quit() { d.quit() }
 
 // closeAll stops the daemon and closes the window.
 func (d *desktopServices) closeAll() {
-	d.pages.CloseWindows()
+	d.windows.CloseWindows()
 	d.Quit()
 }
 
 // open shows the page at a route; "" means the current one.
 func (d *desktopServices) open(to string) {
-	if d.pages.Focus(to) {
+	if d.windows.Focus(to) {
 		return
 	}
 	// show may print the address to its output, and the daemon's output may go to a journal that
 	// other users can read.
-	report(d.log, "open the window", openUI(d.pages.OpenURL(to), d.folders.Data, false, io.Discard))
+	report(d.log, "open the window", openUI(d.windows.OpenURL(to), d.folders.Data, false, io.Discard))
 }
 
 func (d *desktopServices) facts() tray.MenuState {

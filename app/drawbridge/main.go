@@ -42,12 +42,12 @@ func program() int {
 			_ = os.Setenv("HOME", u.HomeDir)
 		}
 	}
+	show := func(url string, f config.Folders, browser bool) error {
+		return openUI(url, f.Data, browser, os.Stdout)
+	}
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
-		Env: terminal.Env{Version: version}, Features: features.Commands(), Commit: commit, CommitDate: commitDate, Serve: serve, Desktop: showOrStart,
+		Env: terminal.Env{Version: version, Show: show}, Features: features.Commands(), Commit: commit, CommitDate: commitDate, Serve: serve, Desktop: showOrStart,
 		TryServer: tryServer,
-		Show: func(url string, f config.Folders, browser bool) error {
-			return openUI(url, f.Data, browser, os.Stdout)
-		},
 	})
 	stop()
 	return code

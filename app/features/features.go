@@ -4,6 +4,7 @@ package features
 import (
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
+	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
@@ -19,5 +20,5 @@ import (
 
 // Commands returns what adds the commands of each feature.
 func Commands() []terminal.Commands {
-	return []terminal.Commands{approvals.Commands, clientconf.Commands, doctor.Commands, history.Commands, marketplace.Commands, oauth.Commands, policy.Commands, profiles.Commands, sandbox.Commands, secret.Commands, supervisor.Commands, trust.Commands}
+	return []terminal.Commands{approvals.Commands, clientconf.Commands, desktop.Commands, doctor.Commands, history.Commands, marketplace.Commands, oauth.Commands, policy.Commands, profiles.Commands, sandbox.Commands, secret.Commands, supervisor.Commands, trust.Commands}
 }

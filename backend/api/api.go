@@ -81,7 +81,7 @@ type Options struct {
 	Admin        *loopback.AdminToken
 	Bus          *core.Bus
 
-	Desktop Desktop // start at login, pause, quit
+	FollowWindow http.HandlerFunc // streams commands to the window
 
 	Logins Logins         // signing in to remote servers
 	Copies config.Backups // backups of the configuration file; none without a folder
@@ -110,7 +110,6 @@ type API struct {
 	buildMu sync.Mutex
 	built   *routes
 	streams atomic.Int32 // open event streams, one for each page
-	windows windowList
 }
 
 // New returns an API that can serve requests.

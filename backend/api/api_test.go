@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -70,7 +71,7 @@ func TestEveryRouteNeedsAToken(t *testing.T) {
 func TestOneTimeCodeAdmitsOneBrowser(t *testing.T) {
 	s := newSite(t)
 	_, body, _ := s.ask(t, "POST", "/api/v1/open-code", "{}")
-	var open OpenAddress
+	var open desktop.OpenAddress
 	if json.Unmarshal([]byte(body), &open) != nil || !strings.HasPrefix(open.URL, s.url+"/#code=") {
 		t.Fatalf("got %s", body)
 	}

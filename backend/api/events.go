@@ -1,9 +1,7 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"time"
@@ -12,12 +10,11 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
 const (
-	heartbeat       = 15 * time.Second
-	writeTimeout    = 10 * time.Second // for a reader that takes nothing
-	streamQueueSize = 2048             // events that a reader may lag behind
+	streamQueueSize = 2048 // events that a reader may lag behind
 	snapshotCalls   = 100
 )
 
@@ -29,23 +26,22 @@ func (a *API) events(w http.ResponseWriter, r *http.Request) {
 	a.streams.Add(1)
 	defer a.streams.Add(-1)
 	defer a.Approvals.Inbox.AddViewer(func() bool { return true })()
-	s := newStream(w)
-	s.encodeData = a.eventData
-	if s.send("snapshot", a.snapshot(r.Context())) != nil {
+	s := web.NewStream(w)
+	if s.Send(web.StreamEvent{Kind: "snapshot", Data: a.snapshot(r.Context())}) != nil {
 		return
 	}
-	tick := time.NewTicker(heartbeat)
+	tick := time.NewTicker(web.Heartbeat)
 	defer tick.Stop()
 	for {
 		select {
 		case <-r.Context().Done():
 			return
 		case <-tick.C:
-			if s.write([]byte(": still here\n\n")) != nil {
+			if s.Comment("still here") != nil {
 				return
 			}
 		case e, open := <-sub.Events():
-			if !open || s.forward(e, sub.Events()) != nil {
+			if !open || s.Send(a.waitingEvents(e, sub.Events())...) != nil {
 				return // too slow: the reader begins again with a snapshot
 			}
 		}
@@ -74,33 +70,17 @@ func (a *API) snapshot(ctx context.Context) Snapshot {
 	return s
 }
 
-// stream writes server-sent events.
-type stream struct {
-	encodeData func(data any) any // an event's data as the page knows it
-	w          http.ResponseWriter
-	rc         *http.ResponseController
-	buf        bytes.Buffer
-}
-
-// forward sends an event and those that wait behind it in one write.
-func (s *stream) forward(e core.Event, more <-chan core.Event) error {
-	s.buf.Reset()
-	open := true
-	for n := 0; open; n++ {
-		if err := s.add(string(e.Kind), s.encodeData(e.Data)); err != nil {
-			return err
-		}
-		if n == 256 {
-			break
-		}
+// waitingEvents returns an event and those that wait behind it.
+func (a *API) waitingEvents(e core.Event, more <-chan core.Event) (list []web.StreamEvent) {
+	for open := true; open && len(list) <= 256; {
+		list = append(list, web.StreamEvent{Kind: string(e.Kind), Data: a.eventData(e.Data)})
 		select {
 		case e, open = <-more:
-			continue
 		default:
+			return list
 		}
-		break
 	}
-	return s.write(s.buf.Bytes())
+	return list
 }
 
 // eventData returns the JSON form of an event's data.
@@ -112,29 +92,4 @@ func (a *API) eventData(data any) any {
 		return approvals.NewApproval(&d)
 	}
 	return data
-}
-
-func (s *stream) send(kind string, data any) error {
-	s.buf.Reset()
-	if err := s.add(kind, data); err != nil {
-		return err
-	}
-	return s.write(s.buf.Bytes())
-}
-
-func (s *stream) add(kind string, data any) error {
-	s.buf.WriteString("event: " + kind + "\ndata: ")
-	if err := json.NewEncoder(&s.buf).Encode(data); err != nil { // ends with the only line break
-		return err
-	}
-	s.buf.WriteByte('\n')
-	return nil
-}
-
-func (s *stream) write(b []byte) error {
-	_ = s.rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // in a test there is no connection
-	if _, err := s.w.Write(b); err != nil {
-		return err
-	}
-	return s.rc.Flush()
 }

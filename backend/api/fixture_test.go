@@ -22,6 +22,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -297,18 +298,20 @@ func newSite(t *testing.T) *site {
 		Holds: func(c *config.Condition, call *core.Call) bool { return policy.Holds(c, call, s.fakes.Current()) }}
 	rules := policy.New(policy.Options{Views: s.views})
 	recorded := &history.Feature{Version: "1.2.3", Store: s.store, Gateway: s.fakes, Views: s.views, Config: s.fakes.Current, Tokens: tokens, Sessions: s.fakes.Sessions}
+	sessions := loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: dir, Port: port})
+	windows := &desktop.Feature{URL: s.url, Sessions: sessions}
 	s.api = New(Options{
 		Version: "1.2.3", URL: s.url, StartedAt: time.Now().UTC(), ConfigPath: "/home/me/config.jsonc",
 		Servers: s.fakes, Views: s.views, History: recorded,
 		ConfigEditor: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
 		Approvals: pending, Commands: s.fakes,
 		Rules: rules, Trust: baseline,
-		Features: []web.Feature{&doctor.Feature{}, &policy.Feature{Policy: rules}, clients, recorded, &marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, changes, servers, pending},
-		Desktop:  &fakeDesktop{}, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
+		Features:     []web.Feature{&doctor.Feature{}, &policy.Feature{Policy: rules}, clients, recorded, &marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, changes, servers, pending, windows},
+		FollowWindow: windows.FollowWindow, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
 		Observer: observer,
 		Notices:  func() []core.Notice { return nil }, KnowsReleases: func() bool { return false },
 		Usage:    servers.UsageOf,
-		Sessions: loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: dir, Port: port}),
+		Sessions: sessions,
 		UI:       fstest.MapFS{"index.html": {Data: []byte("<p>page" + nonceMark)}, "assets/a-1.js": {Data: []byte("1")}, "secret.key": {Data: []byte("x")}},
 	})
 	srv := loopback.NewServer(loopback.Guard(loopback.GuardOptions{Port: port, IsPageShell: IsShell})(s.api))

@@ -91,7 +91,7 @@ func (a *API) register() {
 	t.add(User, "/api/", func(w http.ResponseWriter, r *http.Request) { a.operations().ServeHTTP(w, r) })
 	t.addUnless(func() bool { return a.Metrics.Public() }, "/metrics", a.metrics)
 	t.add(User, "GET /api/v1/events", a.events)
-	t.add(User, "GET /api/v1/window", a.followWindow)
+	t.add(User, "GET /api/v1/window", a.FollowWindow)
 }
 
 // operations returns the operations. They are built on the first request for one, and again after
@@ -145,7 +145,6 @@ func (a *API) document() *routes {
 	for _, f := range a.Features {
 		f.Routes(r)
 	}
-	a.registerDesktop(r)
 	a.registerBackups(r)
 	documentEvents(doc.OpenAPI())
 	return t

@@ -149,3 +149,14 @@ func countErrors(problems []config.Problem) (n int) {
 	}
 	return n
 }
+
+type noticeInput struct {
+	Subject string `path:"subject" maxLength:"100"`
+}
+
+func (a *API) dismissNotice(_ context.Context, in *noticeInput) (*web.None, error) {
+	if !a.Commands.Dismiss(in.Subject) && !a.Observer.Dismiss(in.Subject) {
+		return nil, core.Errorf(core.CodeNotFound, "there is no such notice, or it cannot be acknowledged because it describes the current state")
+	}
+	return &web.None{}, nil
+}

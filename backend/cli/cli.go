@@ -21,10 +21,6 @@ type Options struct {
 	// TryServer runs a trial without a daemon. It takes and returns the documents of POST
 	// /api/v1/test. nil: a daemon is required.
 	TryServer func(ctx context.Context, o ServeOptions, request []byte) (result []byte, err error)
-	// Show opens an address with a one-time code in the window, or in the browser if browser is
-	// true. nil prints it.
-	Show func(url string, f config.Folders, browser bool) error
-
 	terminal.Env
 	// Features add their commands.
 	Features []terminal.Commands
@@ -75,9 +71,9 @@ func (p *program) command() *cobra.Command {
 	root.AddCommand(
 		p.serve(), p.stdio(), p.demo(),
 		p.status(),
-		p.pauseCommand(true), p.pauseCommand(false), p.test(), p.remove(), p.rename(),
+		p.test(), p.remove(), p.rename(),
 		p.validate(), p.uninstall(), p.backup(),
-		p.open(), p.quit(), p.version(),
+		p.version(),
 	)
 	for _, add := range p.Features {
 		add(&p.Env, root)

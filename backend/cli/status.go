@@ -37,27 +37,6 @@ func (p *program) status() *cobra.Command {
 	return cmd
 }
 
-// pauseCommand returns the command that pauses or resumes all servers.
-func (p *program) pauseCommand(on bool) *cobra.Command {
-	cmd := &cobra.Command{Use: "resume", Short: "Resume all servers after a pause", Args: terminal.NoArgs}
-	done := "All servers are resumed."
-	if on {
-		cmd.Use, cmd.Short = "pause", "Pause all servers: stop them and refuse calls until they are resumed or Drawbridge restarts"
-		done = "All servers are paused. Resume them with: drawbridge resume"
-	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		d, err := p.Daemon()
-		if err == nil {
-			err = d.Change(cmd.Context(), http.MethodPut, "desktop", map[string]bool{"paused": on})
-		}
-		if err != nil {
-			return err
-		}
-		return p.PrintSentence(map[string]bool{"paused": on}, done)
-	}
-	return cmd
-}
-
 // dismissNotices dismisses the notices that the user has seen, except those about the current
 // state.
 func (p *program) dismissNotices(ctx context.Context) error {

@@ -13,7 +13,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
-	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
@@ -37,7 +36,7 @@ func (p *program) uninstall() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := autostartEntry(folders).Set(false); err != nil {
+			if err := desktop.AutostartFor(folders).Set(false); err != nil {
 				return fmt.Errorf("cannot turn off Start at login: %w", err)
 			}
 			if !data {
@@ -86,14 +85,4 @@ func (p *program) forgetLogins(ctx context.Context) error {
 	}
 	_, err = tokens.Remove(ctx, names...)
 	return err
-}
-
-// autostartEntry returns the entry that starts the daemon when the user logs in.
-func autostartEntry(folders config.Folders) desktop.Autostart {
-	self, _ := os.Executable()
-	a := desktop.Autostart{Program: self}
-	if folders.CustomData {
-		a.Data = folders.Data
-	}
-	return a
 }

@@ -3,8 +3,11 @@ package desktop
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Autostart is the entry that starts Drawbridge when the user logs in: an XDG autostart file
@@ -57,4 +60,15 @@ func shortHash(path string) string {
 		sum = (sum ^ uint64(b)) * 1099511628211
 	}
 	return fmt.Sprintf("%08x", uint32(sum^sum>>32))
+}
+
+// AutostartFor returns the entry that starts this program, with its data folder unless that is the
+// default one.
+func AutostartFor(folders config.Folders) Autostart {
+	self, _ := os.Executable()
+	a := Autostart{Program: self}
+	if folders.CustomData {
+		a.Data = folders.Data
+	}
+	return a
 }

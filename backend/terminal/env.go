@@ -43,6 +43,9 @@ type Env struct {
 	// Attended reports whether the user can be asked: Stdin is a terminal, too. nil: inspect the
 	// files.
 	Attended func() bool
+	// Show opens an address with a one-time code in the window, or in the browser if browser is
+	// true. nil prints it.
+	Show func(url string, f config.Folders, browser bool) error
 }
 
 // Commands adds the commands of a feature to root.

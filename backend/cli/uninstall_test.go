@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -16,7 +17,7 @@ func TestUninstallRemovesStartAtLogin(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	folders, err := config.FoldersFor(data, func(string) string { return "" })
 	must(t, err)
-	login := autostartEntry(folders)
+	login := desktop.AutostartFor(folders)
 	must(t, login.Set(true))
 	var out bytes.Buffer
 	o := Options{Env: terminal.Env{Stdout: &out, Stderr: &out, Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}}

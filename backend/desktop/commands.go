@@ -1,0 +1,148 @@
+package desktop
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+
+	"github.com/spf13/cobra"
+)
+
+// Commands adds the commands that open the web UI, pause the servers and quit.
+func Commands(e *terminal.Env, root *cobra.Command) {
+	root.AddCommand(open(e), quit(e), pauseCommand(e, true), pauseCommand(e, false))
+}
+
+func open(e *terminal.Env) *cobra.Command {
+	var printOnly, browser bool
+	cmd := &cobra.Command{
+		Use: "open [PATH]", Short: "Open the web UI, or print its URL with a one-time code", Args: terminal.ArgCount(0, 1),
+		Example: "  drawbridge open /servers/files\n  drawbridge open --print",
+		RunE: e.OnDaemon(func(ctx context.Context, d *terminal.Daemon, args []string) error {
+			var place OpenRequest
+			if len(args) == 1 {
+				place.To = args[0]
+			}
+			if !printOnly && !browser && !e.JSON && e.Show != nil {
+				if window, err := terminal.Request[Shown](ctx, d, http.MethodPost, "window", nil, place); err == nil && window.Shown {
+					return nil
+				}
+			}
+			return terminal.Show(ctx, e, http.MethodPost, "open-code", nil, place, func(page OpenAddress) error {
+				if printOnly || e.Show == nil {
+					_, err := fmt.Fprintln(e.Stdout, page.URL)
+					return err
+				}
+				folders, err := e.Folders()
+				if err != nil {
+					return err
+				}
+				return e.Show(page.URL, folders, browser)
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&printOnly, "print", false, "print the URL instead of opening it")
+	cmd.Flags().BoolVar(&browser, "browser", false, "open the web UI in the browser, not in the window")
+	return cmd
+}
+
+// quitLimit is the time limit for stopping the daemon, whose servers have 5 s.
+const quitLimit = 10 * time.Second
+
+func quit(e *terminal.Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "quit", Short: "Quit Drawbridge and stop all its servers", Args: terminal.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			folders, err := e.Folders()
+			if err != nil {
+				return err
+			}
+			if held, err := loopback.IsDaemonRunning(folders.Data); err != nil || !held {
+				if err == nil {
+					fmt.Fprintln(e.Stderr, "Drawbridge is not running.")
+				}
+				return err
+			}
+			d, err := e.Daemon()
+			if err != nil {
+				return err
+			}
+			ended := describeRunning(cmd.Context(), d)
+			if err := d.Change(cmd.Context(), http.MethodPost, "quit", struct{}{}); err != nil {
+				return err
+			}
+			if err := awaitExit(cmd.Context(), folders.Data); err != nil || e.JSON {
+				return err
+			}
+			_, err = fmt.Fprintln(e.Stdout, "Stopped: "+ended+".")
+			return err
+		},
+	}
+}
+
+// describeRunning describes what stops together with the daemon.
+func describeRunning(ctx context.Context, d *terminal.Daemon) string {
+	s, err := terminal.Get[struct {
+		URL     string
+		Servers []core.ServerStatus
+	}](ctx, d, "status", nil)
+	if err != nil {
+		return "Drawbridge"
+	}
+	running, calls := 0, 0
+	for _, server := range s.Servers {
+		if server.State == core.StateRunning || server.State == core.StateDegraded {
+			running++
+		}
+		calls += server.InFlight
+	}
+	text := "Drawbridge at " + terminal.EscapeLine(s.URL) + ", with " + core.Plural(running, "running server")
+	if calls > 0 {
+		text += " and " + core.Plural(calls, "call") + " in flight"
+	}
+	return text
+}
+
+// awaitExit waits until the daemon has released the lock of the data folder.
+func awaitExit(ctx context.Context, data string) error {
+	ctx, cancel := context.WithTimeout(ctx, quitLimit)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if held, err := loopback.IsDaemonRunning(data); err != nil || !held {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return &core.Error{Code: core.CodeTimeout, Message: "Drawbridge is still shutting down", Hint: "Its log shows what it is waiting for: drawbridge logs."}
+		}
+	}
+}
+
+// pauseCommand returns the command that pauses or resumes all servers.
+func pauseCommand(e *terminal.Env, on bool) *cobra.Command {
+	cmd := &cobra.Command{Use: "resume", Short: "Resume all servers after a pause", Args: terminal.NoArgs}
+	done := "All servers are resumed."
+	if on {
+		cmd.Use, cmd.Short = "pause", "Pause all servers: stop them and refuse calls until they are resumed or Drawbridge restarts"
+		done = "All servers are paused. Resume them with: drawbridge resume"
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		d, err := e.Daemon()
+		if err == nil {
+			err = d.Change(cmd.Context(), http.MethodPut, "desktop", map[string]bool{"paused": on})
+		}
+		if err != nil {
+			return err
+		}
+		return e.PrintSentence(map[string]bool{"paused": on}, done)
+	}
+	return cmd
+}
