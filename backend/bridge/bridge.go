@@ -123,8 +123,7 @@ type Bridge struct {
 	results       modernResults
 	calls         *calls
 	methods       map[string]*method
-	taskTable     *taskTable
-	taskListeners taskListeners
+	tasks         *tasks
 	inFlight      inFlightRequests
 	bodyBudget    bodyBudget
 
@@ -153,7 +152,6 @@ func New(o Options) *Bridge {
 			activity: newRecentTable[activityKey, ClientActivity](maxActivities),
 		},
 		bodyBudget: bodyBudget{semaphore: semaphore.NewWeighted(o.BodyBudget), timeout: bodyBudgetTimeout},
-		taskTable:  new(taskTable),
 		nonce:      rand.Text()[:10],
 	}
 	b.views = &views{Options: &b.Options, emptyView: registry.New(registry.Options{}).All()}
@@ -162,10 +160,12 @@ func New(o Options) *Bridge {
 	b.lifetime, b.endLifetime = context.WithCancelCause(context.Background())
 	b.listeners = &listeners{views: b.views, run: b.background.run, current: map[*listener]struct{}{}}
 	b.subscriptions = &subscriptions{Options: &b.Options, views: b.views, lifetime: b.lifetime, subscribers: map[resourceKey]map[*listener]subscriber{}}
+	table := new(taskTable)
 	b.calls = &calls{
-		Options: &b.Options, views: b.views, results: b.results, tasks: b.taskTable, modern: b.modern, lifetime: b.lifetime, run: b.background.run, nonce: b.nonce,
+		Options: &b.Options, views: b.views, results: b.results, tasks: table, modern: b.modern, lifetime: b.lifetime, run: b.background.run, nonce: b.nonce,
 		resultBudget: resultBudget{total: o.ResultBudget, perClient: o.ResultBudget / 3 * 2, heldBy: make(map[string]int64)},
 	}
+	b.tasks = &tasks{Options: &b.Options, views: b.views, calls: b.calls, listeners: b.listeners, table: table, lifetime: b.lifetime, run: b.background.run}
 	b.methods = b.newMethods()
 	return b
 }
@@ -191,7 +191,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 // closeIdleSessions closes the sessions that have been idle for SessionIdle, and those of servers
 // and profiles that no longer exist.
 func (b *Bridge) closeIdleSessions() {
-	b.taskTable.removeExpired(b.Now())
+	b.tasks.table.removeExpired(b.Now())
 	for _, s := range b.sessions.removeIdle(b.Now().Add(-b.SessionIdle)) {
 		b.endSession(s, "idle")
 	}
@@ -291,3 +291,24 @@ func (b *Bridge) ListChanged(c registry.Change) { b.listeners.changed(c) }
 func (b *Bridge) ResourceUpdated(server, process string, params json.RawMessage) {
 	b.subscriptions.updated(server, process, params)
 }
+
+// LegacyTaskStatusChanged forwards notifications/tasks/status of a process of a server to the
+// session that created the task there. params is raw. It does not block.
+func (b *Bridge) LegacyTaskStatusChanged(server, process string, params json.RawMessage) {
+	b.tasks.legacyStatusChanged(server, process, params)
+}
+
+// ModernTaskUpdated forwards notifications/tasks of a process of a server to the modern listeners
+// that named the task and belong to the client that created it there. params is raw. It does not
+// block.
+func (b *Bridge) ModernTaskUpdated(server, process string, params json.RawMessage) {
+	b.tasks.updated(server, process, params)
+}
+
+// ModernConnectionChanged is called when the modern connection of a server was opened or has ended.
+// The server is asked again for the notifications that clients wait for. It does not block.
+func (b *Bridge) ModernConnectionChanged(server string) { b.tasks.connectionChanged(server) }
+
+// RestoreTasks adds the tasks of an earlier run, oldest first. It must be called before the bridge
+// serves requests.
+func (b *Bridge) RestoreTasks(recorded []core.TaskOwner) { b.tasks.restore(recorded) }

@@ -382,8 +382,8 @@ func withElicitation(object, capabilities []byte) []byte {
 func (b *Bridge) Ask(ctx context.Context, server, process, method string, params json.RawMessage) (core.Reply, error) {
 	if p, err := wire.ScanParams(params); err == nil {
 		if id, related := p.RelatedTaskID(params); related {
-			if t, known := b.notifiedTask(server, process, id); known {
-				return b.askTaskClient(ctx, server, t, method, params)
+			if t, known := b.tasks.notified(server, process, id); known {
+				return b.tasks.ask(ctx, server, t, method, params)
 			}
 		}
 	}

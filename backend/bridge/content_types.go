@@ -217,7 +217,7 @@ func (b *Bridge) ElicitationCompleted(server string, params json.RawMessage) {
 		return
 	}
 	id, _ := wire.Unquote(wire.Bytes(params, found[0]))
-	l, _ := b.taskStream(server, task{session: b.calls.elicitations.sessionOf(server, id)})
+	l, _ := b.listeners.reach(server, b.calls.elicitations.sessionOf(server, id))
 	if l == nil {
 		return
 	}

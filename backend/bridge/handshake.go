@@ -32,7 +32,7 @@ type method struct {
 func (b *Bridge) newMethods() map[string]*method {
 	list := &method{legacy: true, modern: true, forServers: true, serve: b.list}
 	call := &method{legacy: true, modern: true, forServers: true, needsParams: true, serve: b.calls.call}
-	task := &method{legacy: true, modern: true, forServers: true, serve: b.callTask}
+	task := &method{legacy: true, modern: true, forServers: true, serve: b.tasks.serve}
 	return map[string]*method{
 		"initialize":      {legacy: true, withoutSession: true, needsParams: true, serve: b.initialize},
 		"ping":            {legacy: true, withoutSession: true, serve: servePing},

@@ -187,12 +187,12 @@ func (b *Bridge) listen(ctx context.Context, rq *request, sink *callMessageHandl
 	if wanted == nil {
 		return splitResult{}, newError(codeInvalidParams, "the params have no notifications")
 	}
-	tasks := b.requestedTasks(rq)
+	tasks := b.tasks.requested(rq)
 	l := b.listeners.open(rq, nil, wanted, tasks)
 	defer b.listeners.remove(l)
 	defer b.subscriptions.unsubscribeAll(l)
 	wanted.ResourceSubscriptions = b.subscriptions.subscribeToAll(ctx, l, wanted.ResourceSubscriptions)
-	defer b.listenToTasks(l, tasks)()
+	defer b.tasks.listen(l, tasks)()
 	accepted, rpcErr := encode(struct {
 		*mcp.NotificationSubscriptions
 		TaskIDs []string `json:"taskIds,omitempty"`
@@ -341,6 +341,18 @@ func (ls *listeners) ofSession(id string) *listener {
 		}
 	}
 	return nil
+}
+
+// reach returns the listener of a legacy session that may receive messages of a server, or nil.
+func (ls *listeners) reach(server, session string) (l *listener, ep endpoint) {
+	if l = ls.ofSession(session); l == nil {
+		return nil, ep
+	}
+	ep, refusal := ls.views.authorize(l.endpoint, l.currentOrigin())
+	if refusal != "" || !hasServer(ls.views.of(ep, l.origin.token).Offers(), server) {
+		return nil, ep
+	}
+	return l, ep
 }
 
 func (ls *listeners) all() []*listener {

@@ -108,10 +108,10 @@ func TestTasksOfTwoProcessesWithTheSameIDAreToldApart(t *testing.T) {
 	f := newTaskFixture(t)
 	f.bridge.ProcessOf = func(c *core.Call) (string, error) { return c.Account, nil }
 	for _, client := range []string{"desk", "other"} {
-		f.bridge.taskTable.add(taskKey{"one", "1"}, task{client: core.Client{Token: client}, account: "account of " + client, created: f.bridge.Now()}, -1, f.bridge.Now())
+		f.bridge.tasks.table.add(taskKey{"one", "1"}, task{client: core.Client{Token: client}, account: "account of " + client, created: f.bridge.Now()}, -1, f.bridge.Now())
 	}
 	for _, client := range []string{"desk", "other"} {
-		if got, ok := f.bridge.notifiedTask("one", "account of "+client, "1"); !ok || got.client.Token != client {
+		if got, ok := f.bridge.tasks.notified("one", "account of "+client, "1"); !ok || got.client.Token != client {
 			t.Errorf("%s: %+v", client, got)
 		}
 	}

@@ -99,20 +99,20 @@ func (t *taskTable) all(key taskKey, now time.Time) (tasks []task) {
 	return tasks
 }
 
-// notifiedTask returns the task that a notification of a process of a server is about. Only the
+// notified returns the task that a notification of a process of a server is about. Only the
 // process that would serve requests about a task may report its state: ids of other processes may
 // be equal, and another account must not reach the client.
-func (b *Bridge) notifiedTask(server, process, id string) (task, bool) {
-	for _, t := range slices.Backward(b.taskTable.all(taskKey{server, id}, b.Now())) {
+func (ts *tasks) notified(server, process, id string) (task, bool) {
+	for _, t := range slices.Backward(ts.table.all(taskKey{server, id}, ts.Now())) {
 		own, err := "", error(nil)
-		if b.ProcessOf != nil {
-			own, err = b.ProcessOf(&core.Call{Client: t.client, Session: t.session, Shim: t.shim, Workspace: t.workspace, Account: t.account, Era: t.owner.era, Server: server})
+		if ts.ProcessOf != nil {
+			own, err = ts.ProcessOf(&core.Call{Client: t.client, Session: t.session, Shim: t.shim, Workspace: t.workspace, Account: t.account, Era: t.owner.era, Server: server})
 		}
 		if err == nil && own == process {
 			return t, true
 		}
 	}
-	b.Log.Debug("Dropped a notification about a task: the process that sent it does not have this task", "server", server)
+	ts.Log.Debug("Dropped a notification about a task: the process that sent it does not have this task", "server", server)
 	return task{}, false
 }
 
@@ -206,17 +206,16 @@ func (t *taskTable) removeExpired(now time.Time) {
 // MaxRestoredTasks is the maximum number of tasks that RestoreTasks uses.
 const MaxRestoredTasks = maxTasks
 
-// RestoreTasks adds the tasks of an earlier run, oldest first. It must be called before the bridge
-// serves requests.
-func (b *Bridge) RestoreTasks(recorded []core.TaskOwner) {
+// restore implements [Bridge.RestoreTasks].
+func (ts *tasks) restore(recorded []core.TaskOwner) {
 	for _, r := range recorded {
 		if r.Era == core.Legacy && r.Client.Token == "" {
 			continue // it belonged to a session
 		}
 		t := task{owner: taskOwner{token: r.Client.Token, era: r.Era}, client: r.Client, call: r.Call, tool: r.Name, public: r.PublicName, workspace: r.Workspace, account: r.Account, status: r.Status, hasResult: r.HasResult, created: r.Created}
-		b.taskTable.add(taskKey{r.Server, r.ID}, t, r.TTL, r.Updated)
+		ts.table.add(taskKey{r.Server, r.ID}, t, r.TTL, r.Updated)
 	}
-	b.taskTable.removeExpired(b.Now())
+	ts.table.removeExpired(ts.Now())
 }
 
 // A modern client names the tasks whose state it wants to be notified of in subscriptions/listen.
@@ -289,9 +288,9 @@ func (t *taskListeners) forget(server string) {
 	}
 }
 
-// requestedTasks returns the tasks that a client names in subscriptions/listen. Tasks that it does
+// requested returns the tasks that a client names in subscriptions/listen. Tasks that it does
 // not own are left out, as if they did not exist.
-func (b *Bridge) requestedTasks(rq *request) map[taskKey]task {
+func (ts *tasks) requested(rq *request) map[taskKey]task {
 	var params struct {
 		Notifications struct {
 			TaskIDs []string `json:"taskIds"`
@@ -300,11 +299,11 @@ func (b *Bridge) requestedTasks(rq *request) map[taskKey]task {
 	if json.Unmarshal(rq.params, &params) != nil || !hasExtension(rq.capabilities, tasksExtension) {
 		return nil
 	}
-	offers := b.views.of(rq.endpoint, rq.client.Token).Offers()
+	offers := ts.views.of(rq.endpoint, rq.client.Token).Offers()
 	tasks := map[taskKey]task{}
 	for _, public := range params.Notifications.TaskIDs {
 		server, id := ownTaskID(rq.endpoint, public)
-		t, ok := b.taskTable.find(taskKey{server, id}, taskOwnerOf(rq), b.Now())
+		t, ok := ts.table.find(taskKey{server, id}, taskOwnerOf(rq), ts.Now())
 		if ok && hasServer(offers, server) && len(tasks) < maxTasksPerOwner {
 			tasks[taskKey{server, id}] = t
 		}
@@ -325,15 +324,15 @@ func publicTaskIDs(ep endpoint, tasks map[taskKey]task) (ids []string) {
 	return ids
 }
 
-// listenToTasks asks the servers of tasks for notifications, until stop is called.
-func (b *Bridge) listenToTasks(l *listener, tasks map[taskKey]task) (stop func()) {
+// listen asks the servers of tasks for notifications, until stop is called.
+func (ts *tasks) listen(l *listener, tasks map[taskKey]task) (stop func()) {
 	change := func(by int) {
 		for key, t := range tasks {
-			b.taskListeners.change(listenedKey{key, t.account}, by)
+			ts.listened.change(listenedKey{key, t.account}, by)
 		}
-		b.background.run(func() {
+		ts.run(func() {
 			for key, t := range tasks {
-				b.askForTask(l, key, t)
+				ts.askFor(l, key, t)
 			}
 		})
 	}
@@ -341,12 +340,12 @@ func (b *Bridge) listenToTasks(l *listener, tasks map[taskKey]task) (stop func()
 	return func() { change(-1) }
 }
 
-// askForTask asks a server for the notifications about a task, or to end them, whichever it needs.
+// askFor asks a server for the notifications about a task, or to end them, whichever it needs.
 // If that fails, the client has to poll, as it may at any time.
-func (b *Bridge) askForTask(l *listener, key taskKey, t task) {
+func (ts *tasks) askFor(l *listener, key taskKey, t task) {
 	listened := listenedKey{key, t.account}
-	for method := b.taskListeners.next(listened); method != ""; method = b.taskListeners.next(listened) {
-		now := b.Now()
+	for method := ts.listened.next(listened); method != ""; method = ts.listened.next(listened) {
+		now := ts.Now()
 		call := &core.Call{
 			At: now.UTC(), Began: now, Client: l.client, Shim: l.origin.shim, Workspace: t.workspace, Account: t.account, Era: core.Modern, Capabilities: l.capabilities,
 			Server: key.server, Name: t.tool, PublicName: t.public, Method: method, Params: append(wire.AppendString([]byte(`{"taskId":`), key.id), '}'),
@@ -355,44 +354,41 @@ func (b *Bridge) askForTask(l *listener, key taskKey, t task) {
 		if t.call != 0 {
 			call.Task = &core.Task{Call: t.call, ID: key.id, TTL: -1}
 		}
-		if _, err := b.Gateway.Call(b.lifetime, call, discardMessageHandler{}); err != nil {
-			b.Log.Debug("Cannot subscribe to the notifications of a task", "server", key.server, "error", err)
+		if _, err := ts.Gateway.Call(ts.lifetime, call, discardMessageHandler{}); err != nil {
+			ts.Log.Debug("Cannot subscribe to the notifications of a task", "server", key.server, "error", err)
 		}
-		b.taskListeners.sent(listened)
+		ts.listened.sent(listened)
 	}
 }
 
-// ModernConnectionChanged is called when the modern connection of a server was opened or has ended.
-// The server is asked again for the notifications that clients wait for. It does not block.
-func (b *Bridge) ModernConnectionChanged(server string) {
-	b.taskListeners.forget(server)
-	for _, l := range b.listeners.all() {
+// connectionChanged implements [Bridge.ModernConnectionChanged].
+func (ts *tasks) connectionChanged(server string) {
+	ts.listened.forget(server)
+	for _, l := range ts.listeners.all() {
 		for key, owner := range l.tasks {
-			if t, ok := b.taskTable.find(key, owner, b.Now()); ok && key.server == server && !wire.TaskEnded(t.status) {
-				b.background.run(func() { b.askForTask(l, key, t) })
+			if t, ok := ts.table.find(key, owner, ts.Now()); ok && key.server == server && !wire.TaskEnded(t.status) {
+				ts.run(func() { ts.askFor(l, key, t) })
 			}
 		}
 	}
 }
 
-// ModernTaskUpdated forwards notifications/tasks of a process of a server to the modern listeners
-// that named the task and belong to the client that created it there. params is raw. It does not
-// block.
-func (b *Bridge) ModernTaskUpdated(server, process string, params json.RawMessage) {
+// updated implements [Bridge.ModernTaskUpdated].
+func (ts *tasks) updated(server, process string, params json.RawMessage) {
 	state, _ := wire.ParseTask(params)
 	key := taskKey{server, state.ID}
-	t, ok := b.notifiedTask(server, process, state.ID)
+	t, ok := ts.notified(server, process, state.ID)
 	if !ok {
 		return
 	}
-	b.recordTaskEnd(server, "notifications/tasks", params, t)
-	for _, l := range b.listeners.all() {
+	ts.recordEnd(server, "notifications/tasks", params, t)
+	for _, l := range ts.listeners.all() {
 		owner, wanted := l.tasks[key]
 		if !wanted {
 			continue
 		}
-		ep, refusal := b.views.authorize(l.endpoint, l.currentOrigin())
-		view := b.views.of(ep, l.origin.token)
+		ep, refusal := ts.views.authorize(l.endpoint, l.currentOrigin())
+		view := ts.views.of(ep, l.origin.token)
 		if owner != t.owner || refusal != "" || !hasServer(view.Offers(), server) {
 			continue
 		}

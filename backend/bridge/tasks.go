@@ -31,18 +31,30 @@ const firstWithTasks = "2025-11-25"
 
 func isTaskMethod(method string) bool { return taskMethods[method] != nil }
 
-// callTask runs a request about a task.
-func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
-	offers := b.views.of(rq.endpoint, rq.client.Token).Offers()
+// tasks serves requests about tasks, and forwards the messages of servers about them.
+type tasks struct {
+	*Options
+	views     *views
+	calls     *calls
+	listeners *listeners
+	table     *taskTable
+	listened  taskListeners
+	lifetime  context.Context // of the bridge
+	run       func(func())    // runs a goroutine
+}
+
+// serve runs a request about a task.
+func (ts *tasks) serve(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
+	offers := ts.views.of(rq.endpoint, rq.client.Token).Offers()
 	public, hasID := wire.Unquote(wire.Bytes(rq.params, rq.spans.TaskID))
 	server, id := ownTaskID(rq.endpoint, public)
 	key, owner := taskKey{server, id}, taskOwnerOf(rq)
-	t, known := b.taskTable.find(key, owner, b.Now())
+	t, known := ts.table.find(key, owner, ts.Now())
 	if rpcErr := checkTaskMethod(rq, offers, known); rpcErr != nil {
 		return splitResult{}, rpcErr
 	}
 	if rq.method == "tasks/list" {
-		return b.listTasks(ctx, rq, sink, offers)
+		return ts.list(ctx, rq, sink, offers)
 	}
 	if !hasID {
 		return splitResult{}, newError(codeInvalidParams, "the params have no taskId")
@@ -50,22 +62,22 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callMessageHan
 	if !known || !hasServer(offers, server) {
 		return splitResult{}, newError(codeInvalidParams, "task not found: the id is unknown, or the task has expired")
 	}
-	call := b.newTaskCall(rq, server, id, t)
+	call := ts.newCall(rq, server, id, t)
 	if id != public {
 		replaceParam(call, rq.spans.TaskID, id)
 	}
 	call.BytesIn = len(call.Params)
-	b.views.setOwnAnswers(rq, call)
-	observe := func(reply core.Reply) (news bool) { return b.taskTable.observe(key, owner, reply.Task, b.Now()) }
+	ts.views.setOwnAnswers(rq, call)
+	observe := func(reply core.Reply) (news bool) { return ts.table.observe(key, owner, reply.Task, ts.Now()) }
 	if rq.method == "tasks/get" {
 		call.WorthRecording = observe
 	}
-	if tool, ok := b.views.of(rq.endpoint, rq.client.Token).Lookup(core.Tools, t.public); ok && limitsResult(rq, tool.Raw) {
+	if tool, ok := ts.views.of(rq.endpoint, rq.client.Token).Lookup(core.Tools, t.public); ok && limitsResult(rq, tool.Raw) {
 		rq.storedCallID = new(int64)
 		call.RecordedUnchangedAs = rq.storedCallID
 	}
 	sink.server = server
-	reply, err := b.Gateway.Call(ctx, call, sink)
+	reply, err := ts.Gateway.Call(ctx, call, sink)
 	if err == nil && rq.method != "tasks/result" && len(reply.Error) == 0 && !wire.IsReadableTask(reply.Result) {
 		err = core.Errorf(core.CodeUnavailable, "server %q sent an invalid task", server)
 	}
@@ -75,13 +87,13 @@ func (b *Bridge) callTask(ctx context.Context, rq *request, sink *callMessageHan
 	if err == nil {
 		reply = limitResult(rq, reply)
 	}
-	return b.calls.result(rq, server, t.public, reply, err)
+	return ts.calls.result(rq, server, t.public, reply, err)
 }
 
-// newTaskCall returns a call about a task. It is recorded as part of the call that created the
+// newCall returns a call about a task. It is recorded as part of the call that created the
 // task.
-func (b *Bridge) newTaskCall(rq *request, server, id string, t task) *core.Call {
-	call := b.calls.newCall(rq)
+func (ts *tasks) newCall(rq *request, server, id string, t task) *core.Call {
+	call := ts.calls.newCall(rq)
 	if t.call != 0 {
 		call.Task = &core.Task{Call: t.call, ID: id, TTL: -1}
 	}
@@ -195,9 +207,9 @@ func (cs *calls) rememberTask(rq *request, call *core.Call, reply core.Reply) {
 	}
 }
 
-// listTasks answers tasks/list with the tasks of the client. A page has the tasks of one server; at
+// list answers tasks/list with the tasks of the client. A page has the tasks of one server; at
 // an endpoint of several servers, the cursor begins with the server of the next page.
-func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callMessageHandler, offers []registry.Offer) (splitResult, *rpcError) {
+func (ts *tasks) list(ctx context.Context, rq *request, sink *callMessageHandler, offers []registry.Offer) (splitResult, *rpcError) {
 	var servers []string
 	for _, o := range offers {
 		if o.Catalog != nil && listsTasks(o.Catalog.Capabilities) {
@@ -216,7 +228,7 @@ func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callMessageHa
 	if at < 0 {
 		return splitResult{}, newError(codeInvalidParams, "invalid cursor")
 	}
-	call := b.newTaskCall(rq, server, "", task{})
+	call := ts.newCall(rq, server, "", task{})
 	if rq.endpoint.server == "" && public != "" {
 		if call.Params = []byte(`{}`); cursor != "" {
 			call.Params = append(wire.AppendString([]byte(`{"cursor":`), cursor), '}')
@@ -224,7 +236,7 @@ func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callMessageHa
 		call.Arguments, call.Meta, call.ProgressToken = core.Span{}, core.Span{}, core.Span{}
 	}
 	sink.server = server
-	reply, err := b.Gateway.Call(ctx, call, sink)
+	reply, err := ts.Gateway.Call(ctx, call, sink)
 	if err != nil && ctx.Err() == nil && rq.endpoint.server == "" {
 		reply, err = core.Reply{Result: []byte(`{"tasks":[]}`)}, nil // the tasks of the other servers are listed
 	}
@@ -233,9 +245,9 @@ func (b *Bridge) listTasks(ctx context.Context, rq *request, sink *callMessageHa
 		if at+1 < len(servers) {
 			next = servers[at+1]
 		}
-		reply.Result = b.ownTasks(rq, server, next, reply.Result)
+		reply.Result = ts.ownTasks(rq, server, next, reply.Result)
 	}
-	return b.calls.result(rq, server, "", reply, err)
+	return ts.calls.result(rq, server, "", reply, err)
 }
 
 func listsTasks(capabilities []byte) bool {
@@ -245,7 +257,7 @@ func listsTasks(capabilities []byte) bool {
 
 // ownTasks returns a result of tasks/list with only the tasks of the client. If the server has no
 // further page, and next is not empty, the cursor leads to the server next.
-func (b *Bridge) ownTasks(rq *request, server, next string, result []byte) []byte {
+func (ts *tasks) ownTasks(rq *request, server, next string, result []byte) []byte {
 	var edits []wire.Edit
 	more := false
 	err := wire.Members(result, func(m wire.Member) error {
@@ -255,7 +267,7 @@ func (b *Bridge) ownTasks(rq *request, server, next string, result []byte) []byt
 			_ = wire.Elements(list, func(e core.Span) error {
 				raw := wire.Bytes(list, e)
 				state, _ := wire.ParseTask(raw)
-				if _, own := b.taskTable.find(taskKey{server, state.ID}, taskOwnerOf(rq), b.Now()); own {
+				if _, own := ts.table.find(taskKey{server, state.ID}, taskOwnerOf(rq), ts.Now()); own {
 					kept = append(append(kept, raw...), ',')
 				}
 				return nil
@@ -279,32 +291,16 @@ func (b *Bridge) ownTasks(rq *request, server, next string, result []byte) []byt
 	return wire.Splice(nil, result, edits...)
 }
 
-// taskStream returns the stream on which the session that created a task receives messages of its
-// server that belong to no request, or nil.
-func (b *Bridge) taskStream(server string, t task) (l *listener, ep endpoint) {
-	if t.session == "" {
-		return nil, ep
-	}
-	if l = b.listeners.ofSession(t.session); l == nil {
-		return nil, ep
-	}
-	ep, refusal := b.views.authorize(l.endpoint, l.currentOrigin())
-	if refusal != "" || !hasServer(b.views.of(ep, l.origin.token).Offers(), server) {
-		return nil, ep
-	}
-	return l, ep
-}
-
-// askTaskClient asks the session that created a task. If it cannot be asked, an elicitation is
+// ask asks the session that created a task. If it cannot be asked, an elicitation is
 // shown to the user.
-func (b *Bridge) askTaskClient(ctx context.Context, server string, t task, method string, params json.RawMessage) (core.Reply, error) {
+func (ts *tasks) ask(ctx context.Context, server string, t task, method string, params json.RawMessage) (core.Reply, error) {
 	named := append(wire.AppendString([]byte(`{"name":`), t.public), '}')
 	spans, _ := wire.ScanParams(named)
-	sink := &callMessageHandler{calls: b.calls, server: server, rq: &request{era: core.Legacy, client: t.client, params: named, spans: &spans}}
-	if b.Credential != nil {
-		sink.rq.credential, _ = b.Credential(t.client.Token)
+	sink := &callMessageHandler{calls: ts.calls, server: server, rq: &request{era: core.Legacy, client: t.client, params: named, spans: &spans}}
+	if ts.Credential != nil {
+		sink.rq.credential, _ = ts.Credential(t.client.Token)
 	}
-	if l, ep := b.taskStream(server, t); l != nil {
+	if l, ep := ts.listeners.reach(server, t.session); l != nil {
 		l.mu.Lock()
 		stream := l.stream
 		l.mu.Unlock()
@@ -313,19 +309,18 @@ func (b *Bridge) askTaskClient(ctx context.Context, server string, t task, metho
 		}
 	}
 	cause := &core.Call{Client: t.client, Session: t.session, Shim: t.shim, Era: core.Legacy, Server: server, Account: t.account}
-	return b.Gateway.Ask(ctx, cause, method, params, sink)
+	return ts.Gateway.Ask(ctx, cause, method, params, sink)
 }
 
-// LegacyTaskStatusChanged forwards notifications/tasks/status of a process of a server to the
-// session that created the task there. params is raw. It does not block.
-func (b *Bridge) LegacyTaskStatusChanged(server, process string, params json.RawMessage) {
+// legacyStatusChanged implements [Bridge.LegacyTaskStatusChanged].
+func (ts *tasks) legacyStatusChanged(server, process string, params json.RawMessage) {
 	state, _ := wire.ParseTask(params)
-	t, ok := b.notifiedTask(server, process, state.ID)
+	t, ok := ts.notified(server, process, state.ID)
 	if !ok {
 		return
 	}
-	b.recordTaskEnd(server, "notifications/tasks/status", params, t)
-	l, ep := b.taskStream(server, t)
+	ts.recordEnd(server, "notifications/tasks/status", params, t)
+	l, ep := ts.listeners.reach(server, t.session)
 	if l == nil {
 		return
 	}
@@ -339,16 +334,16 @@ func (b *Bridge) LegacyTaskStatusChanged(server, process string, params json.Raw
 	}
 }
 
-// recordTaskEnd records a notification about a task if the task has ended and the client does not
+// recordEnd records a notification about a task if the task has ended and the client does not
 // know yet. A client that listens may never ask for the state again. Other states are not recorded,
 // because a server can send any number of them.
-func (b *Bridge) recordTaskEnd(server, method string, params json.RawMessage, t task) {
+func (ts *tasks) recordEnd(server, method string, params json.RawMessage, t task) {
 	state, _ := wire.ParseTask(params)
 	ended := &core.Task{Status: state.Status, TTL: state.TTL, HasResult: !state.Result.Empty() || !state.Error.Empty()}
-	if !wire.TaskEnded(state.Status) || !b.taskTable.observe(taskKey{server, state.ID}, t.owner, ended, b.Now()) {
+	if !wire.TaskEnded(state.Status) || !ts.table.observe(taskKey{server, state.ID}, t.owner, ended, ts.Now()) {
 		return
 	}
-	b.Gateway.RecordNotification(&core.Call{
+	ts.Gateway.RecordNotification(&core.Call{
 		Client: t.client, Session: t.session, Workspace: t.workspace, Account: t.account, Era: t.owner.era,
 		Server: server, Method: method, Name: t.tool, PublicName: t.public, Params: params, Attempts: 1,
 		Task: &core.Task{Call: t.call, ID: state.ID, TTL: -1},

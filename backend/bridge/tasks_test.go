@@ -300,7 +300,7 @@ func TestTasksAreRestoredForTheirClientOnly(t *testing.T) {
 	created := f.recorded[0]
 	f.mu.Unlock()
 	record := core.TaskOwner{Task: *created.Task, Client: created.Client, Era: created.Era, Server: created.Server, Name: created.Name, PublicName: created.PublicName, Created: created.At, Updated: created.At}
-	*f.bridge.taskTable = taskTable{}
+	*f.bridge.tasks.table = taskTable{}
 	if got := f.get("/mcp", id, ClientHeader, "desk"); !strings.Contains(got, `"code":-32602`) {
 		t.Fatal(got)
 	}
@@ -309,7 +309,7 @@ func TestTasksAreRestoredForTheirClientOnly(t *testing.T) {
 	ofSession := record
 	ofSession.ID, ofSession.Era, ofSession.Client = "session", core.Legacy, core.Client{}
 	f.bridge.RestoreTasks([]core.TaskOwner{old, ofSession, record})
-	if n := f.bridge.taskTable.count; n != 1 {
+	if n := f.bridge.tasks.table.count; n != 1 {
 		t.Errorf("%d tasks are restored", n)
 	}
 	unknown := f.get("/mcp", id+"x", ClientHeader, "other")
