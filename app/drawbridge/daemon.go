@@ -305,7 +305,7 @@ func (d *daemon) features() []web.Feature {
 		d.clients,
 		&doctor.Feature{
 			Version: version, URL: d.url, Folders: d.options.Folders, Sources: d.options.Sources, Config: d.files, Servers: d.servers,
-			Withheld: d.baseline.Withheld, Status: func() any { return d.pages.Status() }, Local: doctor.Local, Redact: redact,
+			Clients: d.clients, Secrets: d.vault, Withheld: d.baseline.Withheld, Status: func() any { return d.pages.Status() }, Local: doctor.Local, Redact: redact,
 		},
 		d.recorded,
 		&policy.Feature{Policy: d.rules, Config: d.files.Current, Servers: d.servers, Views: d.views, Inbox: d.inbox, Store: d.history},
