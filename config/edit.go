@@ -25,11 +25,7 @@ func (r *Reloader) Enable(ctx context.Context, id string) error { return r.setDi
 func (r *Reloader) Disable(ctx context.Context, id string) error { return r.setDisabled(ctx, id, true) }
 
 func (r *Reloader) setDisabled(ctx context.Context, id string, disabled bool) error {
-	s, err := r.editableServer(id)
-	if err != nil {
-		return err
-	}
-	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.SetDisabled(s.Label, disabled) })
+	return r.editServer(ctx, id, func(d *Document, label string) error { return d.SetDisabled(label, disabled) })
 }
 
 // Add adds a server to the main file; raw is its JSON object.
@@ -45,17 +41,22 @@ func (r *Reloader) Add(ctx context.Context, label string, raw json.RawMessage) e
 
 // Remove removes a server from the file that defines it.
 func (r *Reloader) Remove(ctx context.Context, id string) error {
-	s, err := r.editableServer(id)
-	if err != nil {
-		return err
-	}
-	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.Remove(s.Label) })
+	return r.editServer(ctx, id, (*Document).Remove)
 }
 
 // Set changes a setting other than a server in the main file, for example Set(ctx,
 // "127.0.0.1:7576", "bridge", "listen").
 func (r *Reloader) Set(ctx context.Context, value any, path ...string) error {
 	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.Set(value, path...) })
+}
+
+// editServer edits the file that defines a server.
+func (r *Reloader) editServer(ctx context.Context, id string, change func(d *Document, label string) error) error {
+	s, err := r.editableServer(id)
+	if err != nil {
+		return err
+	}
+	return r.Edit(ctx, s.Source.File, func(d *Document) error { return change(d, s.Label) })
 }
 
 func (r *Reloader) editableServer(id string) (Server, error) {
@@ -311,11 +312,7 @@ func (r *Reloader) HideTools(ctx context.Context, tools map[string][]string, hid
 
 // SetSandbox sets the sandbox of a server to a value in JSON: a mode or an object.
 func (r *Reloader) SetSandbox(ctx context.Context, id string, value json.RawMessage) error {
-	s, err := r.editableServer(id)
-	if err != nil {
-		return err
-	}
-	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.SetSandbox(s.Label, value) })
+	return r.editServer(ctx, id, func(d *Document, label string) error { return d.SetSandbox(label, value) })
 }
 
 // SetSandbox sets the sandbox of a server. If it is an object, a mode keeps its other settings, and
@@ -340,11 +337,7 @@ func (d *Document) SetSandbox(label string, value json.RawMessage) error {
 // server's image if at is -1. The rest of the file, including comments, is unchanged. It fails
 // with CodeConflict unless the current value is was.
 func (r *Reloader) SetArgument(ctx context.Context, id string, at int, was, now string) error {
-	s, err := r.editableServer(id)
-	if err != nil {
-		return err
-	}
-	return r.Edit(ctx, s.Source.File, func(d *Document) error { return d.SetArgument(s.Label, at, was, now) })
+	return r.editServer(ctx, id, func(d *Document, label string) error { return d.SetArgument(label, at, was, now) })
 }
 
 // SetArgument replaces the argument with index at of the server called label, or its image if at
@@ -371,13 +364,9 @@ func (d *Document) SetArgument(label string, at int, was, now string) error {
 // SetTools changes settings of tools in the file that defines their server, in one edit. A key whose
 // value is nil or null is removed.
 func (r *Reloader) SetTools(ctx context.Context, id string, tools []string, set map[string]json.RawMessage) error {
-	s, err := r.editableServer(id)
-	if err != nil {
-		return err
-	}
-	return r.Edit(ctx, s.Source.File, func(d *Document) error {
+	return r.editServer(ctx, id, func(d *Document, label string) error {
 		for _, tool := range tools {
-			if err := d.SetTool(s.Label, tool, set); err != nil {
+			if err := d.SetTool(label, tool, set); err != nil {
 				return err
 			}
 		}
