@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { changeItem } from './answers.mjs';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
-import { becomes, focused, live, pause } from './waiting.mjs';
+import { becomes, focused, live, pause, pressDefault } from './waiting.mjs';
 
 /** Calls these tools as a client; each call then waits. Returns the responses so far, by tool. */
 async function pendingCalls(daemon, ...tools) {
@@ -161,6 +161,8 @@ flow(
     const panel = page
       .getByRole('region', { name: /./ })
       .filter({ has: page.locator('#detail-title') });
+    await panel.getByRole('button', { name: 'Delete' }).press('Enter');
+    await pressDefault(page); // which deletes nothing
     await panel.getByRole('button', { name: 'Delete' }).press('Enter');
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).press('Enter');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
