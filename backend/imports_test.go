@@ -53,19 +53,19 @@ var edges = map[string]string{
 	"backend/desktop":     "backend/core backend/osutil backend/approvals config backend/web backend/loopback backend/terminal",                                                                 // the installed version is asked for its number
 	"backend/doctor":      "backend/osutil backend/core backend/redact config backend/clientconf backend/upstream backend/loopback backend/terminal backend/secret backend/web backend/process", // how a missing program is installed, said in one place
 	"backend/builtin":     "backend/core backend/store",
-	"backend/shim":        "backend/core backend/wire",                                                                                                                                                                                                           // apart from cli, so that a process per client stays small
-	"backend/web":         "backend/core backend/loopback",                                                                                                                                                                                                       // loopback: whether the page or a command asks
-	"backend/terminal":    "backend/core backend/web config backend/loopback backend/serverlog",                                                                                                                                                                  // serverlog: escapes what servers write
-	"backend/profiles":    "backend/core backend/registry backend/store backend/loopback backend/bridge config backend/web backend/terminal",                                                                                                                     // bridge: the modes of tool lists
-	"backend/cli":         "backend/core backend/web backend/terminal config backend/history backend/loopback backend/clientconf backend/shim backend/builtin backend/process backend/secret backend/desktop backend/api backend/supervisor backend/marketplace", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
-	"backend/mcptest":     "backend/wire",                                                                                                                                                                                                                        // never shipped: only tests import it
+	"backend/shim":        "backend/core backend/wire config backend/loopback backend/process backend/terminal",                                                                                                                     // apart from cli, so that a process per client stays small
+	"backend/web":         "backend/core backend/loopback",                                                                                                                                                                          // loopback: whether the page or a command asks
+	"backend/terminal":    "backend/core backend/web config backend/loopback backend/serverlog",                                                                                                                                     // serverlog: escapes what servers write
+	"backend/profiles":    "backend/core backend/registry backend/store backend/loopback backend/bridge config backend/web backend/terminal",                                                                                        // bridge: the modes of tool lists
+	"backend/cli":         "backend/core backend/web backend/terminal config backend/history backend/loopback backend/clientconf backend/builtin backend/secret backend/desktop backend/api backend/supervisor backend/marketplace", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
+	"backend/mcptest":     "backend/wire",                                                                                                                                                                                           // never shipped: only tests import it
 
 	"backend/sandbox/reexec": "", // and of the standard library only what is initialized early
 
 	// "*" is every package of backend and config, and the page; it never means the window.
 	"backend/api":    "*",
 	"app/drawbridge": "* backend/api backend/cli app/tray app/features",
-	"app/features":   "backend/terminal backend/oauth backend/profiles backend/sandbox backend/secret backend/trust backend/marketplace backend/clientconf backend/history backend/approvals backend/policy backend/doctor backend/supervisor backend/desktop", // which features there are
+	"app/features":   "backend/terminal backend/oauth backend/profiles backend/sandbox backend/secret backend/trust backend/marketplace backend/clientconf backend/history backend/approvals backend/policy backend/doctor backend/supervisor backend/desktop backend/shim", // which features there are
 
 	"app/tray":   "backend/core backend/approvals backend/desktop build/icons", // approvals: why a call no longer waits; desktop: what fits into one line of text
 	"app/window": "build/icons backend/loopback backend/osutil",                // where the daemon answers, and its token
@@ -102,7 +102,7 @@ var owners = map[string]string{
 	"github.com/goccy/go-yaml":               "config backend/clientconf",
 	"github.com/pelletier/go-toml/v2":        "backend/clientconf",
 	"github.com/danielgtaylor/huma/v2":       "backend/web backend/api backend/history",
-	"github.com/spf13/cobra":                 "backend/terminal backend/oauth backend/profiles backend/sandbox backend/secret backend/trust backend/cli build/package/manpages build/docs backend/marketplace backend/clientconf backend/history backend/approvals backend/policy backend/doctor backend/supervisor backend/desktop",
+	"github.com/spf13/cobra":                 "backend/terminal backend/oauth backend/profiles backend/sandbox backend/secret backend/trust backend/cli build/package/manpages build/docs backend/marketplace backend/clientconf backend/history backend/approvals backend/policy backend/doctor backend/supervisor backend/desktop backend/shim",
 	"aead.dev/minisign":                      "backend/desktop",
 	"golang.org/x/mod":                       "backend/desktop", // the order of semantic versions
 	"github.com/google/licensecheck":         "build/docs",

@@ -69,7 +69,7 @@ func (p *program) command() *cobra.Command {
 	root.Args = linkArg
 	p.serveFlags(root, p.Desktop)
 	root.AddCommand(
-		p.serve(), p.stdio(), p.demo(),
+		p.serve(), p.demo(),
 		p.status(),
 		p.test(), p.remove(), p.rename(),
 		p.validate(), p.uninstall(), p.backup(),

@@ -229,25 +229,6 @@ func TestTokensWorkWithoutDaemon(t *testing.T) {
 	}
 }
 
-func TestFinderStartsNothingWhenDisabled(t *testing.T) {
-	f := newFakeDaemon(t)
-	folders, _ := newProgram(Options{Env: terminal.Env{Getenv: func(string) string { return f.Data }}}).Folders()
-	find := &daemonFinder{folders: folders, path: "/s/demo/mcp", client: "cursor"}
-	address, err := find.find(t.Context(), false)
-	if err != nil || !strings.HasSuffix(address.URL, "/s/demo/mcp") {
-		t.Fatal(address, err)
-	}
-	tokens, _ := loopback.NewTokens(f.Data, nil)
-	if name, ok := tokens.Client(address.Token); !ok || name != "cursor" {
-		t.Errorf("the shim's token is that of %q", name)
-	}
-	folders.Data = t.TempDir()
-	find.folders = folders
-	if _, err := find.find(t.Context(), false); core.CodeOf(err) != core.CodeUnavailable {
-		t.Error(err)
-	}
-}
-
 // must ends the test if err is not nil.
 func must(t testing.TB, err error) {
 	t.Helper()

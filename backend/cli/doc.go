@@ -1,6 +1,7 @@
 // Package cli is the command line of Drawbridge, built on cobra.
 //
-// [Main] parses the arguments and runs one command. Commands talk to the running daemon through its
+// [Main] parses the arguments and runs one command. The features own their commands; this package has
+// those about the whole program. Commands talk to the running daemon through its
 // HTTP API; a few also work without one (add, token, logs, test). Output is either text for a
 // terminal or, with --json, the document of the API. Exit codes are 0 for success, 1 for a
 // failure and 2 for invalid usage. Text of servers is escaped before it reaches a terminal.

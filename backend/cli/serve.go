@@ -61,7 +61,7 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 				return terminal.UsageError(errors.New(message + ". " + hint))
 			}
 		}
-		o.Debug, o.JSON = o.Debug || p.debugEnabled(), p.JSON
+		o.Debug, o.JSON = o.Debug || p.DebugEnabled(), p.JSON
 		if p.Attended() && !p.JSON {
 			o.Ask = func(question string) bool { return p.ConfirmOrFail(question, "") == nil }
 		}
@@ -70,13 +70,4 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 		}
 		return run(cmd.Context(), o)
 	}
-}
-
-// debugEnabled reports whether the environment enables debug logging.
-func (p *program) debugEnabled() bool {
-	switch strings.ToLower(strings.TrimSpace(p.Getenv("DRAWBRIDGE_DEBUG"))) {
-	case "", "0", "false", "no", "off":
-		return false
-	}
-	return true
 }

@@ -185,8 +185,3 @@ func (out *TestResult) setTrial(t upstream.Trial) {
 		}
 	}
 }
-
-func (f *Feature) registerDocker(r *web.Router) {
-	web.Op(r, "GET", "/api/v1/docker", "Containers that a server can run in", f.listContainers)
-	web.Op(r, "GET", "/api/v1/docker/containers/{id}", "Programs and processes in a container", f.getContainer)
-}

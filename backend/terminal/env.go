@@ -298,3 +298,12 @@ func FormatAge(now, t time.Time) string {
 	}
 	return fmt.Sprintf("%dd ago", int(d.Hours()/24))
 }
+
+// DebugEnabled reports whether the environment enables debug logging.
+func (e *Env) DebugEnabled() bool {
+	switch strings.ToLower(strings.TrimSpace(e.Getenv("DRAWBRIDGE_DEBUG"))) {
+	case "", "0", "false", "no", "off":
+		return false
+	}
+	return true
+}

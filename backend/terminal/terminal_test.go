@@ -72,3 +72,13 @@ func TestColumnsAlignWithWideCharacters(t *testing.T) {
 		}
 	}
 }
+
+func TestDebugIsEnabledByEnvironment(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{"": false, "0": false, "false": false, "FALSE": false, "off": false, "no": false, "1": true, "true": true, " yes ": true} {
+		e := &Env{Getenv: func(string) string { return value }}
+		if e.DebugEnabled() != want {
+			t.Errorf("DRAWBRIDGE_DEBUG=%q: %v", value, !want)
+		}
+	}
+}

@@ -1,4 +1,4 @@
-package cli
+package shim
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
-	"github.com/drawbridge-mcp/drawbridge/backend/shim"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -31,13 +30,16 @@ type stdioFlags struct {
 	debug                   bool
 }
 
+// Commands adds the command that connects a stdio client.
+func Commands(e *terminal.Env, root *cobra.Command) { root.AddCommand(stdio(e)) }
+
 // stdio is an ordinary command: building the tree of commands takes 0.2 ms, which does not justify
 // a second entry point.
-func (p *program) stdio() *cobra.Command {
+func stdio(e *terminal.Env) *cobra.Command {
 	var flags stdioFlags
 	cmd := &cobra.Command{
 		Use: "stdio", Short: "Connect a stdio client: MCP over stdin and stdout", Args: terminal.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.runStdio(cmd.Context(), flags) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runStdio(cmd.Context(), e, flags) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.client, "client", "stdio", "the `NAME` under which the calls are recorded")
@@ -47,7 +49,7 @@ func (p *program) stdio() *cobra.Command {
 	return cmd
 }
 
-func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
+func runStdio(ctx context.Context, e *terminal.Env, flags stdioFlags) error {
 	path := "/mcp"
 	switch {
 	case flags.server != "" && flags.profile != "":
@@ -60,13 +62,13 @@ func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
 	if !loopback.ValidTokenName(flags.client) {
 		return terminal.UsageError(fmt.Errorf("%q is not a valid client name", flags.client))
 	}
-	folders, err := p.Folders()
+	folders, err := e.Folders()
 	if err != nil {
 		return err
 	}
 	log := slog.New(slog.DiscardHandler)
-	if flags.debug || p.debugEnabled() {
-		log = slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if flags.debug || e.DebugEnabled() {
+		log = slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	finder := &daemonFinder{folders: folders, path: path, client: flags.client, own: folders.CustomData, log: log}
 	dir, err := os.Getwd()
@@ -74,9 +76,9 @@ func (p *program) runStdio(ctx context.Context, flags stdioFlags) error {
 		log.Debug("The working directory is unknown", "error", err)
 		dir = ""
 	}
-	s, err := shim.New(shim.Options{
+	s, err := New(Options{
 		Dir: dir,
-		In:  p.Stdin, Out: p.Stdout, Find: finder.find, Log: log,
+		In:  e.Stdin, Out: e.Stdout, Find: finder.find, Log: log,
 		Dial: loopback.Dialer(folders.Data),
 		ID:   flags.client + "-" + strconv.Itoa(os.Getpid()),
 	})
@@ -100,8 +102,8 @@ type daemonFinder struct {
 	log     *slog.Logger
 }
 
-// find implements shim.Options.Find.
-func (f *daemonFinder) find(ctx context.Context, start bool) (shim.Address, error) {
+// find implements Options.Find.
+func (f *daemonFinder) find(ctx context.Context, start bool) (Address, error) {
 	var started time.Time
 	for {
 		address, ok, err := f.resolveAddress()
@@ -109,25 +111,25 @@ func (f *daemonFinder) find(ctx context.Context, start bool) (shim.Address, erro
 			return address, err
 		}
 		if !start {
-			return shim.Address{}, core.Errorf(core.CodeUnavailable, "Drawbridge is not running")
+			return Address{}, core.Errorf(core.CodeUnavailable, "Drawbridge is not running")
 		}
 		if why, ended := f.lastEnd(started); ended {
-			return shim.Address{}, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge cannot start: " + why,
+			return Address{}, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge cannot start: " + why,
 				Hint: "Fix this, then try again. To see the error in a terminal, run: drawbridge serve."}
 		}
 		held, err := loopback.IsDaemonRunning(f.folders.Data)
 		if err == nil && !held && time.Since(started) > startEvery {
 			started = time.Now()
 			if err := f.start(); err != nil {
-				return shim.Address{}, err
+				return Address{}, err
 			}
 		}
 		select {
 		case <-ctx.Done():
 			if starting := loopback.StartingDaemon(f.folders.Data); starting != "" {
-				return shim.Address{}, &core.Error{Code: core.CodeUnavailable, Message: starting, Hint: "Try again in a moment.", Cause: ctx.Err()}
+				return Address{}, &core.Error{Code: core.CodeUnavailable, Message: starting, Hint: "Try again in a moment.", Cause: ctx.Err()}
 			}
-			return shim.Address{}, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge did not start in time",
+			return Address{}, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge did not start in time",
 				Hint: "Run \"drawbridge serve\" in a terminal to see why.", Cause: ctx.Err()}
 		case <-time.After(25 * time.Millisecond):
 		}
@@ -135,7 +137,7 @@ func (f *daemonFinder) find(ctx context.Context, start bool) (shim.Address, erro
 }
 
 // resolveAddress finds the running daemon and creates the token of the client if it has none.
-func (f *daemonFinder) resolveAddress() (address shim.Address, ok bool, err error) {
+func (f *daemonFinder) resolveAddress() (address Address, ok bool, err error) {
 	rt, ok, err := loopback.FindDaemon(f.folders.Data)
 	if err != nil || !ok {
 		return address, false, nil // a file that is being written exists a moment later
@@ -148,7 +150,7 @@ func (f *daemonFinder) resolveAddress() (address shim.Address, ok bool, err erro
 	if err != nil {
 		return address, false, err
 	}
-	return shim.Address{URL: rt.URL + f.path, Token: t.Token}, true, nil
+	return Address{URL: rt.URL + f.path, Token: t.Token}, true, nil
 }
 
 // lastEnd returns the reason why the daemon that was started at that time has exited.
