@@ -517,39 +517,21 @@ func (b *Bridge) receiveNotification(x *exchange) (ok bool) {
 func (b *Bridge) rootsChanged(x *exchange) {
 	s := x.session
 	s.roots.invalidate()
-	if !s.parsedCapabilities.roots || !b.views.folderSelectsProfile(x.endpoint, x.origin.token) || !s.listener.hasStream() {
+	if !s.parsedCapabilities.roots || !b.views.folderSelectsProfile(x.endpoint, x.origin.token) || s.listener.openStream() == nil {
 		return
 	}
 	b.background.run(func() {
-		if _, fresh := s.roots.resolve(s.ctx, func(ctx context.Context) ([]string, error) { return b.askOnStream(ctx, s, s.listener) }); fresh {
+		if _, fresh := s.roots.resolve(s.ctx, func(ctx context.Context) ([]string, error) { return b.askOnStream(ctx, s) }); fresh {
 			b.listeners.rootsResolved(s.listener)
 		}
 	})
 }
 
 // askOnStream asks a client for its roots on the stream for messages that belong to no call.
-func (b *Bridge) askOnStream(ctx context.Context, s *session, l *listener) ([]string, error) {
-	id, answer := s.registerRequest(b.nonce)
-	defer s.forgetRequest(id)
-	ask := append(wire.AppendString(append([]byte(nil), messagePrefix...), id), `,"method":"roots/list"}`...)
-	l.mu.Lock()
-	if l.stream == nil {
-		l.mu.Unlock()
+func (b *Bridge) askOnStream(ctx context.Context, s *session) ([]string, error) {
+	stream := s.listener.openStream()
+	if stream == nil {
 		return nil, errNoRoots
 	}
-	l.enqueueEvent(queuedNotification{"roots/list", ask})
-	l.mu.Unlock()
-	limit := time.NewTimer(b.AskTimeout)
-	defer limit.Stop()
-	select {
-	case reply := <-answer:
-		if len(reply.Result) == 0 {
-			return nil, errNoRoots
-		}
-		return fileRoots(reply.Result), nil
-	case <-limit.C:
-		return nil, errNoRoots
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return askRoots(&callMessageHandler{calls: b.calls, rq: &request{era: core.Legacy, session: s, client: s.client}, response: stream})(ctx)
 }

@@ -221,11 +221,7 @@ func (b *Bridge) ElicitationCompleted(server string, params json.RawMessage) {
 	if l == nil {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.stream != nil {
-		l.enqueue("elicitation "+server+" "+id, "notifications/elicitation/complete", params)
-	}
+	l.notify("elicitation "+server+" "+id, "notifications/elicitation/complete", params)
 }
 
 // withElicitationID returns a request to open an address with the elicitationId that a legacy client

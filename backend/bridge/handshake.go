@@ -32,7 +32,9 @@ type method struct {
 func (b *Bridge) newMethods() map[string]*method {
 	list := &method{legacy: true, modern: true, forServers: true, serve: b.list}
 	call := &method{legacy: true, modern: true, forServers: true, needsParams: true, serve: b.calls.call}
-	task := &method{legacy: true, modern: true, forServers: true, serve: b.tasks.serve}
+	task := func(legacy, modern bool) *method {
+		return &method{legacy: legacy, modern: modern, forServers: true, serve: b.tasks.serve}
+	}
 	return map[string]*method{
 		"initialize":      {legacy: true, withoutSession: true, needsParams: true, serve: b.initialize},
 		"ping":            {legacy: true, withoutSession: true, serve: servePing},
@@ -45,7 +47,7 @@ func (b *Bridge) newMethods() map[string]*method {
 
 		"tools/list": list, "prompts/list": list, "resources/list": list, "resources/templates/list": list,
 		"tools/call": call, "prompts/get": call, "resources/read": call, "completion/complete": call,
-		"tasks/get": task, "tasks/cancel": task, "tasks/update": task, "tasks/list": task, "tasks/result": task,
+		"tasks/get": task(true, true), "tasks/cancel": task(true, true), "tasks/update": task(false, true), "tasks/list": task(true, false), "tasks/result": task(true, false),
 		"": {legacy: true, modern: true, forServers: true, serve: b.calls.callExtension},
 	}
 }
@@ -125,12 +127,11 @@ func (b *Bridge) initialize(ctx context.Context, rq *request, sink *callMessageH
 	if legacyVersions[params.ProtocolVersion] {
 		result.ProtocolVersion = params.ProtocolVersion
 	}
-	raw := bytes.Clone(rq.params) // the session outlives the body
 	s := &session{
 		id: id, token: rq.token, endpoint: rq.endpoint.path, lastUsed: b.Now(), shim: rq.shim,
-		client:  parseClientInfo(rq.token, wire.Bytes(raw, rq.spans.InitInfo)),
-		version: result.ProtocolVersion, initialize: raw,
-		capabilities: withoutTasks(wire.Bytes(raw, rq.spans.InitCapabilities)),
+		client:       parseClientInfo(rq.token, wire.Bytes(rq.params, rq.spans.InitInfo)),
+		version:      result.ProtocolVersion,
+		capabilities: withoutTasks(bytes.Clone(wire.Bytes(rq.params, rq.spans.InitCapabilities))), // the session outlives the body
 	}
 	s.parsedCapabilities = parseClientCapabilities(s.capabilities)
 	b.clients.record(s.client, core.Legacy, s.version, s.capabilities)

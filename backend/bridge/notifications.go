@@ -131,10 +131,11 @@ func (l *listener) currentOrigin() requestOrigin {
 	return origin
 }
 
-func (l *listener) hasStream() bool {
+// openStream returns the stream of the listener, or nil.
+func (l *listener) openStream() *responseWriter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.stream != nil
+	return l.stream
 }
 
 // queuedNotification is a notification that waits until the stream accepts it. A newer one with the
@@ -251,6 +252,15 @@ func (l *listener) enqueue(key, method string, params []byte) {
 		l.queue = append(l.queue, next)
 	}
 	l.startSending()
+}
+
+// notify sends a notification, if the client has a stream open.
+func (l *listener) notify(key, method string, params []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stream != nil {
+		l.enqueue(key, method, params)
+	}
 }
 
 // enqueueEvent sends an event as enqueue does.

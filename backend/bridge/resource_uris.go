@@ -460,11 +460,7 @@ func (s *subscriptions) updated(server, process string, params json.RawMessage) 
 		if public != p.URI {
 			update = withPublicURI(params, public)
 		}
-		l.mu.Lock()
-		if l.stream != nil {
-			l.enqueue(public, "notifications/resources/updated", update)
-		}
-		l.mu.Unlock()
+		l.notify(public, "notifications/resources/updated", update)
 	}
 }
 

@@ -30,7 +30,6 @@ type session struct {
 	roots              clientRoots
 	client             core.Client
 	version            string          // the negotiated protocol version
-	initialize         json.RawMessage // raw params of initialize
 	capabilities       json.RawMessage // raw capabilities of the client; may be nil
 	parsedCapabilities clientCapabilities
 	listener           *listener

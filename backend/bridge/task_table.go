@@ -396,10 +396,6 @@ func (ts *tasks) updated(server, process string, params json.RawMessage) {
 		if ep.server == "" {
 			update = rewriteURIs(view, server, rewriteTaskIDs(update, publicTaskID(server)), (*uriRewriter).task)
 		}
-		l.mu.Lock()
-		if l.stream != nil {
-			l.enqueue("task "+server+" "+state.ID, "notifications/tasks", update)
-		}
-		l.mu.Unlock()
+		l.notify("task "+server+" "+state.ID, "notifications/tasks", update)
 	}
 }

@@ -17,19 +17,10 @@ import (
 // tasks of its own. The bridge sends a request about a task to the server that created the task, if
 // the client is the one that called the tool.
 
-// taskMethods are the methods of tasks, each with the eras that have it.
-var taskMethods = map[string][]core.Era{
-	"tasks/get":    {core.Legacy, core.Modern},
-	"tasks/cancel": {core.Legacy, core.Modern},
-	"tasks/update": {core.Modern},
-	"tasks/list":   {core.Legacy},
-	"tasks/result": {core.Legacy},
-}
-
 // firstWithTasks is the only legacy revision with tasks.
 const firstWithTasks = "2025-11-25"
 
-func isTaskMethod(method string) bool { return taskMethods[method] != nil }
+func isTaskMethod(method string) bool { return strings.HasPrefix(method, "tasks/") }
 
 // tasks serves requests about tasks, and forwards the messages of servers about them.
 type tasks struct {
@@ -105,7 +96,7 @@ func (ts *tasks) newCall(rq *request, server, id string, t task) *core.Call {
 // checkTaskMethod returns an error if the client may not use a method. A client that has a task may
 // use it: a server that speaks both eras may declare tasks only in the one that is connected last.
 func checkTaskMethod(rq *request, offers []registry.Offer, known bool) *rpcError {
-	has := known && slices.Contains(taskMethods[rq.method], rq.era) || slices.Contains(taskMethods[rq.method], rq.era) && slices.ContainsFunc(offers, func(o registry.Offer) bool {
+	has := known || slices.ContainsFunc(offers, func(o registry.Offer) bool {
 		return o.Catalog != nil && offersTasks(rq.era, o.Catalog.CapabilitiesIn(rq.era))
 	})
 	switch {
@@ -301,10 +292,7 @@ func (ts *tasks) ask(ctx context.Context, server string, t task, method string, 
 		sink.rq.credential, _ = ts.Credential(t.client.Token)
 	}
 	if l, ep := ts.listeners.reach(server, t.session); l != nil {
-		l.mu.Lock()
-		stream := l.stream
-		l.mu.Unlock()
-		if stream != nil {
+		if stream := l.openStream(); stream != nil {
 			sink.rq.endpoint, sink.rq.session, sink.response = ep, l.session, stream
 		}
 	}
@@ -327,11 +315,7 @@ func (ts *tasks) legacyStatusChanged(server, process string, params json.RawMess
 	if ep.server == "" {
 		params = rewriteTaskIDs(params, publicTaskID(server))
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.stream != nil {
-		l.enqueue("task "+server+" "+state.ID, "notifications/tasks/status", params)
-	}
+	l.notify("task "+server+" "+state.ID, "notifications/tasks/status", params)
 }
 
 // recordEnd records a notification about a task if the task has ended and the client does not
