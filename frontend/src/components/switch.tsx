@@ -2,11 +2,13 @@ import { Switch as RadixSwitch } from 'radix-ui';
 
 /** A switch that is on or off. */
 export function Switch({
+  id,
   label,
   on,
   disabled = false,
   onChange,
 }: {
+  id?: string;
   label: string;
   on: boolean;
   disabled?: boolean;
@@ -14,6 +16,7 @@ export function Switch({
 }) {
   return (
     <RadixSwitch.Root
+      id={id}
       aria-label={label}
       checked={on}
       disabled={disabled}

@@ -36,3 +36,8 @@ it('edits of a part are edits of the file', () => {
     textEdit(['a/b', 'c'], '1'),
   ]);
 });
+
+it('a value is written with spaces, as people write it', () => {
+  const to = { args: ['-y', '[ \n ]'], env: {} };
+  expect(setEdit(['a'], to).text).toBe('{"args": ["-y", "[ \\n ]"], "env": {}}');
+});

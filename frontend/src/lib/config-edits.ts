@@ -7,9 +7,16 @@ import type { Edit } from '@/types/api';
 const pointer = (path: JsonPath) =>
   path.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
+/** JSON on one line, as people write it. */
+const oneLine = (value: unknown) =>
+  JSON.stringify(value, null, 1)
+    .replace(/([[{])\n\s*/g, '$1')
+    .replace(/\n\s*([\]}])/g, '$1')
+    .replace(/\n\s*/g, ' ');
+
 /** The edit that sets the value at a path, or removes it if the value is undefined. */
 export const setEdit = (path: JsonPath, to: unknown): Edit =>
-  to === undefined ? { op: 'remove', path: pointer(path) } : textEdit(path, JSON.stringify(to));
+  to === undefined ? { op: 'remove', path: pointer(path) } : textEdit(path, oneLine(to));
 
 /** The edit that sets the value at a path to JSON with comments. */
 export const textEdit = (path: JsonPath, text: string): Edit => ({

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ComponentProps, type ReactNode, useEffect, useId, useState } from 'react';
 import { windowQuery } from '@/components/browse-buttons';
 import { Choice, isStrings, NumberField, text } from '@/components/config-fields';
 import { Switch } from '@/components/switch';
@@ -37,32 +37,26 @@ export function GeneralPanel() {
         <p className="text-sm text-ink2">{texts.settings.notHere}</p>
       ) : (
         <>
-          <Row label={t.notifications}>
-            <Switch
-              label={t.notifications}
-              on={at('desktop', 'notifications') !== false}
-              disabled={set.isPending}
-              onChange={(on) => change(['desktop', 'notifications'], on ? undefined : false)}
-            />
-          </Row>
-          <Row label={t.newCommands}>
-            <Switch
-              label={t.newCommands}
-              on={at('globalSettings', 'approveNewCommands') === 'ask'}
-              disabled={set.isPending}
-              onChange={(on) =>
-                change(['globalSettings', 'approveNewCommands'], on ? 'ask' : undefined)
-              }
-            />
-          </Row>
-          <Row label={t.metrics}>
-            <Switch
-              label={t.metrics}
-              on={at('metrics', 'enabled') === true}
-              disabled={set.isPending}
-              onChange={(on) => change(['metrics', 'enabled'], on || undefined)}
-            />
-          </Row>
+          <Row
+            label={t.notifications}
+            on={at('desktop', 'notifications') !== false}
+            disabled={set.isPending}
+            onChange={(on) => change(['desktop', 'notifications'], on ? undefined : false)}
+          />
+          <Row
+            label={t.newCommands}
+            on={at('globalSettings', 'approveNewCommands') === 'ask'}
+            disabled={set.isPending}
+            onChange={(on) =>
+              change(['globalSettings', 'approveNewCommands'], on ? 'ask' : undefined)
+            }
+          />
+          <Row
+            label={t.metrics}
+            on={at('metrics', 'enabled') === true}
+            disabled={set.isPending}
+            onChange={(on) => change(['metrics', 'enabled'], on || undefined)}
+          />
           <div className="grid gap-4 sm:grid-cols-3">
             <Choice
               label={texts.servers.config.approval}
@@ -122,22 +116,23 @@ function StartAtLogin() {
   });
   if (!data) return null;
   return (
-    <Row label={t.startAtLogin}>
-      <Switch
-        label={t.startAtLogin}
-        on={data.startAtLogin}
-        disabled={set.isPending}
-        onChange={(on) => set.mutate(on)}
-      />
-    </Row>
+    <Row
+      label={t.startAtLogin}
+      on={data.startAtLogin}
+      disabled={set.isPending}
+      onChange={(on) => set.mutate(on)}
+    />
   );
 }
 
-function Row({ label, children }: { label: string; children: ReactNode }) {
+function Row(props: ComponentProps<typeof Switch>) {
+  const id = useId();
   return (
     <div className="flex items-center gap-3 text-sm">
-      {children}
-      <span aria-hidden>{label}</span>
+      <Switch id={id} {...props} />
+      <label htmlFor={id} aria-hidden>
+        {props.label}
+      </label>
     </div>
   );
 }
