@@ -221,7 +221,7 @@ func anyCall(random *rand.Rand, targets []target, at time.Time) (core.Call, core
 		call.Queued = call.Took * 3 / 10
 	}
 	call.ID, call.At, call.Client, call.Workspace = at.UnixMicro(), at.UTC(), kind.Client, kind.workspace
-	call.Session = fmt.Sprintf("%dc0ffee-%d", which, at.Unix()/(73*60))
+	call.Session = fmt.Sprintf("%dc0ffee-%d", which, time.Since(at)/(73*time.Minute))
 	call.Era, call.Server, call.Method, call.Name = core.Legacy, t.server, "tools/call", t.Name
 	call.PublicName, call.Attempts, call.Instance = t.server+"__"+t.Name, 1, "u-17"
 	call.Params = json.RawMessage(t.Arguments)

@@ -60,7 +60,6 @@ flow(
     await page.goto(`${daemon.url}/#/usage?range=7d&server=github`);
     await page.getByRole('radio', { name: '7 days', checked: true }).waitFor();
     await page.goto(`${daemon.url}/#/sessions/${encodeURIComponent(session)}`);
-    await page.getByText(session).first().waitFor();
     await page.getByRole('button', { name: 'Close', exact: true }).waitFor();
     await page.goto(`${daemon.url}/#/profiles/office`);
     await page.getByRole('heading', { name: 'office' }).waitFor();

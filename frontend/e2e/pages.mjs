@@ -1,13 +1,15 @@
 // Every page in every scene: no axe findings, policy reports, errors or horizontal scrolling, in
 // light and dark, from 320 px up to 4K, and at 200 %. With E2E_PICTURES=1 it writes screenshots of
 // desktop and phone to build/e2e/output/pages, with E2E_PICTURES=all of the other sizes as well.
+import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { changeAnswers } from './answers.mjs';
 import { sizes } from './browser.mjs';
 import { startDaemon } from './daemon.mjs';
 import { inspect, settled, signIn, watched } from './harness.mjs';
-import { evil, mangle } from './hostile-strings.mjs';
+import { corpus, evil, mangle } from './hostile-strings.mjs';
+import { findInjections, watchForInjection } from './injection.mjs';
 import { timeoutMs } from './waiting.mjs';
 
 export const addresses = [
@@ -49,11 +51,35 @@ export const addresses = [
   '#/nowhere',
 ];
 
+// Hostile texts in every field with text from servers and clients, also those that no server can
+// fill. Each round gives every field another string, so that each string is in many fields. Long
+// strings and many tools are in build/e2e/page_hostile_test.go.
+const hostile = {
+  hostile: { everywhere: evil },
+  'hostile: 200 strings in every field, from 0': { corpus, from: 0 },
+  'hostile: 200 strings in every field, from 83': { corpus, from: 83 },
+  'hostile: 200 strings in every field, from 171': { corpus, from: 171 },
+  'hostile: half of a surrogate pair in every field': { everywhere: '\ud800 lone high' },
+};
+const scenes = ['full', 'empty', 'trouble', 'hostile', 'locked'];
+
 // axe's findings depend on colours and on what a size hides. The scenes show the same components, so
 // in dark colours axe checks on a desktop only contrast in one scene, and on a phone not the scene
 // that differs from the others only in its texts. The other sizes check the layout.
 const views = [
-  { size: 'desktop', viewport: sizes.desktop, colorScheme: 'light', rules: 'all' },
+  {
+    size: 'desktop',
+    viewport: sizes.desktop,
+    colorScheme: 'light',
+    rules: 'all',
+    only: scenes,
+  },
+  {
+    size: 'desktop',
+    viewport: sizes.desktop,
+    colorScheme: 'light',
+    only: Object.keys(hostile).slice(1),
+  },
   {
     size: 'desktop',
     viewport: sizes.desktop,
@@ -111,11 +137,7 @@ function picture(page, scene, address, size, colorScheme) {
 
 /** One job for each scene and view: one page visits all paths, as a user would. */
 export function pages(browser, tally) {
-  return ['full', 'empty', 'trouble', 'hostile', 'locked'].flatMap((scene) =>
-    views
-      .filter(({ only }) => only === undefined || only.includes(scene))
-      .map((view) => () => walk(browser, tally, scene, view)),
-  );
+  return views.flatMap((view) => view.only.map((scene) => () => walk(browser, tally, scene, view)));
 }
 
 /** Returns a function that puts the names of this daemon into an address. */
@@ -145,16 +167,18 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, rules 
   const nameOf = (address) => `${scene} ${address} ${size} ${colorScheme}`;
   const wanted = (scene === 'locked' ? ['#/'] : addresses).filter((a) => tally.wants(nameOf(a)));
   if (wanted.length === 0) return;
-  const daemon = await startDaemon(
-    scene === 'locked' ? 'empty' : scene === 'hostile' ? 'trouble' : scene,
-  );
+  const strings = hostile[scene];
+  const daemon = await startDaemon(strings ? 'trouble' : scene === 'locked' ? 'empty' : scene);
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
   context.setDefaultTimeout(timeoutMs);
   const fill = await naming(daemon);
   const open = async () => {
     const page = await watched(context);
     if (scene !== 'locked') await signIn(page, daemon);
-    if (scene === 'hostile') await changeAnswers(page, mangle, { everywhere: evil });
+    if (strings) {
+      await watchForInjection(page, daemon.url);
+      await changeAnswers(page, mangle, strings);
+    }
     await page.goto(`${daemon.url}/`);
     return page;
   };
@@ -168,6 +192,10 @@ async function walk(browser, tally, scene, { size, viewport, colorScheme, rules 
         const path = pathOf(scene, fill(address));
         await settled(page, scene === 'locked' ? undefined : path);
         await inspect(page, rules);
+        if (strings) {
+          assert.deepEqual([...(await findInjections(page)), ...page.strange], []);
+          assert.ok(await page.evaluate(() => window.mangled > 100), 'few strings are shown');
+        }
         const pictures = process.env.E2E_PICTURES;
         if (pictures === 'all' || (pictures && sizes[size])) {
           // Without axe, the previous page may still be shown.

@@ -7,7 +7,6 @@ import { cleanUp } from './daemon.mjs';
 import { dialogs } from './dialogs.mjs';
 import { flows } from './flow.mjs';
 import { lanes, tally } from './harness.mjs';
-import { hostility } from './hostile.mjs';
 import { stillness } from './layout-shift.mjs';
 import { load } from './load-test.mjs';
 import { pagePool } from './page-pool.mjs';
@@ -32,7 +31,6 @@ for (let rounds = Number(process.env.E2E_ROUNDS ?? 1); rounds > 0; rounds--) {
     [
       ...pages(browser, result), // the longest first, so that all end at the same time
       () => size(result.check),
-      ...hostility(browser, result),
       ...stillness(browser, result),
       ...flows(lend, result),
       ...dialogs(lend, result),

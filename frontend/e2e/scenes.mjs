@@ -36,7 +36,6 @@ const profiles = {
   },
   'all-but-writing': { folders: ['/home/ada/projects'] },
 };
-const asking = { approveNewCommands: 'ask' };
 const troubled = {
   filesystem: { ...servers.filesystem, approval: 'ask' },
   github: own('ask-form'),
@@ -107,8 +106,6 @@ const checks = {
 
 /** What has happened: connected clients, and checks. */
 async function used(daemon) {
-  for (const { id } of await daemon.items('/approvals'))
-    await daemon.api('POST', `/approvals/${id}`, { action: 'accept' });
   for (const key of ['claude-code', 'claude-desktop'])
     await daemon.api('POST', `/connections/${key}/connect`, {});
   await daemon.api('POST', '/tokens/cursor/create');
@@ -135,13 +132,13 @@ export const scenes = {
     files: Object.fromEntries(Object.entries(files).filter(([name]) => !/laude/.test(name))),
   },
   trouble: {
-    config: text({ globalSettings: asking, mcpServers: troubled }),
+    config: text({ mcpServers: troubled }),
     files,
     history: true,
     before: used,
     later: {
       config: text({
-        globalSettings: asking,
+        globalSettings: { approveNewCommands: 'ask' },
         bridge: { requireToken: false },
         mcpServers: { ...troubled, search: npx('memory', '--remote', 'https://example.test') },
       }),
