@@ -6,6 +6,10 @@
 // in params are read, and the bytes of the server are forwarded unchanged. The package does not
 // authenticate clients (backend/loopback), and neither permits nor records calls (backend/gateway).
 //
+// The Bridge serves HTTP and holds the sessions. views finds what a client sees, calls runs what it
+// requests, and listeners, subscriptions and tasks pass on what servers report. Each of them owns its
+// state, and none of them knows the Bridge.
+//
 // The files by the steps of a request:
 //
 //	bridge     bridge.go: options, start and end
