@@ -11,6 +11,9 @@ type Rules struct {
 	Concurrency   Concurrency
 	Approval      string // one of Approvals
 	ValidateInput string // ValidateOff or ValidateReject
+	// SetBy maps the keys that this level of the configuration sets to the key that does: itself, or
+	// preset.
+	SetBy map[string]string
 }
 
 // Retry configures when a call is retried.
@@ -104,28 +107,44 @@ type rules struct {
 
 // over returns base with the settings of this level applied.
 func (s rules) over(base Rules) Rules {
+	base.SetBy = nil
+	set := func(key, by string) {
+		if base.SetBy == nil {
+			base.SetBy = make(map[string]string)
+		}
+		base.SetBy[key] = by
+	}
 	if s.preset == PresetStrict {
+		for _, key := range []string{"retry", "breaker", "rateLimit"} {
+			set(key, "preset")
+		}
 		base.Retry = Retry{Attempts: 3, Delays: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}}
 		base.Breaker = Breaker{Failures: 5, Open: 30 * time.Second}
 		base.RateLimit = RateLimit{PerSecond: 10, Burst: 20, By: ByClient}
 	}
 	if s.retry != nil {
 		base.Retry = *s.retry
+		set("retry", "retry")
 	}
 	if s.breaker != nil {
 		base.Breaker = *s.breaker
+		set("breaker", "breaker")
 	}
 	if s.rateLimit != nil {
 		base.RateLimit = *s.rateLimit
+		set("rateLimit", "rateLimit")
 	}
 	if s.concurrency != nil {
 		base.Concurrency = *s.concurrency
+		set("concurrency", "concurrency")
 	}
 	if s.approval != "" {
 		base.Approval = s.approval
+		set("approval", "approval")
 	}
 	if s.validateInput != "" {
 		base.ValidateInput = s.validateInput
+		set("validateInput", "validateInput")
 	}
 	return base
 }

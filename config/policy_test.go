@@ -52,6 +52,7 @@ func TestNearestRuleLevelWins(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := rulesOf(t, `{`+c.root+` "mcpServers": {"a": {"command": "x"`+c.server+`}}}`)
+			s.Rules.SetBy = nil // see TestExplainMatchesAdmit
 			if diff := cmp.Diff(c.rules, s.Rules); diff != "" || s.RequestTimeout != c.timeout {
 				t.Errorf("%s, %s", s.RequestTimeout, diff)
 			}

@@ -30,6 +30,7 @@ func (p *Policy) Apply(c *config.Config) {
 	old := p.rules.Load()
 	next := &ruleset{servers: make(map[string]*server, len(c.Servers)), fallback: p.compile(&config.Server{Rules: config.DefaultRules()}, nil, nil)}
 	next.fallback.breaker, next.fallback.launchKeys = nil, nil
+	next.policy = c.Policy.Rules
 	next.arguments = compileArgumentRules(c.Policy.Arguments)
 	for token, client := range c.Policy.Clients {
 		if client.Approval != "" {
@@ -97,7 +98,7 @@ func (p *Policy) compile(c *config.Server, clients map[string]config.ClientPolic
 	s.toolDefaults = tool{
 		timeoutKey: "requestTimeoutMs", ceilingKey: "maxRequestMs",
 		approval: c.Rules.Approval, approvalKey: serverApproval,
-		retry: c.Rules.Retry, validate: c.Rules.ValidateInput == config.ValidateReject,
+		retry: c.Rules.Retry, retryKey: "retry", validate: c.Rules.ValidateInput == config.ValidateReject, validateKey: "validateInput",
 		buckets: newBuckets(c.Rules.RateLimit, "", "rateLimit", was.toolDefaults.buckets),
 	}
 	s.toolDefaults.setTimeouts(c.RequestTimeout, c.MaxRequest)
@@ -146,10 +147,10 @@ func (s *server) override(name string, set config.Tool, was *server) *tool {
 	}
 	t.allowedClients = set.AllowClients
 	if set.ValidateInput != "" {
-		t.validate = set.ValidateInput == config.ValidateReject
+		t.validate, t.validateKey = set.ValidateInput == config.ValidateReject, path+"validateInput"
 	}
 	if set.Retry != nil {
-		t.retry = *set.Retry
+		t.retry, t.retryKey = *set.Retry, path+"retry"
 	}
 	before := was.tools[name]
 	if before == nil {

@@ -93,22 +93,31 @@ func (p *Policy) Explain(rq ExplainRequest) (Explanation, error) {
 		p.explainInput(call, t, target),
 		explainRate(call, t),
 		p.explainApproval(call, rules, s, t, target.Hints, byArguments),
-		explainCache(t, target.Hints),
+		explainCache(call, t, target.Hints),
 		explainBreaker(s.breakerOf(call.Account)),
 		explainConcurrency(s.slots),
 		{"timeout", Pass, fmt.Sprintf("The call times out after %s without a response or progress, and after %s in total.", t.timeout, t.ceiling), t.timeoutKey},
 		explainRetry(s, t, target.Hints),
 	} {
-		if v.Key != "" && !strings.HasPrefix(v.Key, "policy.rules[") {
-			v.Key = "mcpServers." + s.label + "." + v.Key
-		}
-		if rest, of := strings.CutPrefix(v.Key, "mcpServers."+s.label+".policy.clients."); of {
-			v.Key = "policy.clients." + rest
-		}
+		v.Key = rules.fullKey(s, v.Key)
 		e.Checks = append(e.Checks, v)
 		e.Passes = e.Passes && v.Result != Refuse
 	}
 	return e, nil
+}
+
+// fullKey returns the whole key of a setting of a server, which the policy section may set.
+func (r *ruleset) fullKey(s *server, key string) string {
+	switch by, here := s.rules.SetBy[key]; {
+	case key == "", strings.HasPrefix(key, "policy."):
+		return key
+	case here && by != key:
+		key = "policy." + by
+	case here:
+	case r.policy.SetBy[key] != "":
+		return "policy." + r.policy.SetBy[key]
+	}
+	return "mcpServers." + s.label + "." + key
 }
 
 func (p *Policy) explainOffered(call *core.Call, s *server) Verdict {
@@ -186,9 +195,9 @@ func (p *Policy) explainInput(call *core.Call, t *tool, target registry.Target) 
 	case !t.validate:
 		return Verdict{"input", Off, "Only the server validates the arguments.", ""}
 	case target.Raw != nil && p.inputs.schema(call.Server, call.Name, target.Raw) == nil:
-		return Verdict{"input", Pass, "The tool's schema is not valid, so only the server validates the arguments.", "validateInput"}
+		return Verdict{"input", Pass, "The tool's schema is not valid, so only the server validates the arguments.", t.validateKey}
 	}
-	return Verdict{"input", Pass, "Arguments that do not match the tool's schema are rejected.", "validateInput"}
+	return Verdict{"input", Pass, "Arguments that do not match the tool's schema are rejected.", t.validateKey}
 }
 
 func explainRate(call *core.Call, t *tool) Verdict {
@@ -226,14 +235,15 @@ func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *
 	return Verdict{"approval", Ask, "Approval is required: " + why + ".", key}
 }
 
-func explainCache(t *tool, hints registry.Hints) Verdict {
+func explainCache(call *core.Call, t *tool, hints registry.Hints) Verdict {
+	key := "tools." + call.Name + ".cacheTtlMs"
 	switch {
 	case t.cacheTTL == 0:
 		return Verdict{"cache", Off, "Results are not cached.", ""}
 	case hints.ReadOnly != registry.Yes:
-		return Verdict{"cache", Pass, "Results are not cached, because the server does not mark the tool read-only.", "cacheTtlMs"}
+		return Verdict{"cache", Pass, "Results are not cached, because the server does not mark the tool read-only.", key}
 	}
-	return Verdict{"cache", Pass, fmt.Sprintf("Results are cached for %s, separately for each client and each set of arguments.", t.cacheTTL), "cacheTtlMs"}
+	return Verdict{"cache", Pass, fmt.Sprintf("Results are cached for %s, separately for each client and each set of arguments.", t.cacheTTL), key}
 }
 
 func explainBreaker(b *breaker) Verdict {
@@ -281,7 +291,7 @@ func explainRetry(s *server, t *tool, hints registry.Hints) Verdict {
 	if t.retry.Attempts != 1 {
 		times = fmt.Sprintf("up to %d times", t.retry.Attempts)
 	}
-	return Verdict{"retry", Pass, "The call is retried " + times + " " + which + ".", "retry"}
+	return Verdict{"retry", Pass, "The call is retried " + times + " " + which + ".", t.retryKey}
 }
 
 func capitalize(s string) string {

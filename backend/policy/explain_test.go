@@ -26,7 +26,11 @@ func TestExplainMatchesAdmit(t *testing.T) {
 		{"limited", `, "rateLimit": {}`, ``, "read", true, "rate", Pass, "mcpServers.files.rateLimit"},
 		{"places", `, "concurrency": {"max": 1}`, ``, "read", true, "concurrency", Pass, "mcpServers.files.concurrency"},
 		{"checked", `, "validateInput": "reject"`, ``, "read", true, "input", Pass, "mcpServers.files.validateInput"},
-		{"kept", `, "tools": {"read": {"cacheTtlMs": 5}}`, ``, "read", true, "cache", Pass, "mcpServers.files.cacheTtlMs"},
+		{"kept", `, "tools": {"read": {"cacheTtlMs": 5}}`, ``, "read", true, "cache", Pass, "mcpServers.files.tools.read.cacheTtlMs"},
+		{"checked everywhere", ``, `"policy": {"validateInput": "reject"}, `, "read", true, "input", Pass, "policy.validateInput"},
+		{"checked for the tool", `, "tools": {"read": {"validateInput": "reject"}}`, ``, "read", true, "input", Pass, "mcpServers.files.tools.read.validateInput"},
+		{"by a preset of the server", `, "policy": {"preset": "strict"}`, ``, "read", true, "rate", Pass, "mcpServers.files.policy.preset"},
+		{"by a preset for all", ``, `"policy": {"preset": "strict"}, `, "read", true, "retry", Pass, "policy.preset"},
 		{"retried", `, "retry": {"attempts": 2}`, ``, "read", true, "retry", Pass, "mcpServers.files.retry"},
 		{"its own time", `, "tools": {"read": {"requestTimeoutMs": 5}}`, ``, "read", true, "timeout", Pass, "mcpServers.files.tools.read.requestTimeoutMs"},
 	} {

@@ -169,6 +169,7 @@ func (p *Policy) End(plan Plan, reply core.Reply, err error, sent bool) {
 type ruleset struct {
 	servers   map[string]*server
 	arguments []argumentRule
+	policy    config.Rules      // of the policy section
 	clients   map[string]string // approval settings by client token; nil if there are none
 	fallback  *server           // rules for servers that are not configured, such as built-in ones
 }
@@ -202,6 +203,7 @@ type tool struct {
 	approvalKey            string
 	allowedClients         []string
 	retry                  config.Retry
+	retryKey, validateKey  string
 	buckets                *buckets
 	clientLimits           map[string]*buckets // limits of clients, by token
 	cacheTTL               time.Duration
