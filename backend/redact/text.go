@@ -7,12 +7,6 @@ import (
 	"strings"
 )
 
-// Mark replaces a secret.
-const Mark = "[redacted]"
-
-// CutMark is part of the text that replaces binary data that is too long to be recorded.
-const CutMark = " characters not recorded, sha256 "
-
 // Redactor removes all secrets from text: those that are recognized by their name or format, those
 // with a known value, and everything that matches a pattern. The zero value is usable.
 type Redactor struct {
