@@ -92,7 +92,7 @@ window() { make --no-print-directory window; }
 
 # This stage checks time limits, so it runs without the race detector: the tests that are not
 # parallel run one at a time, before all others. Tests that fail run again, alone: one that passes
-# then is flaky, and the report names it. See "A flaky test is reported by name and does not hide other failures" in DECISIONS.md.
+# then is flaky, and the report names it. See "A flaky test is reported by name" in DECISIONS.md.
 e2e() {
 	local again
 	make --no-print-directory daemon
