@@ -29,10 +29,10 @@ func main() {
 	}
 	t := tree{lines: map[string]int{}, files: map[string]int{}, packages: map[string]*pkg{}}
 	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			if err == nil && name != "." && skipped(d.Name()) {
-				return fs.SkipDir
-			}
+		switch {
+		case err == nil && d.IsDir() && name != "." && skipped(d.Name()):
+			return fs.SkipDir
+		case err != nil || !d.Type().IsRegular():
 			return err
 		}
 		src, err := os.ReadFile(filepath.Join(root, name))
@@ -209,7 +209,7 @@ var features = []struct{ name, pattern string }{
 	{"sandbox", `[Ss]andbox`},
 	{"profiles", `[Pp]rofile`},
 	{"argument rules", `ArgumentRule|argumentRule|pathRule`},
-	{"saved checks", `SavedCheck|savedCheck|[^a-z]Checks?$|^checks?$`},
+	{"saved checks", `SavedCheck|savedCheck|RegressionCheck`},
 	{"destinations", `[Dd]estination`},
 }
 
