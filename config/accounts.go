@@ -29,7 +29,6 @@ type Account struct {
 	ownOAuth bool
 }
 
-// accountsField reads accounts of a server.
 func accountsField(to *map[string]Account, keys map[string]Position) field {
 	return objects("accounts", func(r *reader, m member) {
 		switch {

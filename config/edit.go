@@ -50,7 +50,6 @@ func (r *Reloader) Set(ctx context.Context, value any, path ...string) error {
 	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.Set(value, path...) })
 }
 
-// editServer edits the file that defines a server.
 func (r *Reloader) editServer(ctx context.Context, id string, change func(d *Document, label string) error) error {
 	s, err := r.editableServer(id)
 	if err != nil {

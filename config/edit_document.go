@@ -176,7 +176,6 @@ func (d *Document) newServerContainer() (*hujson.Object, int) {
 	return o, 1
 }
 
-// serverNode is a server in the document.
 type serverNode struct {
 	label  *hujson.Value // nil for an element of an array that has no name
 	value  *hujson.Value // normally an object
@@ -184,7 +183,6 @@ type serverNode struct {
 	remove func()        // removes the server, and the comments above a member of an object
 }
 
-// servers returns all servers.
 func (d *Document) servers() (all []serverNode) {
 	for _, b := range d.serversNodes() {
 		switch box := b.value.Value.(type) {
@@ -224,7 +222,6 @@ func (d *Document) server(label string) *serverNode {
 	return nil
 }
 
-// findServer returns a server's object and the depth of its members.
 func (d *Document) findServer(label string) (*hujson.Object, int) {
 	s := d.server(label)
 	if s == nil {

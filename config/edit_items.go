@@ -53,7 +53,6 @@ func itemsOf(box hujson.ValueTrimmed) (c items) {
 	return c
 }
 
-// store writes the items back to box.
 func (d *Document) store(c *items, box hujson.ValueTrimmed) {
 	lead := c.head
 	for i := range c.list {
@@ -226,7 +225,6 @@ func (d *Document) Apply(edits []Edit) error {
 	return nil
 }
 
-// replace replaces the whole text.
 func (d *Document) replace(text []byte) error {
 	other, err := NewDocument(text)
 	if err != nil {
@@ -292,7 +290,6 @@ func stepIndex(box hujson.ValueTrimmed, step string) int {
 // is JSON with comments, in the layout that it has in the file.
 func (d *Document) Put(text []byte, path ...string) error { return d.putIn(&d.root, 0, text, path) }
 
-// putIn is Put for a path in a value whose items have a depth.
 func (d *Document) putIn(parent *hujson.Value, depth int, text []byte, path []string) error {
 	last := len(path) - 1
 	for i, key := range path[:last] {
@@ -311,7 +308,6 @@ func (d *Document) putIn(parent *hujson.Value, depth int, text []byte, path []st
 	return core.Errorf(core.CodeValidation, "cannot set '%s': it is in something that is not an object", strings.Join(path, "."))
 }
 
-// put is Put for an item of box.
 func (d *Document) put(box hujson.ValueTrimmed, step string, text []byte, depth int) error {
 	value, err := d.parseValue(box, text, depth)
 	if err != nil {
@@ -334,7 +330,6 @@ func (d *Document) put(box hujson.ValueTrimmed, step string, text []byte, depth 
 	return nil
 }
 
-// parseValue parses a value that is to become an item of box.
 func (d *Document) parseValue(box hujson.ValueTrimmed, text []byte, depth int) (hujson.Value, error) {
 	white := strings.Repeat(d.indent, depth+1)
 	if c := itemsOf(box); len(c.list) > 0 && !isOneLine(c.list) {
@@ -365,7 +360,6 @@ func (d *Document) laidOut(raw json.RawMessage) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// putJSON is PutJSON for an item of box.
 func (d *Document) putJSON(box hujson.ValueTrimmed, step string, raw json.RawMessage, depth int) error {
 	text, err := d.laidOut(raw)
 	if err != nil {

@@ -105,7 +105,6 @@ func (r *reader) unknown(m member, fields []field) {
 	r.report(m.at, m.name, r.server == "" || !slices.Contains(limitingKeys, near), suggestion, "unknown key '%s'%s", m.name, r.inServer())
 }
 
-// section is a field whose value is an object.
 func section(name string, fields ...field) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindObject {
@@ -138,7 +137,6 @@ func str(name string, to *string, check ...func(string) string) field {
 	}}
 }
 
-// oneOf is a string from a closed set.
 func oneOf(name string, to *string, words ...string) field {
 	return oneOfThen(name, words, func(word string) { *to = word })
 }
@@ -343,7 +341,6 @@ func stringMap(name string, to *map[string]string, keys map[string]Position) fie
 	}}
 }
 
-// anything is a key that is accepted and ignored.
 func anything(name string) field {
 	return field{name, func(*reader, string, Position, *node) {}}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// text is the content of one file.
 type text struct {
 	Path string `json:"path"`
 	Text string `json:"text"`

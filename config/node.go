@@ -29,7 +29,6 @@ const (
 	maxParsedDepth = 10_000
 )
 
-// kind is the kind of a node.
 type kind byte
 
 const (

@@ -30,7 +30,6 @@ func Parse(file string, src []byte) (*Config, []Problem) {
 	return c, problems
 }
 
-// document is one parsed file.
 type document struct {
 	file string
 	root *node
@@ -149,7 +148,6 @@ func validateLoopback(listen string) string {
 	return ""
 }
 
-// servers adds the servers of one container to c.
 func (r *reader) servers(c *Config, box container) {
 	entries := box.node.members
 	for i, item := range box.node.items {
@@ -242,7 +240,6 @@ type entry struct {
 	rules     rules
 }
 
-// serverFields are the keys of one server.
 func serverFields(e *entry) []field {
 	s := &e.Server
 	more := []field{

@@ -136,7 +136,6 @@ func profileServerFields(s *ProfileServer) []field {
 	return schemaTree().Defs["profileServer"].fields(s, includeList(&s.Tools.Include), list(HiddenByExclude, &s.Tools.Exclude))
 }
 
-// clientsField reads clients.
 func clientsField(to *map[string]Client) field {
 	return objects("clients", func(r *reader, m member) {
 		c := Client{Source: m.at}
@@ -162,7 +161,6 @@ func (f field) andThen(then func()) field {
 	return f
 }
 
-// absolutePaths is a list of folders.
 func absolutePaths(name string, to *[]string) field {
 	return field{name, func(r *reader, name string, at Position, n *node) {
 		var all []string

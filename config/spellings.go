@@ -516,7 +516,6 @@ func placesOf(name string) []string {
 	return nil
 }
 
-// keyPlaces maps each key to its sections.
 var keyPlaces = sync.OnceValue(func() map[string][]string {
 	root := schemaTree()
 	places := map[string][]string{}

@@ -170,7 +170,6 @@ func Match(pattern, name string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// toolFields are the keys of one tool.
 func toolFields(t *Tool) []field {
 	return schemaTree().Defs["tool"].fields(t,
 		section("annotations", hintFields(&t.Annotations)...),

@@ -15,7 +15,6 @@ type accountChooser struct {
 	current atomic.Pointer[accountChoices]
 }
 
-// accountChoices is a configuration with its servers by id.
 type accountChoices struct {
 	config  *config.Config
 	servers map[string]*config.Server

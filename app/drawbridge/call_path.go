@@ -116,7 +116,6 @@ func (d *daemon) credentialOf(client string) ([sha256.Size]byte, bool) {
 	return d.tokens.Digest(client)
 }
 
-// configPhases returns what a new configuration is applied to.
 func (d *daemon) configPhases() configPhases {
 	return configPhases{
 		// Servers list their tools by the rules, and use the secrets and sign-ins, so they come

@@ -293,7 +293,6 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	return server, guard, nil
 }
 
-// features returns the features with operations of the API.
 func (d *daemon) features() []web.Feature {
 	data, redact := d.options.Folders.Data, d.history.Recorder().Redact
 	return []web.Feature{

@@ -87,7 +87,6 @@ func outputSchemas(view *registry.View) map[string]string {
 	return schemas
 }
 
-// apply applies a new configuration.
 func (r *historyWiring) apply(c *config.Config) {
 	levels := make(map[string]string)
 	var debugged []string
@@ -105,7 +104,6 @@ func (r *historyWiring) apply(c *config.Config) {
 	r.secrets.apply(c)
 }
 
-// withFrameLog returns the bridge's handler with the frame log in front of it.
 func (r *historyWiring) withFrameLog(front *bridge.Bridge) http.Handler {
 	return r.frameLog.Clients(front, loopback.ClientHeader, front.ClientOf)
 }
@@ -171,7 +169,6 @@ type checkedServers struct {
 	views   *registry.Registry
 }
 
-// label returns the display name of a server.
 func (c checkedServers) label(server string) string {
 	if status, ok := c.servers.Status(server); ok {
 		return cmp.Or(status.Label, server)

@@ -190,5 +190,4 @@ func counted(n int) string {
 	return fmt.Sprintf("%d processes", n)
 }
 
-// execLedger returns the folder of the ledger of processes in containers.
 func execLedger(f config.Folders) string { return filepath.Join(f.State, "containers") }

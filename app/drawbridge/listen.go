@@ -200,7 +200,6 @@ func (d *daemon) announce() error {
 	return nil
 }
 
-// writeRuntime writes runtime.json.
 func (d *daemon) writeRuntime() error {
 	data := d.options.Folders.Data
 	self := loopback.Runtime{PID: os.Getpid(), URL: d.url, Version: version, StartedAt: d.startedAt, Config: absolute(d.options.Sources.Main())}

@@ -75,7 +75,6 @@ func newMeter(bus *core.Bus, servers *supervisor.Supervisor, front *bridge.Bridg
 	return m
 }
 
-// countConnection counts the connections of an http.Server.
 func (m *meter) countConnection(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -101,7 +100,6 @@ func (m *meter) requests(next http.Handler) http.Handler {
 	})
 }
 
-// statusRecorder records the status of a response.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int
@@ -118,7 +116,6 @@ func (c *statusRecorder) Flush() { _ = http.NewResponseController(c.ResponseWrit
 // Unwrap returns the underlying writer for http.ResponseController.
 func (c *statusRecorder) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// apply applies a new configuration.
 func (m *meter) apply(c config.Metrics) {
 	if c.Enabled || c.OTLP.Endpoint != "" && c.OTLP.Metrics {
 		m.once.Do(func() { close(m.enabled) })
@@ -197,7 +194,6 @@ func (t *telemetry) run(ctx context.Context) error {
 	}
 }
 
-// startExport starts the export and returns a function that flushes and stops it.
 func (t *telemetry) startExport(ctx context.Context, c config.OTLP) (stop func()) {
 	if c.Endpoint == "" || !c.Traces && !c.Metrics {
 		return func() {}

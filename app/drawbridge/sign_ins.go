@@ -88,7 +88,6 @@ func (g trialLogins) Client(ctx context.Context, _ *config.Server, address, _ st
 	return g.trialKeeper.Client(ctx, oauth.Server{ID: "guest", URL: address})
 }
 
-// emptyVault is a vault that stores nothing.
 type emptyVault struct{}
 
 func (emptyVault) Get(context.Context, string) (string, error) {

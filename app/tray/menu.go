@@ -308,7 +308,6 @@ func troubledFirst(statuses []core.ServerStatus) []core.ServerStatus {
 	return append(first, rest...)
 }
 
-// oneLine shortens a server's text to one line for an entry.
 func oneLine(text string) string { return desktop.SingleLine(text, maxReason) }
 
 // escapeLabel doubles the character that menus of this system use to mark the access key.

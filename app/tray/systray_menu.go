@@ -54,10 +54,8 @@ type view struct {
 	callIDs [maxCalls]string    // ids of recent calls by place
 }
 
-// heldEntry is the menu entry of one held call with its submenu.
 type heldEntry struct{ line, arguments, approve, deny, show *systray.MenuItem }
 
-// serverEntry is the menu entry of one server with its submenu.
 type serverEntry struct{ line, reason, start, stop, restart, edit, log *systray.MenuItem }
 
 // shownState is the last displayed state of a menu item.
@@ -124,7 +122,6 @@ func (v *view) build() {
 	v.update(menuOf(v.o.Statuses(), nil, v.o.MenuState(), nil))
 }
 
-// add sets the initial state e of a new item.
 func (v *view) add(item *systray.MenuItem, e shownState) *systray.MenuItem {
 	if e.hidden {
 		item.Hide()

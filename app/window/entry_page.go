@@ -93,7 +93,6 @@ func (e *entryPage) origin() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// daemonResponds reports whether a daemon responds now.
 func (e *entryPage) daemonResponds() bool {
 	base := e.origin()
 	if base == "" {

@@ -18,7 +18,6 @@ const (
 // rendererCrashes are the times of recent crashes, oldest first.
 type rendererCrashes []time.Time
 
-// record adds a crash at now and reports whether to try again.
 func (r *rendererCrashes) record(now time.Time) bool {
 	*r = slices.DeleteFunc(*r, func(t time.Time) bool { return now.Sub(t) >= crashInterval || t.After(now) })
 	if len(*r) >= maxCrashes {

@@ -129,7 +129,6 @@ func drawbridgeFatal() {
 	fmt.Fprintln(os.Stderr, "drawbridge-window: cannot restart the window:", err)
 }
 
-// recordCrash records a crash and reports whether to try again.
 func (l *rendererRecovery) recordCrash() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -224,7 +224,6 @@ func navigateToRoute(ctx context.Context, to string, entry *entryPage) {
 	}
 }
 
-// runCommand executes a command of the daemon.
 func runCommand(ctx context.Context, d *daemon, entry *entryPage, asked *recentLink, c command) {
 	switch c.Command {
 	case "focus":

@@ -70,7 +70,6 @@ func (a *API) snapshot(ctx context.Context) Snapshot {
 	return s
 }
 
-// waitingEvents returns an event and those that wait behind it.
 func (a *API) waitingEvents(e core.Event, more <-chan core.Event) (list []web.StreamEvent) {
 	for open := true; open && len(list) <= 256; {
 		list = append(list, web.StreamEvent{Kind: string(e.Kind), Data: a.eventData(e.Data)})
@@ -83,7 +82,6 @@ func (a *API) waitingEvents(e core.Event, more <-chan core.Event) (list []web.St
 	return list
 }
 
-// eventData returns the JSON form of an event's data.
 func (a *API) eventData(data any) any {
 	switch d := data.(type) {
 	case core.Call:

@@ -29,7 +29,6 @@ type Route struct {
 	Access  Access
 }
 
-// routes is the complete table of routes.
 type routes struct {
 	mux         *http.ServeMux
 	requireUser func(http.Handler) http.Handler

@@ -250,14 +250,12 @@ func (b *Inbox) add(item Item) (*pendingItem, error) {
 	return w, nil
 }
 
-// end removes w and reports whether it was still pending.
 func (b *Inbox) end(w *pendingItem, state, reason string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.remove(w, state, reason)
 }
 
-// remove is end for callers that hold b.mu.
 func (b *Inbox) remove(w *pendingItem, state, reason string) bool {
 	at := slices.Index(b.pending, w)
 	if at < 0 {

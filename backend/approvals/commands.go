@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shownItem is one entry of GET approvals.
 type shownItem struct{ Approval }
 
 // question returns the whole question for the user on one line, escaped: what is approved is never

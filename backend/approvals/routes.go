@@ -159,7 +159,6 @@ func (f *Feature) answerApproval(ctx context.Context, in *approvalInput) (*web.N
 	return &web.None{}, f.Inbox.AnswerFor(in.ID, in.Body.Action, scope, content)
 }
 
-// getApproval returns one pending approval in full.
 func (f *Feature) getApproval(_ context.Context, in *struct {
 	ID string `path:"id" maxLength:"200"`
 }) (*web.Answer[Approval], error) {

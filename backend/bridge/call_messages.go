@@ -145,7 +145,6 @@ func (c *callMessageHandler) Ask(ctx context.Context, method string, params json
 	}
 }
 
-// cancelClientRequest notifies the client that a request to it was cancelled.
 func (c *callMessageHandler) cancelClientRequest(id, why string) {
 	params := append([]byte(nil), `{"requestId":`...)
 	params = wire.AppendString(params, id)

@@ -107,7 +107,6 @@ func (r *clientRecords) record(client core.Client, era core.Era, protocol string
 	})
 }
 
-// recordModern records the client of a modern request.
 func (r *clientRecords) recordModern(rq *request) {
 	version, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.ProtocolVersion))
 	r.record(rq.client, core.Modern, shorten(version), rq.capabilities)
@@ -129,7 +128,6 @@ const maxActivities = 512
 
 type activityKey struct{ token, path string }
 
-// recordListing stores that a client listed the tools of a view.
 func (r *clientRecords) recordListing(c core.Client, ep endpoint, view *registry.View) {
 	if c.Token == "" {
 		return
@@ -140,7 +138,6 @@ func (r *clientRecords) recordListing(c core.Client, ep endpoint, view *registry
 	})
 }
 
-// listedTools returns how many tools of a view are listed.
 func listedTools(ep endpoint, view *registry.View) int {
 	n := len(view.Items(core.Tools))
 	switch ep.toolMode {
@@ -152,7 +149,6 @@ func listedTools(ep endpoint, view *registry.View) int {
 	return n
 }
 
-// parseClientInfo parses the clientInfo object that a client sent.
 func parseClientInfo(token string, info []byte) core.Client {
 	c := core.Client{Token: token}
 	if len(info) == 0 || info[0] != '{' {
@@ -174,7 +170,6 @@ func parseClientInfo(token string, info []byte) core.Client {
 // shorten limits a string from a client to 128 bytes.
 func shorten(s string) string { return core.CutBytes(s, 128) }
 
-// clientCapabilities are the parsed capabilities of a client.
 type clientCapabilities struct {
 	sampling, samplingTools, roots, form, url bool
 }
@@ -247,7 +242,6 @@ func (c clientCapabilities) missingFor(method string, params []byte) string {
 // firstWithFormLists is the first revision whose forms may ask for several values of a list.
 const firstWithFormLists = "2025-11-25"
 
-// asksForList reports whether a form asks for a list of values.
 func asksForList(params []byte) bool {
 	var p struct {
 		Schema struct {
@@ -341,7 +335,6 @@ func cleanFolder(path string) string {
 // maxRoots limits the roots of a client that are considered.
 const maxRoots = 100
 
-// fileRoots returns the paths of the file URIs in a roots/list result.
 func fileRoots(result []byte) (paths []string) {
 	found, _ := wire.Pick(result, "roots")
 	roots := wire.Bytes(result, found[0])

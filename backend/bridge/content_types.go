@@ -24,7 +24,6 @@ var contentTypes = map[string]string{
 // firstWithContentLists is the first revision in which the content of a sampling message may be a list.
 const firstWithContentLists = "2025-11-25"
 
-// newestContentType is the newest revision in contentTypes.
 const newestContentType = "2025-11-25"
 
 var typeKey = []byte(`"type"`)

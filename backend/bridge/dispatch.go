@@ -14,7 +14,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 )
 
-// request is a JSON-RPC request that dispatch handles.
 type request struct {
 	requestOrigin
 	id              []byte // raw
@@ -47,7 +46,6 @@ var callMethods = map[string]bool{
 	"tools/call": true, "prompts/get": true, "resources/read": true, "completion/complete": true,
 }
 
-// newRequest builds the request of an exchange.
 func (b *Bridge) newRequest(x *exchange) *request {
 	raw := x.rawParams()
 	rq := &request{
@@ -257,7 +255,6 @@ func (cs *calls) result(rq *request, server, public string, reply core.Reply, er
 	return splitResult{head: reply.Result}, nil
 }
 
-// displayName returns the label of a server.
 func (vs *views) displayName(server string) string {
 	if v, ok := vs.Registry.Server(server); ok {
 		if offers := v.Offers(); len(offers) > 0 && offers[0].Label != "" {

@@ -54,7 +54,6 @@ func sharedExtensions(era core.Era, client []byte, offers []registry.Offer) map[
 	return rawValues(shared)
 }
 
-// rawValues returns m with values that are encoded unchanged.
 func rawValues(m map[string]json.RawMessage) map[string]any {
 	if len(m) == 0 {
 		return nil

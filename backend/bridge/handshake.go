@@ -99,7 +99,6 @@ func setLogLevel(_ context.Context, rq *request, _ *callMessageHandler) (splitRe
 // maxInitializeParams bounds the params of initialize in bytes, because the session keeps them.
 const maxInitializeParams = 256 << 10
 
-// initialize opens a session.
 func (b *Bridge) initialize(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
 	var params mcp.InitializeParams
 	tooManySessions := newRefusal(http.StatusTooManyRequests, codeRefused, "this client has too many open sessions: end one first")

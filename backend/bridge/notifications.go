@@ -226,7 +226,6 @@ func (ls *listeners) attach(l *listener, stream *responseWriter) (attached bool)
 	return true
 }
 
-// detachStream removes a stream that has ended.
 func (l *listener) detachStream(stream *responseWriter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -263,7 +262,6 @@ func (l *listener) notify(key, method string, params []byte) {
 	}
 }
 
-// enqueueEvent sends an event as enqueue does.
 func (l *listener) enqueueEvent(next queuedNotification) {
 	l.queue = append(l.queue, next)
 	l.startSending()

@@ -232,13 +232,11 @@ type subscriptions struct {
 // server that serves the client, as Options.ProcessOf identifies it.
 type resourceKey struct{ server, uri, process string }
 
-// subscriber is a client that subscribed to a resource.
 type subscriber struct {
 	uri  string     // the one that the client uses
 	call *core.Call // describes the client, and the account that it used when it subscribed
 }
 
-// clientSubscription is a subscription of a client.
 type clientSubscription struct {
 	own string // the server's own URI
 	subscriber
@@ -337,7 +335,6 @@ func (s *subscriptions) serveSubscribe(ctx context.Context, rq *request, _ *call
 	return splitResult{head: []byte("{}")}, s.subscribe(ctx, rq.session.listener, uri)
 }
 
-// subscribe subscribes a listener to a resource.
 func (s *subscriptions) subscribe(ctx context.Context, l *listener, uri string) *rpcError {
 	target, ok := s.resolve(l, uri)
 	if !ok {
@@ -411,7 +408,6 @@ func (s *subscriptions) unsubscribe(ctx context.Context, l *listener, uri string
 	return s.send(context.WithoutCancel(ctx), "resources/unsubscribe", key, last)
 }
 
-// unsubscribeAll ends the subscriptions of a listener that has ended.
 func (s *subscriptions) unsubscribeAll(l *listener) {
 	for key, last := range s.removeListener(l) {
 		_ = s.send(s.lifetime, "resources/unsubscribe", key, last)

@@ -40,7 +40,6 @@ const metaTruncated = "drawbridge/truncated"
 // maxResultArguments bounds the arguments of readResult in bytes.
 const maxResultArguments = 1024
 
-// readResultTool is the definition of readResult.
 var readResultTool = toolDefinition(readResult, "Read the rest of a result",
 	"Returns the next part of a tool result that was truncated because of its length. The end of a truncated result says which arguments to use.",
 	`{"type":"object","properties":{"result":{"type":"string","description":"Id of the result"},"offset":{"type":"integer","minimum":0,"description":"Byte offset in the text at which to continue"}},"required":["result","offset"]}`, true)
@@ -67,7 +66,6 @@ func limitResult(rq *request, reply core.Reply) core.Reply {
 	return reply
 }
 
-// toolResult is the text of a tool result.
 type toolResult struct {
 	blocks     []resultBlock
 	structured string // JSON text; "" if a text block repeats it

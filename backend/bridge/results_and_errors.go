@@ -144,7 +144,6 @@ const (
 	codeBadVersion       = -32022
 )
 
-// rpcError is a JSON-RPC error for a client.
 type rpcError struct {
 	code   int
 	object []byte // the raw error object
@@ -155,7 +154,6 @@ func newError(code int, message string) *rpcError {
 	return &rpcError{code: code, object: wire.ErrorObject(code, message, nil)}
 }
 
-// newRefusal returns the error for an HTTP request that is refused with a status.
 func newRefusal(status, code int, message string) *rpcError {
 	return &rpcError{code: code, object: wire.ErrorObject(code, message, nil), http: status}
 }
@@ -370,7 +368,6 @@ func (rw *responseWriter) sinceLastWrite() time.Duration {
 	return time.Since(epoch) - time.Duration(rw.lastWrite.Load())
 }
 
-// sendKeepAlive sends an SSE comment.
 func (rw *responseWriter) sendKeepAlive() {
 	rw.mu.Lock()
 	defer rw.mu.Unlock()

@@ -302,7 +302,6 @@ func (t *sessionTable) removeIdle(limit time.Time) []*session {
 	})
 }
 
-// hasShim reports whether the shim has a session.
 func (t *sessionTable) hasShim(token, shim string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -375,12 +374,10 @@ func newModernSessions(idle time.Duration) *modernSessions {
 	return &modernSessions{idle: idle, byKey: map[modernSessionKey]*modernSession{}}
 }
 
-// sessionID returns the id of the session of a request.
 func (m *modernSessions) sessionID(rq *request, now time.Time) string {
 	return m.find(rq, false, now)
 }
 
-// begin starts a new session.
 func (m *modernSessions) begin(rq *request, now time.Time) { m.find(rq, true, now) }
 
 func (m *modernSessions) find(rq *request, begin bool, now time.Time) string {

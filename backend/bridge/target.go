@@ -74,7 +74,6 @@ func (cs *calls) newCall(rq *request) *core.Call {
 	return call
 }
 
-// replaceParam replaces the string at a span of the params of a call.
 func replaceParam(call *core.Call, span core.Span, text string) {
 	with := wire.AppendString(nil, text)
 	call.Params = wire.Splice(make([]byte, 0, len(call.Params)+len(with)), call.Params, wire.Edit{Span: span, With: with})
@@ -97,7 +96,6 @@ func requestedName(rq *request) (core.Span, func(*registry.View, string) (regist
 	return completionReference(rq)
 }
 
-// lookup returns what a public name leads to at an endpoint.
 func (vs *views) lookup(rq *request, ep endpoint, find func(*registry.View, string) (registry.Target, bool), public string) (target registry.Target, ok bool) {
 	view := vs.of(ep, rq.client.Token)
 	if target, ok = find(view, public); ok || rq.method != "tools/call" {

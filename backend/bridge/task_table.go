@@ -41,7 +41,6 @@ func taskOwnerOf(rq *request) taskOwner {
 	return owner
 }
 
-// task is a task that a server has created for a client.
 type task struct {
 	owner        taskOwner
 	client       core.Client
@@ -67,7 +66,6 @@ type taskTable struct {
 	count int
 }
 
-// find returns the task of a client.
 func (t *taskTable) find(key taskKey, owner taskOwner, now time.Time) (task, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -194,7 +192,6 @@ func (t *task) setExpiry(ttl time.Duration, now time.Time) {
 	t.expires = core.TaskExpiry(ttl, t.created, now).Add(taskGrace)
 }
 
-// removeExpired forgets expired tasks.
 func (t *taskTable) removeExpired(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -239,7 +236,6 @@ type listenedTask struct {
 	busy      bool // a request to the server is in flight
 }
 
-// change adds by to the number of listeners of a task.
 func (t *taskListeners) change(key listenedKey, by int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -34,7 +34,6 @@ type tasks struct {
 	run       func(func())    // runs a goroutine
 }
 
-// serve runs a request about a task.
 func (ts *tasks) serve(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
 	offers := ts.views.of(rq.endpoint, rq.client.Token).Offers()
 	public, hasID := wire.Unquote(wire.Bytes(rq.params, rq.spans.TaskID))
@@ -114,7 +113,6 @@ func missingTasksError() *rpcError {
 		"the client must declare the extension "+tasksExtension, []byte(`{"requiredCapabilities":{"extensions":{"`+tasksExtension+`":{}}}}`))}
 }
 
-// offersTasks reports whether the capabilities of a server have tasks.
 func offersTasks(era core.Era, capabilities []byte) bool {
 	if era == core.Modern {
 		return hasExtension(capabilities, tasksExtension)
@@ -393,7 +391,6 @@ func rewriteTaskIDs(raw []byte, replace func(string) string) []byte {
 	return wire.Splice(nil, raw, r.edits...)
 }
 
-// taskID returns a function that replaces the id at a span.
 func (r *uriRewriter) taskID(replace func(string) string) func(core.Span) {
 	return func(s core.Span) {
 		if own, ok := wire.Unquote(wire.Bytes(r.raw, s)); ok {

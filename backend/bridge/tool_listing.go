@@ -145,7 +145,6 @@ func annotateTool(item registry.Item, mode, server string) []byte {
 	return wire.Splice(nil, raw, edits...)
 }
 
-// listResult returns the result of a list request.
 func (vs *views) listResult(ep endpoint, view *registry.View, kind core.Kind) []byte {
 	if kind == core.Tools && ep.server == "" {
 		return vs.aggregateTools(ep, view)
@@ -242,7 +241,6 @@ func summarizeTool(item registry.Item) []byte {
 	return append(out, '}')
 }
 
-// toolParts returns parts of a tool definition.
 func toolParts(raw []byte) (description string, annotations []byte) {
 	found, _ := wire.Pick(raw, "description", "annotations")
 	description, _ = wire.Unquote(wire.Bytes(raw, found[0]))

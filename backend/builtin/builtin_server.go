@@ -50,7 +50,6 @@ func NewServer(o Options) *Server {
 	return &Server{o}
 }
 
-// tool is a tool of the built-in server.
 type tool struct {
 	name, title, about string
 	input              string // properties of the input schema, as JSON members
@@ -149,7 +148,6 @@ type textContent struct {
 	Text string `json:"text"`
 }
 
-// argumentError returns a validation error for an argument.
 func argumentError(field, why string) error {
 	return &core.Error{
 		Code: core.CodeValidation, Message: "invalid arguments: " + field + " " + why,

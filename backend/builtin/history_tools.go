@@ -42,7 +42,6 @@ func (o *Server) restrictToClient(who core.Client, q store.Query) store.Query {
 	return q
 }
 
-// callSummary is the JSON representation of a call.
 type callSummary struct {
 	ID      string       `json:"id"`
 	At      time.Time    `json:"at"`

@@ -402,7 +402,6 @@ func newIndex(calls []Call) *index {
 	return x
 }
 
-// target identifies what is called.
 func (c *Call) target() string {
 	switch {
 	case c.Prompt != "":

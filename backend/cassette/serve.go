@@ -206,7 +206,6 @@ func (w *responses) sleep(ctx context.Context, pause time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// cancel ends a request that waits.
 func (w *responses) cancel(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

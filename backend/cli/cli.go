@@ -81,7 +81,6 @@ func (p *program) command() *cobra.Command {
 	return root
 }
 
-// versionDocument is the output of version --json.
 type versionDocument struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`

@@ -128,7 +128,6 @@ func confirmLinks(e *terminal.Env, yes bool, plans ...*Plan) error {
 	return nil
 }
 
-// connectFlags configure how a client is connected.
 type connectFlags struct {
 	yes, http, byVariable, snippet, force bool
 	project, server                       string
@@ -149,7 +148,6 @@ func (f *connectFlags) addFormFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.server, "server", "", "connect only this `SERVER`, under its own name")
 }
 
-// clientCommandRun is the execution of a command for one client.
 type clientCommandRun struct {
 	ctx    context.Context
 	c      *Connector
@@ -251,7 +249,6 @@ func clientsConnect(e *terminal.Env) *cobra.Command {
 	return cmd
 }
 
-// printManualSetup prints what the user needs for a manual setup.
 func printManualSetup(e *terminal.Env, r clientCommandRun) error {
 	h, err := r.c.ManualSetup(r.choice)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// addAllFlag accepts --all in place of a client.
 func addAllFlag(e *terminal.Env, cmd *cobra.Command, about string, run func(ctx context.Context) error) {
 	var all bool
 	one, most := cmd.RunE, cmd.Args
@@ -87,7 +86,6 @@ func skippedError(t *Batch) error {
 	return &core.Error{Code: core.CodeValidation, Message: "skipped " + strings.Join(names, ", "), Hint: "The reasons are above. Correct these entries and try again; everything else was processed."}
 }
 
-// results holds the result for each client.
 type results []ClientResult
 
 // clientOutcome is the part that the documents of all clients have.

@@ -86,7 +86,6 @@ func (t entryKeys) meaning(client, key string) string {
 	return t.loose[looseKey(key)]
 }
 
-// isSwitchedOff reports whether a list beside the servers switches one off.
 func (t entryKeys) isSwitchedOff(client string, beside map[string]any, name string) bool {
 	off, _ := valueAt(beside, t.Clients[client].Off).([]any)
 	on, isList := valueAt(beside, t.Clients[client].On).([]any)

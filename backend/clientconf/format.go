@@ -141,7 +141,6 @@ func stripEntry(m map[string]any, path []string, name string) {
 	}
 }
 
-// sameJSON reports whether a and b decode to the same value.
 func sameJSON(a, b json.RawMessage) bool {
 	decode := func(raw json.RawMessage) any {
 		m, _ := decodeObject([]byte(`{"v":` + string(raw) + `}`))

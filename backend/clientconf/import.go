@@ -348,7 +348,6 @@ func serverKey(entry json.RawMessage) string {
 	return string(b)
 }
 
-// markShared sets Same on each import.
 func (c *Connector) markShared(all []ImportedServer, client string) {
 	index := map[string][]string{}
 	for _, other := range Known() {

@@ -57,7 +57,6 @@ type entryConverter struct {
 	disabled     bool           // it has a limit or a protection that cannot be converted
 }
 
-// promptedInput is a value that VS Code prompts for.
 type promptedInput struct {
 	password     bool
 	defaultValue string // the default if nothing is entered

@@ -219,7 +219,6 @@ func decodePasted(text string) (map[string]any, error) {
 		Hint: `Paste the block that a README shows, such as {"mcpServers": {"files": {"command": "npx", "args": […]}}}.`}
 }
 
-// isEntry reports whether v is the entry of one server.
 func isEntry(v any) bool {
 	m, _ := v.(map[string]any)
 	command := firstMember(m, "command", "cmd")

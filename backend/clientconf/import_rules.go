@@ -32,7 +32,6 @@ type ruleSource struct {
 	Except []string `json:"except"`
 }
 
-// toolRules are the rules of one source.
 type toolRules struct {
 	ruleSource
 	file  string // that contains them; "" for that of the servers

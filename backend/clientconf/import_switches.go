@@ -53,7 +53,6 @@ func (b *entryConverter) convertSwitches(e *configEntry, m map[string]any) {
 	b.limitByRules(e)
 }
 
-// convertSwitch converts one key with a known meaning.
 func (b *entryConverter) convertSwitch(e *configEntry, key string, v any, meaning string) {
 	noEffect := knownKeys().hasNoEffect(key, v)
 	switch meaning {

@@ -428,7 +428,6 @@ func packageName(text string) string {
 
 var invalidInName = osutil.LazyRegexp(`[^A-Za-z0-9._-]+`)
 
-// serverName returns text as a valid name of a server.
 func serverName(text string) string {
 	name := strings.Trim(invalidInName().ReplaceAllString(text, "-"), "._-")
 	return cmp.Or(name[:min(len(name), 60)], "server")

@@ -40,7 +40,6 @@ func (c *Connector) Restore(ctx context.Context, key string, tokenOf func(client
 	return whole, nil
 }
 
-// restoreFile is Restore for one file.
 func (c *Connector) restoreFile(ctx context.Context, r record, tokenOf func(client string) (string, error)) (whole bool, err error) {
 	client, err := r.client()
 	if err != nil {

@@ -265,7 +265,6 @@ func (p *Plan) parse(src []byte) (document, error) {
 	return file, err
 }
 
-// parsedFile is a text and its document.
 type parsedFile struct {
 	src  []byte
 	file document

@@ -68,7 +68,6 @@ type edit struct {
 	value json.RawMessage
 }
 
-// buildEdits returns the edits that the choice needs.
 func (c *Connector) buildEdits(client Client, choice Choice, file string) ([]edit, error) {
 	singles := choice.Servers
 	if len(singles) == 0 {

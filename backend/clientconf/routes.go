@@ -205,7 +205,6 @@ func importable(all []ImportedServer) []ImportableServer {
 	return out
 }
 
-// plan prepares the requested change.
 func (f *Feature) plan(in *connectionRequestInput) (*Plan, error) {
 	choice := Choice{Client: in.Key, HTTP: in.Body.HTTP, URL: f.URL}
 	if in.Body.Project != "" {
@@ -365,7 +364,6 @@ type importIDInput struct {
 	ID string `path:"id"`
 }
 
-// planClientImport plans the import of a shared file.
 func (f *Feature) planClientImport(in *importInput) (*PlannedImport, *ImportPlan, error) {
 	t, err := f.Connector.PlanImport(Choice{Client: in.Key}, in.Body.Servers)
 	if err != nil {

@@ -89,7 +89,6 @@ func (c *Connector) Bundle(client, version string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// shellQuote quotes s as one word for a POSIX shell.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // ManualSetup is what the user needs to connect a client by hand.
@@ -252,7 +251,6 @@ func jsonSnippet(entries []edit) snippet {
 	return snippet{text: strings.Join(texts, "\n")}
 }
 
-// setAll returns the file with all entries set.
 func setAll(client Client, content []byte, entries []edit) (string, error) {
 	for _, e := range entries {
 		file, err := parse(content, client)

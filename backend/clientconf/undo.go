@@ -51,7 +51,6 @@ func (c *Connector) Undo(ctx context.Context, key string, force bool) (UndoOutco
 	return how, nil
 }
 
-// with returns the outcome for several files.
 func (how UndoOutcome) with(other UndoOutcome) UndoOutcome {
 	if how == Removed || other == WasAbsent {
 		return how

@@ -40,7 +40,6 @@ func (c *Connector) Apply(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// applyFile is Apply for one file of the client.
 func (c *Connector) applyFile(ctx context.Context, p *Plan) error {
 	old, recorded, err := c.loadRecord(p.choice.key())
 	if err != nil {
@@ -186,7 +185,6 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	return unlock, err
 }
 
-// clientWritingError returns the error for a lock that the client holds.
 func clientWritingError(cause error) error {
 	return &core.Error{
 		Code: core.CodeConflict, Retriable: true, Cause: cause,
@@ -227,7 +225,6 @@ type record struct {
 	RemovedByUser bool `json:"gone,omitempty"`
 }
 
-// entryChange records the change of one entry.
 type entryChange struct {
 	Path []string `json:"path"`
 	Name string   `json:"name"`
@@ -242,7 +239,6 @@ func (d entryChange) hasPathOf(e edit) bool { return d.Name == e.name && slices.
 
 func (e edit) hasPathOf(o edit) bool { return e.name == o.name && slices.Equal(e.path, o.path) }
 
-// isUnmodified reports whether value is the entry that we wrote.
 func (d entryChange) isUnmodified(value json.RawMessage) bool { return d.Hash == hashValue(value) }
 
 // hashValue hashes the decoded value, because clients reformat their files.

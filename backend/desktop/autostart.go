@@ -53,7 +53,6 @@ func (a Autostart) check() error {
 	return nil
 }
 
-// shortHash returns a short hash of a path for use in names.
 func shortHash(path string) string {
 	sum := uint64(14695981039346656037) // FNV-1a: not used for security
 	for _, b := range []byte(path) {

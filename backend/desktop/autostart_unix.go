@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// file returns the path and content of the entry.
 func (a Autostart) file() (path string, content []byte, err error) {
 	dir := a.config
 	if dir == "" {

@@ -77,7 +77,6 @@ func (c *Checker) Notice() core.Notice {
 	return core.Notice{Subject: Subject}
 }
 
-// state is what is kept across restarts.
 type state struct {
 	Source Source    `json:"source"`
 	ReadAt time.Time `json:"readAt"`
@@ -137,7 +136,6 @@ func (c *Checker) publish(source Source, newest Release) {
 	c.Bus.Publish(core.NoticeEvent, n)
 }
 
-// load returns what an earlier run has read from source.
 func (c *Checker) load(ctx context.Context, source Source) (kept state) {
 	if value, ok, err := c.Storage.Metadata(ctx, stateKey); err != nil || !ok || json.Unmarshal(value, &kept) != nil || kept.Source != source || kept.ReadAt.After(time.Now()) {
 		kept = state{Source: source}

@@ -85,7 +85,6 @@ func quit(e *terminal.Env) *cobra.Command {
 	}
 }
 
-// describeRunning describes what stops together with the daemon.
 func describeRunning(ctx context.Context, d *terminal.Daemon) string {
 	s, err := terminal.Get[struct {
 		URL     string

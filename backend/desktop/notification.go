@@ -136,7 +136,6 @@ func toastXML(n Notification) (string, error) {
 
 func toastArguments(to, key string) string { return url.Values{"to": {to}, "key": {key}}.Encode() }
 
-// toastClick returns the click that Windows reports with these arguments.
 func toastClick(arguments string) (Click, bool) {
 	v, err := url.ParseQuery(arguments)
 	if err != nil || !v.Has("key") {

@@ -27,7 +27,6 @@ const maxText = 300
 // shown.
 const maxSubjects = 256
 
-// eventQueueSize is the size of the event queue.
 const eventQueueSize = 512
 
 // Watcher turns events into notifications: a server that crashed or needs the user, a pending
@@ -56,7 +55,6 @@ type Watcher struct {
 // connected to the notifier. It may be called from any goroutine.
 func (w *Watcher) CanNotify() bool { return w.reachable.Load() && w.Enabled() }
 
-// subjectState is the notification state of one subject.
 type subjectState struct {
 	shownAt time.Time     // when it was last shown; zero if never
 	visible bool          // it is visible, as far as known
@@ -148,7 +146,6 @@ func (w *Watcher) subscribe() *core.Subscription {
 	return w.Bus.Subscribe(eventQueueSize, core.ServerEvent, core.RemovedEvent, core.NoticeEvent, core.ApprovalEvent)
 }
 
-// handleEvent handles one event.
 func (r *watchRun) handleEvent(ctx context.Context, e core.Event) {
 	switch data := e.Data.(type) {
 	case core.ServerStatus:
@@ -356,7 +353,6 @@ func (r *watchRun) withdraw(ctx context.Context, subject string) {
 	t.visible = false
 }
 
-// withdrawTimeout is the timeout for withdrawing notifications at exit.
 const withdrawTimeout = time.Second
 
 // withdrawAll withdraws all notifications, because clicks are no longer handled.

@@ -16,7 +16,6 @@ const (
 	pickLimit  = 2 * time.Minute // time limit for picking a file
 )
 
-// windowCommand is a command of the daemon for its window.
 type windowCommand struct {
 	Command string `json:"command"`        // focus, pick or quit
 	To      string `json:"to,omitempty"`   // focus: a path of the page

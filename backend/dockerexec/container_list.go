@@ -180,7 +180,6 @@ for d in $PATH; do
   for f in "$d"/*mcp*; do [ -x "$f" ] && echo "$f"; done
 done`
 
-// findPrograms runs findProgramsScript in the container.
 func findPrograms(ctx context.Context, cli *client.Client, id string) (list []ContainerProgram) {
 	out, err := output(ctx, cli, id, "", append([]string{"/bin/sh", "-c", findProgramsScript, "sh"}, interpreters...))
 	if err != nil {
@@ -241,7 +240,6 @@ func (p Selector) String() string {
 	return fmt.Sprintf("of compose service %q", p.Service)
 }
 
-// containerRun identifies one run of a container.
 type containerRun struct {
 	id        string // of the container
 	startedAt string // StartedAt of the Engine, which differs between runs

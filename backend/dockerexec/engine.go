@@ -23,7 +23,6 @@ type Engine struct {
 	Context string `json:"context,omitempty"` // name of a docker context
 }
 
-// endpoint is the address of an Engine.
 type endpoint struct {
 	host    string // "" means the default of the client
 	tls     string // folder with ca.pem, cert.pem, key.pem, or ""
@@ -115,7 +114,6 @@ func currentContext() string {
 	return cmp.Or(name, "default")
 }
 
-// localEndpoint returns the endpoint of the local Engine.
 func localEndpoint() endpoint {
 	if runtime.GOOS == "windows" {
 		return endpoint{}
@@ -163,7 +161,6 @@ func Contexts() []DockerContext {
 	return list
 }
 
-// namedContext reads the endpoint of a context.
 func namedContext(folder, name string) (endpoint, error) {
 	id := contextID(name)
 	text, err := os.ReadFile(filepath.Join(folder, "contexts", "meta", id, "meta.json"))

@@ -33,7 +33,6 @@ func (e *Exec) addToLedger() {
 	_ = writeEntry(e.spec.Ledger, item)
 }
 
-// writeEntry writes an entry. Without a ledger it does nothing.
 func writeEntry(ledger string, item entry) error {
 	if ledger == "" {
 		return nil

@@ -179,7 +179,6 @@ func (e *runEntry) docker(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// removeOrphanedRun removes the container of a runEntry.
 func removeOrphanedRun(ctx context.Context, ledger, path string) (removed int, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

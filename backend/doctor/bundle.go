@@ -233,7 +233,6 @@ func BundleName(now time.Time) string {
 	return "drawbridge-diagnostics-" + now.Format("20060102-150405") + ".zip"
 }
 
-// localBundle names what a bundle contains of this machine.
 func localBundle(ctx context.Context, folders config.Folders, sources config.Sources, getenv func(string) string) BundleOptions {
 	paths, _ := sources.Paths() // a folder that cannot be read adds no files
 	admin, _ := loopback.ReadAdminToken(folders.Data)

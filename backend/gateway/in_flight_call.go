@@ -300,7 +300,6 @@ func (r *runningCalls) remove(id int64) {
 	}
 }
 
-// markSent marks a call as sent to its server.
 func (r *runningCalls) markSent(id int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -46,7 +46,6 @@ func argumentLine(raw []byte) string {
 	return truncateLine(line)
 }
 
-// truncateLine joins the lines of text and truncates it.
 func truncateLine(text []byte) string {
 	const end = "…"
 	line := string(bytes.Join(bytes.Fields(bytes.ToValidUTF8(text, nil)), []byte(" ")))

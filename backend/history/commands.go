@@ -25,7 +25,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// callRow is a call as it is printed.
 type callRow struct{ CallDetail }
 
 func (c callRow) description() string {
@@ -132,7 +131,6 @@ func calls(ctx context.Context, e *terminal.Env, query url.Values) error {
 	return terminal.ShowList(ctx, e, "calls", query, t, callRow.cells)
 }
 
-// servedBy describes what answered a call.
 func servedBy(by *ServedBy) string {
 	text := "answered by " + strings.TrimSpace(by.Name+" "+by.Version)
 	if by.Package != "" {
@@ -201,7 +199,6 @@ func (c *callFilter) flags(f *pflag.FlagSet) {
 	f.DurationVar(&c.most, "max-took", 0, "only calls that took at most this `DURATION`")
 }
 
-// filterToken matches NAME:VALUE and NAME:"VALUE".
 var filterToken = regexp.MustCompile(`(^|\s)([a-z]+):("[^"]*"|[^\s"]+)`)
 
 // parse adds the filters of a text in the filter syntax of the Calls page; see history. The
@@ -290,7 +287,6 @@ func resolveSession(ctx context.Context, d *terminal.Daemon, session *string, se
 	return errors.New("no session is recorded yet: cannot find the last one. List the calls: drawbridge history")
 }
 
-// query returns the query for the calls that filter selects.
 func query(ctx context.Context, e *terminal.Env, filter callFilter) (url.Values, error) {
 	if filter.session == lastSession {
 		d, err := e.Daemon()

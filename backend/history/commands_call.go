@@ -123,7 +123,6 @@ func printResult(e *terminal.Env, doc callDocument) error {
 	return err
 }
 
-// callError is an error that a tool reported.
 func callError(doc callDocument) error {
 	var message string
 	var object struct {
@@ -159,7 +158,6 @@ func isTextOnly(data []byte, text string) bool {
 	return false
 }
 
-// sameJSON reports whether text and data are the same JSON value.
 func sameJSON(text string, data []byte) bool {
 	var a, b bytes.Buffer
 	return json.Compact(&a, []byte(text)) == nil && json.Compact(&b, data) == nil && bytes.Equal(a.Bytes(), b.Bytes())

@@ -249,7 +249,6 @@ func writeJUnit(w io.Writer, reports []checkReport, label func(id string) string
 	return err
 }
 
-// checks runs and lists saved checks.
 func checks(e *terminal.Env) *cobra.Command {
 	cmd := &cobra.Command{Use: "check", Short: "Saved checks: calls and their expected results"}
 	cmd.AddCommand(

@@ -124,7 +124,6 @@ func recording(ctx context.Context, e *terminal.Env, source string, calls record
 	return rec, true, nil
 }
 
-// recording returns the recorded calls to a server.
 func recordedCalls(ctx context.Context, d *terminal.Daemon, server string, calls recordedCallFilter) (*cassette.Recording, error) {
 	if err := resolveSession(ctx, d, &calls.session, server); err != nil {
 		return nil, err
@@ -183,7 +182,6 @@ func writeCassette(e *terminal.Env, rec *cassette.Recording, path string) error 
 	return printExported(e, e.Stdout, rec, path)
 }
 
-// newCassetteFile writes rec to a new file.
 func newCassetteFile(rec *cassette.Recording, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -168,7 +168,6 @@ func (d *differ) lists(path string, known, value []any) {
 	}
 }
 
-// escapePointer returns a key as a part of a JSON Pointer.
 func escapePointer(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

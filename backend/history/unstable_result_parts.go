@@ -227,7 +227,6 @@ func hasStableWord(list []any) bool {
 	})
 }
 
-// matches reports whether a text has the stable words of t.
 func (t textWords) matches(text string) bool {
 	found := words(text)
 	for i, w := range t.words {

@@ -290,7 +290,6 @@ func (r *VersionComparison) compare(ctx context.Context, c *ComparedCall) {
 
 func isSlower(now, before time.Duration) bool { return now > 2*before && now > before+slowerBy }
 
-// sentCall is the response to a compared call.
 type sentCall struct {
 	text    []byte // the result, or the error
 	outcome core.Outcome
@@ -396,7 +395,6 @@ func fullArguments(c *ComparedCall) []byte {
 	return []byte(c.Arguments)
 }
 
-// request returns the request of a call.
 func (r *VersionComparison) request(c *ComparedCall) *core.Call {
 	if c.Resource != "" {
 		uri, _ := json.Marshal(c.Resource)
@@ -433,7 +431,6 @@ func (r *VersionComparison) compareDefinitions() []ComparedCall {
 	return all
 }
 
-// definitionsOf returns definitions as one JSON object.
 func definitionsOf(c *core.Catalog, name string) []byte {
 	all := map[string]json.RawMessage{}
 	put := func(items []core.Item) {

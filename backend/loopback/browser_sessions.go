@@ -57,7 +57,6 @@ type session struct {
 	LastUsed time.Time  `json:"lastUsed"`
 }
 
-// digestText is a digest that is encoded as hexadecimal in JSON.
 type digestText digest
 
 func (d digestText) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(d[:])), nil }
@@ -203,7 +202,6 @@ func (s *BrowserSessions) Check(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// lookUp looks up a session by cookie and key. slid reports that its expiry was extended and saved.
 func (s *BrowserSessions) lookUp(cookie, key digest) (ok, slid bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

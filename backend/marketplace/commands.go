@@ -20,7 +20,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// versionSources describes the sources of versions.
 var versionSources = map[string]string{
 	"configuration": "configuration", "process": "running process", "cache": "newest in the cache", "server": "reported by the server",
 	"container": "running container", "image": "resolved locally",
@@ -80,7 +79,6 @@ func printVersionChange(e *terminal.Env, v *VersionPlan) {
 	fmt.Fprintln(e.Stdout, "+ "+terminal.EscapeLine(v.To))
 }
 
-// versionUpdateOptions describe an update to another version of a server.
 type versionUpdateOptions struct {
 	server, version string
 	yes, compare    bool
@@ -300,7 +298,6 @@ func shownResult(result string) string {
 	return result
 }
 
-// comparedName names what was compared.
 func comparedName(c *history.ComparedCall) string {
 	switch {
 	case c.Prompt != "":
@@ -382,7 +379,6 @@ func install(e *terminal.Env) *cobra.Command {
 	return cmd
 }
 
-// directory lists installable servers.
 func directory(e *terminal.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "directory [WORDS...]", Short: "List servers that can be installed", Args: terminal.ArgCount(0, 20),

@@ -189,7 +189,6 @@ func (p *Package) previewCommandLine() []string {
 	return p.commandLine(before, after, env)
 }
 
-// commandLine returns the complete command line.
 func (p *Package) commandLine(before, after []string, env map[string]string) []string {
 	run := runners[p.RegistryType]
 	line := append([]string{run.program}, run.fixedArguments...)
@@ -345,7 +344,6 @@ func (r *Remote) resolveInputs(resolve inputResolver) (url string, headers map[s
 	return url, headers, nil
 }
 
-// appendTo adds the resolved argument to a command line.
 func (a *Argument) appendTo(line []string, key string, resolve inputResolver) ([]string, error) {
 	label := a.Name
 	if label == "" {

@@ -100,7 +100,6 @@ func fromProcess(spec Spec, pid int) string {
 	return ""
 }
 
-// npmVersion returns the version of an npm package that is installed in folder.
 func npmVersion(folder, name string) string {
 	text, err := readSmallFile(filepath.Join(folder, "node_modules", filepath.FromSlash(name), "package.json"))
 	var about struct{ Version string }
@@ -175,7 +174,6 @@ func readSmallFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// registryTimeout is the timeout for a request to a registry.
 const registryTimeout = 30 * time.Second
 
 // Latest returns the newest version in the registry. It runs npm or pip, so that their

@@ -19,7 +19,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// candidateVersion is a tried version that waits for confirmation.
 type candidateVersion struct {
 	key, to string
 	spec    Spec

@@ -142,7 +142,6 @@ func (s *server) leave(code int) {
 	s.quit = true
 }
 
-// failed flushes the output and reports whether that failed.
 func (s *server) failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

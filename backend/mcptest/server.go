@@ -184,7 +184,6 @@ func (s *server) error(id []byte, code int, message string) {
 	s.write(func(dst []byte) []byte { return wire.AppendError(dst, id, code, message, nil) })
 }
 
-// notify sends a notification with raw params.
 func (s *server) notify(method, params string) {
 	s.write(func(dst []byte) []byte { return wire.AppendNotification(dst, method, []byte(params)) })
 }
@@ -229,7 +228,6 @@ func (s *server) flush() {
 	_ = s.out.Flush()
 }
 
-// token returns the raw progress token of params.
 func token(params []byte) string {
 	p, _ := wire.ScanParams(params)
 	return string(wire.Bytes(params, p.ProgressToken))

@@ -19,7 +19,6 @@ const (
 	missingExtension = `{"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":{"extensions":{"` + tasksExtension + `":{}}}}}`
 )
 
-// testTask is a task of the tasks server.
 type testTask struct {
 	id, created    string
 	status         string

@@ -263,7 +263,6 @@ func (l *toolLabels) label(c *core.Call) string {
 	return c.Name
 }
 
-// forget removes the label values of a server's tools.
 func (l *toolLabels) forget(server string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

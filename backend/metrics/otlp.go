@@ -322,7 +322,6 @@ func (s *Sender) sendMetrics(ctx context.Context) {
 	}
 }
 
-// errRejected means that the receiver rejected the request permanently.
 var errRejected = errors.New("the receiver rejected it")
 
 // send posts one message. It logs the first failure in a row, and the first success after it.

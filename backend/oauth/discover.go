@@ -272,7 +272,6 @@ const (
 	authPost  = "client_secret_post"
 )
 
-// callbackPath is the path of the redirect URI.
 const callbackPath = "/callback"
 
 func redirectURI(port int) string { return fmt.Sprintf("http://127.0.0.1:%d%s", port, callbackPath) }

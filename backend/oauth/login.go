@@ -52,7 +52,6 @@ type Status struct {
 	Renews  bool            `json:"renews"`
 }
 
-// login is a sign-in in progress.
 type login struct {
 	pending       Pending
 	state         string
@@ -101,7 +100,6 @@ func (k *Keeper) Begin(ctx context.Context, id string) (Pending, error) {
 	return l.pending, nil
 }
 
-// describeError describes err for the user.
 func describeError(ctx context.Context, err error) string {
 	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
 		return "it did not respond in time"

@@ -5,7 +5,6 @@ import (
 	"syscall"
 )
 
-// createNoWindow is CREATE_NO_WINDOW of winbase.h.
 const createNoWindow = 0x08000000
 
 // HideConsole makes cmd run without a console window and returns cmd. On Windows, a console

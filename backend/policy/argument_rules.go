@@ -16,14 +16,12 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// argumentRule is a compiled config.ArgumentRule.
 type argumentRule struct {
 	config.ArgumentRule
 	id    string // changes with the content of the rule, not with its position
 	where *condition
 }
 
-// condition is a compiled config.Condition.
 type condition struct {
 	all, any []condition
 	not      *condition

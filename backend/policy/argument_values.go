@@ -46,7 +46,6 @@ type resolvedPath struct {
 	err  error
 }
 
-// argument is a member of an object.
 type argument struct {
 	name  string
 	value []byte
@@ -57,7 +56,6 @@ type pointedValues struct {
 	values  []reading
 }
 
-// reading is one way to read an argument.
 type reading struct {
 	raw  []byte // nil if absent; null counts as absent
 	text string // of a string

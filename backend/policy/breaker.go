@@ -137,7 +137,6 @@ func (b *breaker) admit() (ticket, error) {
 	return ticket{generation: b.generation.Load()}, nil
 }
 
-// record records the outcome of an admitted call.
 func (b *breaker) record(t ticket, j callOutcome) {
 	if b == nil || j == succeeded && b.healthy.Load() || j == neutral && !t.probe {
 		return
@@ -183,7 +182,6 @@ func (b *breaker) setState(to BreakerState, now time.Time) {
 	}
 }
 
-// reset closes the breaker.
 func (b *breaker) reset() {
 	if b == nil {
 		return

@@ -83,7 +83,6 @@ func printExplanation(e *terminal.Env, x Explanation) error {
 	return e.PrintTable(&t)
 }
 
-// readiness is one server of explain --all.
 type readiness struct {
 	Server  string     `json:"server"`
 	Label   string     `json:"label"`

@@ -200,7 +200,6 @@ func (b *buckets) String() string {
 	return fmt.Sprintf("%g %s per second for %s, in bursts of up to %d", float64(b.limit), noun, by, b.burst)
 }
 
-// roundUp rounds a duration up to a readable one.
 func roundUp(d time.Duration) time.Duration {
 	unit := time.Second
 	if d < time.Second {

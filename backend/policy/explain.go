@@ -386,7 +386,6 @@ func (f *Feature) explainFolders(profiles []config.Profile, server, tool string)
 	return list
 }
 
-// shortPaths lists a few paths in one line.
 func shortPaths(paths []string) string {
 	const most = 3
 	if rest := len(paths) - most; rest > 0 {

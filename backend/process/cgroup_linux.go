@@ -80,7 +80,6 @@ func isCgroupPopulated(group string) bool {
 	return bytes.Contains(events, []byte("populated 1"))
 }
 
-// killCgroup kills all processes of a group and of the groups in it.
 func killCgroup(group string) {
 	if group != "" {
 		_ = os.WriteFile(filepath.Join(group, "cgroup.kill"), []byte("1"), 0)

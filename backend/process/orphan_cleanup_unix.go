@@ -169,7 +169,6 @@ func (h treeKiller) killRound(begun time.Time) (found bool) {
 	return h.finder.run(pollInterval, unix.SIGKILL)
 }
 
-// ancestors returns pid and all its ancestors.
 func ancestors(pid int, byPID map[int]processInfo) map[int]bool {
 	up := make(map[int]bool)
 	for !up[pid] && pid > 0 {

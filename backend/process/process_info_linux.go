@@ -132,7 +132,6 @@ func children(pid int) (list []int) {
 	return list
 }
 
-// readProcess reads one process.
 func readProcess(pid int) (processInfo, bool) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -205,7 +204,6 @@ func signalProcess(p processInfo, sig unix.Signal) {
 	}
 }
 
-// sameUser reports whether pid has our effective user id.
 func sameUser(pid int) bool {
 	var st unix.Stat_t
 	return unix.Stat("/proc/"+strconv.Itoa(pid), &st) == nil && int(st.Uid) == os.Geteuid()

@@ -18,7 +18,6 @@ type snapshot struct {
 	marks map[int]string
 }
 
-// snapshots makes one snapshot at a time.
 var snapshots struct {
 	mu   sync.Mutex // guards next
 	next *snapshot  // shared by all callers that wait for the next list

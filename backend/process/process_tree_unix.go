@@ -60,7 +60,6 @@ func (t *tree) release() {
 	}
 }
 
-// recordMembers records the current members of the tree.
 func (t *tree) recordMembers() { t.members() }
 
 // members returns the living processes of the tree. It also reaps zombies of the tree that have
@@ -120,7 +119,6 @@ func (t *tree) membersIn(snap *snapshot) []processInfo {
 	return living
 }
 
-// isDescendant reports whether p descends from the process ancestor.
 func isDescendant(ancestor int, p processInfo, byPID map[int]processInfo) bool {
 	for range 1000 {
 		if p.ppid == ancestor {
@@ -168,7 +166,6 @@ func (t *tree) kill() {
 	}
 }
 
-// reap reaps an adopted child that has exited.
 func reap(pid int) {
 	for {
 		_, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)

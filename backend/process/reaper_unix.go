@@ -23,7 +23,6 @@ type reaper struct {
 // reapAfter is how long an unknown zombie is left for the Wait of its own parent.
 const reapAfter = 5 * time.Second
 
-// reapDelay is the delay between SIGCHLD and the reaping.
 const reapDelay = 250 * time.Millisecond
 
 func newReaper(owns func(pid, pgid int) (direct, group bool)) *reaper {

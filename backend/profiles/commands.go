@@ -122,7 +122,6 @@ func printProfiles(e *terminal.Env, list web.List[Profile]) error {
 	return nil
 }
 
-// suggestProfiles returns the command that suggests profiles for folders.
 func suggestProfiles(e *terminal.Env) *cobra.Command {
 	var folder string
 	var days int

@@ -10,7 +10,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
-// profileEntry returns a profile as a configuration entry.
 func profileEntry(p config.Profile) web.JSON {
 	type server struct {
 		Include   []string `json:"includeTools,omitzero"` // an empty list allows none

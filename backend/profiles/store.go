@@ -19,7 +19,6 @@ type Store interface {
 
 const dismissedKey = "dismissed_profile_suggestions"
 
-// dismissed returns the folders whose suggestion was dismissed.
 func (f *Feature) dismissed(ctx context.Context) (folders []string, err error) {
 	raw, ok, err := f.Store.Metadata(ctx, dismissedKey)
 	if err != nil || !ok {

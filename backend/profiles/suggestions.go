@@ -178,7 +178,6 @@ func (f *Feature) suggestProfile(c *config.Config, folder string, used []store.F
 	return s, true
 }
 
-// unusedProfileName returns a name for the profile of a folder.
 func unusedProfileName(c *config.Config, folder string) string {
 	name := core.Slug(filepath.Base(folder))
 	if !core.ValidServerID(name) {

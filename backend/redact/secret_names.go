@@ -23,7 +23,6 @@ func NamesSecret(name string) bool {
 // is rather the key of a table.
 var configName = osutil.LazyRegexp(`(?i)(^|[-_])key([-_]?\d+)?$|^pat$`)
 
-// namesConfigSecret reports whether a name denotes a secret in a configuration file.
 func namesConfigSecret(name string) bool { return NamesSecret(name) || configName().MatchString(name) }
 
 // sharedName matches names that may denote secrets.

@@ -241,7 +241,6 @@ func (h *registeredServer) prepareEntries(withhold Withhold) {
 	h.collectURIs(h.entries)
 }
 
-// collectURIs sets the URIs and templates of h to those of entries.
 func (h *registeredServer) collectURIs(entries [Kinds][]entry) {
 	h.templates, h.uris = nil, nil
 	for _, e := range entries[IndexOf(core.Templates)] {

@@ -66,7 +66,6 @@ func publicName(limit int, before, after, server, tool string, force bool, round
 	return before + base + "_" + nameHash(server, tool, round) + after
 }
 
-// isPlainName reports whether a tool's name can be used unaltered.
 func isPlainName(tool string) bool {
 	for i := 0; i < len(tool); i++ {
 		if !isNameByte(tool[i]) {

@@ -88,7 +88,6 @@ func (v *snapshot) view(key viewKey, compute func() *View) *View {
 	return v.computed[key]
 }
 
-// registeredServer is the registry's state for one server.
 type registeredServer struct {
 	Server
 	catalog    *core.Catalog

@@ -87,7 +87,6 @@ func (l *linkedURIs) claim(uri, server string) bool {
 	return l.owners[uri] == server
 }
 
-// markSeen is called when clients see URIs.
 func (u *resourceURIs) markSeen() {
 	if !u.seen.Load() {
 		u.seen.Store(true)
@@ -154,7 +153,6 @@ func (u *resourceURIs) isAmbiguous(t *template, earlier []template) bool {
 	return slices.ContainsFunc(earlier, func(o template) bool { return o.server != t.server && o.public == o.raw && t.overlaps(&o) })
 }
 
-// countListedURIs returns the number of URIs that servers list.
 func countListedURIs(servers []*registeredServer) (n int) {
 	for _, h := range servers {
 		n += len(h.uris)
@@ -197,7 +195,6 @@ func (u *resourceURIs) public(server, own string) string {
 	return own
 }
 
-// publicInResult returns the public form of a URI that a result of a server contains.
 func (u *resourceURIs) publicInResult(server, own string) string {
 	u.markSeen()
 	public := u.public(server, own)
@@ -210,7 +207,6 @@ func (u *resourceURIs) publicInResult(server, own string) string {
 	return own
 }
 
-// publicTemplate returns the public form of a template of a server.
 func (u *resourceURIs) publicTemplate(server, own string) string {
 	if public, marked := u.markedTemplates[[2]string{server, own}]; marked {
 		return public
@@ -296,7 +292,6 @@ func unquote(literal []byte) (text string) {
 	return text
 }
 
-// template is a URI template of one server.
 type template struct {
 	server   string
 	raw      string   // the server's own template
@@ -306,7 +301,6 @@ type template struct {
 
 var templateExpression = osutil.LazyRegexp(`\{[^{}]*\}`)
 
-// parseTemplate parses a template. An invalid template matches nothing.
 func parseTemplate(server, raw string) template {
 	t := template{server: server, raw: raw, public: raw, literals: templateExpression().Split(raw, -1)}
 	if slices.ContainsFunc(t.literals, func(s string) bool { return strings.ContainsAny(s, "{}") }) {

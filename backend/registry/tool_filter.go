@@ -123,7 +123,6 @@ func withMember(object []byte, key string, value any, at int) []byte {
 	return replaceSpans(object, []core.Span{{Start: at, End: at}}, member)
 }
 
-// replaceSpans returns raw with each span replaced by with.
 func replaceSpans(raw []byte, spans []core.Span, with []byte) []byte {
 	out := make([]byte, 0, len(raw)+len(spans)*len(with))
 	at := 0
@@ -175,7 +174,6 @@ func parseHints(raw []byte) Hints {
 	return Hints{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent}
 }
 
-// override returns h with the annotations of the configuration.
 func (h Hints) override(annotations map[string]bool) Hints {
 	for name, to := range map[string]*Hint{"readOnlyHint": &h.ReadOnly, "destructiveHint": &h.Destructive, "idempotentHint": &h.Idempotent} {
 		if yes, set := annotations[name]; set {

@@ -253,7 +253,6 @@ const (
 	weightInPhrase = 0.4
 )
 
-// parseQuery parses a query into its terms.
 func (x *index) parseQuery(question string) []queryTerm {
 	var said, stems []string
 	for field := range strings.FieldsSeq(question) {

@@ -159,7 +159,6 @@ func (v *View) inScope(server, own string, ok bool) (Target, bool) {
 	return Target{Server: server, Name: own}, true
 }
 
-// kindName is a name among the items of one kind.
 type kindName struct {
 	kind core.Kind
 	name string

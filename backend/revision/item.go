@@ -194,7 +194,6 @@ func repair(raw []byte, with fix, against ...*schema.Schema) (repaired []byte, r
 	return raw, repairs, "it needs too many repairs"
 }
 
-// violationTree holds violations by their paths.
 type violationTree struct {
 	violation *schema.Violation
 	members   map[string]*violationTree
@@ -324,7 +323,6 @@ var compiled = func() map[core.Kind]func() schemas {
 
 func schemasOf(kind core.Kind) schemas { return compiled[kind]() }
 
-// document is one file of schemas.
 type document struct {
 	Schema string                     `json:"$schema"`
 	Defs   map[string]json.RawMessage `json:"$defs"`

@@ -19,7 +19,6 @@ import (
 // schema any schema. Older revisions require an object. Like the official SDKs, Drawbridge gives
 // older clients an object with the single member "result" instead.
 
-// wrappedAt is where a schema is after wrapping.
 const wrappedAt = "#/properties/result"
 
 // WrapsOutput reports whether the results of a raw tool are wrapped for legacy clients whatever
@@ -64,7 +63,6 @@ func convertOutputSchema(tool []byte) []byte {
 	return wire.Splice(nil, tool, wire.Edit{Span: spans[0], With: wrapped})
 }
 
-// position is what a value in a schema is.
 type position int
 
 const (

@@ -175,7 +175,6 @@ type readLink struct {
 	err error
 }
 
-// folder is what a linkReader knows of a folder.
 type folder struct {
 	lookups int // for entries
 	listed  bool

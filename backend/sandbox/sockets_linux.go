@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connection is an open connection of a server's process.
 type connection struct {
 	server, protocol string
 	remote           netip.AddrPort
@@ -34,7 +33,6 @@ func newSockets() *sockets {
 	return s
 }
 
-// tableEntry is one line of a socket table.
 type tableEntry struct {
 	protocol  string
 	localPort uint16
@@ -203,7 +201,6 @@ func parseAddress(text []byte) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(a.Unmap(), uint16(number)), true
 }
 
-// measureThreadCPU runs f and returns the CPU time that it took.
 func measureThreadCPU(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

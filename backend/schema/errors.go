@@ -182,7 +182,6 @@ func (m *validationErrors) validateAlternatives(s map[string]any, key string, va
 	m.add(at, "matches none of the allowed schemas")
 }
 
-// numericKeyword returns a numeric keyword of a schema.
 func numericKeyword(s map[string]any, key string) (float64, bool) {
 	switch n := s[key].(type) {
 	case int64:

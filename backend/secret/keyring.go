@@ -93,7 +93,6 @@ func (s *Store) fetchKey(ctx context.Context, h *header) ([]byte, error) {
 
 const unlockHint = "Unlock it, or use: drawbridge secret unlock."
 
-// decodeKeyringResult decodes the result of Keyring.Get.
 func (s *Store) decodeKeyringResult(text string, err error) ([]byte, error) {
 	if errors.Is(err, ErrNoKey) {
 		return nil, s.missingKeyError("their encryption key is missing from the keyring")

@@ -69,7 +69,6 @@ type Store struct {
 	known      []string        // sorted keys of seenValues; nil if outdated
 }
 
-// storedValue is a stored value.
 type storedValue struct {
 	Value   string    `json:"value"`
 	Changed time.Time `json:"changed"`
@@ -319,7 +318,6 @@ func (s *Store) remember(values map[string]storedValue) {
 	}
 }
 
-// formatError formats an error and its hint for the user.
 func formatError(err error) string {
 	e, ok := errors.AsType[*core.Error](err)
 	if !ok {

@@ -79,7 +79,6 @@ func (d *diskWriter) close() {
 	<-d.done
 }
 
-// logFile is an open log file.
 type logFile struct {
 	f    *os.File
 	w    *bufio.Writer

@@ -194,7 +194,6 @@ type Line struct {
 	Text  string    `json:"text"`
 }
 
-// serverLog is the log of one server.
 type serverLog struct {
 	server string
 	disk   *diskWriter

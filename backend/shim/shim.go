@@ -272,7 +272,6 @@ func (s *Shim) respondOversized(id []byte) {
 	s.writeMessage(wire.AppendError(nil, id, wire.CodeInvalidRequest, text, nil))
 }
 
-// errorText returns the text of an error for the client.
 func errorText(err error) string {
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		if e.Hint != "" {

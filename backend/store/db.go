@@ -153,7 +153,6 @@ func setAside(path, why string, now time.Time) (string, error) {
 //go:embed schema.sql
 var schema string
 
-// schemaVersion is the user_version of a file with schema.
 const schemaVersion = 1
 
 // prepareSchema creates the tables of a new file, in one transaction. It changes nothing and returns
@@ -314,7 +313,6 @@ func (s *database) copyRecordingRules(ctx context.Context, h *handle) {
 	}
 }
 
-// transaction is a write transaction.
 type transaction struct {
 	*sql.Tx
 	statements *statements // nil if none are kept
@@ -344,7 +342,6 @@ func (tx *transaction) Rollback() error {
 	return err
 }
 
-// begin begins a transaction.
 func (h *handle) begin(ctx context.Context) (*transaction, error) {
 	tx, err := h.write.BeginTx(ctx, nil)
 	return &transaction{Tx: tx}, err
@@ -389,7 +386,6 @@ func (s *statements) prepareMissing(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// queryer is implemented by *sql.DB and *transaction.
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
@@ -400,7 +396,6 @@ type scanner interface{ Scan(...any) error }
 // errEnough is returned by a function passed to eachRow to skip the remaining rows.
 var errEnough = errors.New("no more rows are needed")
 
-// eachRow calls f with each row of a query.
 func eachRow(ctx context.Context, db queryer, f func(scanner) error, query string, args ...any) error {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -428,10 +423,8 @@ func queryIDs(ctx context.Context, db queryer, query string, args ...any) (ids [
 	return ids, err
 }
 
-// placeholders returns n placeholders of an IN list.
 func placeholders(n int) string { return `?` + strings.Repeat(`,?`, n-1) }
 
-// queryRows is eachRow on a connection for reading.
 func (s *database) queryRows(ctx context.Context, f func(scanner) error, query string, args ...any) error {
 	return s.query(ctx, func(ctx context.Context, h *handle) error { return eachRow(ctx, h.read, f, query, args...) })
 }

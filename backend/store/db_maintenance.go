@@ -324,7 +324,6 @@ func copyPrivate(from, to string) error {
 	return errors.Join(err, out.Sync(), out.Close())
 }
 
-// removeFiles deletes a database and its WAL files.
 func removeFiles(path string) {
 	for _, suffix := range databaseSuffixes {
 		_ = os.Remove(path + suffix)

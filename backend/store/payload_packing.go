@@ -102,7 +102,6 @@ func (s *search) packStep(ctx context.Context) (more bool, err error) {
 	return true, err
 }
 
-// blockBuilder collects the payloads of one block.
 type blockBuilder struct {
 	raw       []byte
 	ids       []int64
@@ -307,7 +306,6 @@ func removeFromBlocks(ctx context.Context, tx *transaction, gone []any, erase bo
 	return nil
 }
 
-// overwritePayloads overwrites the payloads at places in a block with zeros.
 func overwritePayloads(ctx context.Context, tx *transaction, block int64, places []payload.Location) error {
 	p := payloadReader{tx, new(atomic.Pointer[decompressedBlock])}
 	o, err := p.open(ctx, block)

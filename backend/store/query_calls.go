@@ -285,7 +285,6 @@ func scanCall(row scanner, c *core.Call, now time.Time, more ...any) error {
 	return err
 }
 
-// storedPayload is a payload in its stored encoding.
 type storedPayload struct {
 	data []byte
 	enc  int

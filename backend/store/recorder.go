@@ -75,7 +75,6 @@ func (e *entry) reply() []byte {
 	return e.payload[e.arguments:]
 }
 
-// bytes returns the number of bytes of payload and progress.
 func (e *entry) bytes() int { return len(e.payload) + len(e.progress) }
 
 // Cut describes a payload that was truncated because it was longer than the limit.

@@ -78,7 +78,6 @@ func (s *database) insert(ctx context.Context, h *handle, batch []entry) (err er
 	return err
 }
 
-// writer inserts calls in one transaction.
 type writer struct {
 	ctx        context.Context
 	tx         *transaction
@@ -131,7 +130,6 @@ func (w *writer) refs(c *core.Call) (r callRefs, err error) {
 // of the cost of a row. The last rows of a batch have a statement each.
 const insertRows = 32
 
-// insertedRows are rows to insert into one table.
 type insertedRows struct {
 	one, many string // statements
 	columns   int

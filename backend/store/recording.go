@@ -396,7 +396,6 @@ func blankBytes(text []byte) (n int64) {
 	return n
 }
 
-// equalBytes returns a word with the highest bit set of each byte that equals c.
 func equalBytes(word uint64, c byte) uint64 {
 	const low, low7 = 0x0101010101010101, 0x7f7f7f7f7f7f7f7f
 	x := word ^ low*uint64(c)

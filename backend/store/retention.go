@@ -18,7 +18,6 @@ type RetentionLimits struct {
 	upTo  int64 // if not 0, keep calls with this id or a greater one
 }
 
-// retentionInterval is the interval of retention runs.
 const retentionInterval = 30 * time.Second
 
 // Number of calls that the first step of pruning deletes, and the maximum for later steps. More

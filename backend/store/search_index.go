@@ -200,7 +200,6 @@ func readPacked(ctx context.Context, entries []indexEntry, from payloadReader) e
 	return nil
 }
 
-// appendCallWords appends the searchable text of a call.
 func appendCallWords(dst []byte, c callWords, args, reply []byte) []byte {
 	for _, s := range []string{c.server, c.name, c.publicName, c.client, c.reason} {
 		dst = append(dst, s...)

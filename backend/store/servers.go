@@ -142,7 +142,6 @@ func (r *Recorder) rename(from, to string) {
 	})
 }
 
-// versionKey identifies a row of version.
 type versionKey struct {
 	server int64
 	core.ServedBy

@@ -33,7 +33,6 @@ type rollupKey struct {
 	target, client int64
 }
 
-// sum is the aggregate of a set of calls.
 type sum struct {
 	outcomes [6]int64 // number of calls by outcome, in the order of the numbers in outcomes, beginning with ok
 	took     int64    // nanoseconds
@@ -89,7 +88,6 @@ func (s *sum) encodeOutcomes() []byte {
 	return out
 }
 
-// rollupRow is a decoded row of the table rollup.
 type rollupRow struct {
 	at, target, client int64
 	took, last         int64
@@ -136,7 +134,6 @@ func eachCount(ctx context.Context, db queryer, ranges []spanRange, f func(targe
 	})
 }
 
-// eachSpan calls f with the columns of each rollup in ranges.
 func eachSpan(ctx context.Context, db queryer, ranges []spanRange, columns string, f func(scanner) error) error {
 	for _, p := range ranges {
 		if err := eachRow(ctx, db, f, `SELECT `+columns+` FROM rollup WHERE span = ? AND at >= ? AND at < ?`, p.span, p.from, p.to); err != nil {

@@ -49,7 +49,6 @@ func (s *Supervisor) For(ctx context.Context, call *core.Call) (Upstream, error)
 	return r.awaitModern(ctx, call, l)
 }
 
-// needsOwnEra reports whether the call is a request about a task.
 func needsOwnEra(call *core.Call) bool { return strings.HasPrefix(call.Method, "tasks/") }
 
 func useConnection(call *core.Call, l *connection) (Upstream, error) {
@@ -273,7 +272,6 @@ func (s *Supervisor) findRunner(ctx context.Context, own *runner, call *core.Cal
 	}
 }
 
-// refreshTimeout is the timeout of one refresh of the lists.
 const refreshTimeout = 30 * time.Second
 
 // kindsWithoutListChanged returns the kinds that a server offers without the listChanged

@@ -35,7 +35,6 @@ func debug(e *terminal.Env) *cobra.Command {
 	}
 }
 
-// printDebug omits unknown values.
 func printDebug(e *terminal.Env, d *Debug, now time.Time) error {
 	var b strings.Builder
 	say := func(title, text string) {
@@ -127,7 +126,6 @@ func printDebug(e *terminal.Env, d *Debug, now time.Time) error {
 	return err
 }
 
-// actionCommand returns a command that performs an action on one server.
 func actionCommand(e *terminal.Env, action string) *cobra.Command {
 	shorts := map[string]string{
 		"start":   "Start a server now",

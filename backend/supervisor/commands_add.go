@@ -146,7 +146,6 @@ func prepare(e *terminal.Env, c *clientconf.Connector, a addition, f addFlags) (
 	return c.PrepareServer(s)
 }
 
-// parsePairs parses flags of the form NAME=VALUE.
 func parsePairs(all []string, between, flag, form string) (map[string]string, error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -288,7 +287,6 @@ func isCommand(args []string) bool {
 	return config.IsLauncher(args[0]) && next != "--" && !config.IsLauncher(next) && !clientconf.IsURL(next) && !isConfigBlock(next)
 }
 
-// takesValue reports whether the argument after a flag is its value.
 func takesValue(cmd *cobra.Command, flag string) bool {
 	name := strings.TrimLeft(flag, "-")
 	if strings.Contains(name, "=") {
@@ -304,7 +302,6 @@ func takesValue(cmd *cobra.Command, flag string) bool {
 	return f != nil && f.NoOptDefVal == ""
 }
 
-// parseAddition determines what to add.
 func parseAddition(positionals, command []string) (a addition, err error) {
 	if len(positionals)+min(1, len(command)) == 2 && resemblesURL(positionals[0]) {
 		return a, errors.New("the name of a server comes first, then its URL")

@@ -85,7 +85,6 @@ func describeFailure(s core.ServerStatus) string {
 	return strings.Join(lines, "\n")
 }
 
-// describeTools lists the tools of a working server.
 func describeTools(ctx context.Context, d *terminal.Daemon, s core.ServerStatus) (string, error) {
 	list, err := terminal.Get[web.List[Tool]](ctx, d, "tools", url.Values{"server": {s.ID}})
 	if err != nil {

@@ -103,7 +103,6 @@ func (l *connection) usable() bool {
 	}
 }
 
-// closeConnections aborts a start and closes the connections.
 func (r *runner) closeConnections() {
 	if r.abortStart != nil {
 		r.abortStart()

@@ -158,7 +158,6 @@ func (r *runner) watchDependency() {
 	})
 }
 
-// stopWatchingDependency ends watchDependency.
 func (r *runner) stopWatchingDependency() {
 	if r.cancelDependencyWait != nil {
 		r.cancelDependencyWait()

@@ -8,7 +8,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// resetTimers resets the timers of a running server.
 func (r *runner) resetTimers() {
 	if r.state.phase != phaseRunning {
 		return

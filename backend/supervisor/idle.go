@@ -19,7 +19,6 @@ func (r *shared) idleTimeout() time.Duration {
 	return c.IdleStop
 }
 
-// resetIdleTimer sets the timer that stops an idle server.
 func (r *runner) resetIdleTimer() {
 	if limit := r.idleTimeout(); limit > 0 {
 		r.idleTimer.Reset(max(limit-r.idleFor(), time.Second))
@@ -125,7 +124,6 @@ func (d *drain) check() {
 	}
 }
 
-// end stops the server.
 func (d *drain) end() {
 	d.stop()
 	d.tick, d.expired = nil, nil

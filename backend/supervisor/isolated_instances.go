@@ -293,7 +293,6 @@ func (s *Supervisor) endInstances(key string) {
 	}
 }
 
-// addInstances adds the instances of a server to its status.
 func (r *shared) addInstances(st *core.ServerStatus) {
 	up, bad := 0, ""
 	for _, one := range r.instances() {

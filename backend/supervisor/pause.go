@@ -10,7 +10,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
-// pause says whether all servers are paused.
 type pause struct {
 	paused atomic.Bool // no server runs, regardless of the configuration
 	// pausedUntil is when pauseTimer ends the pause; nil if it does not.

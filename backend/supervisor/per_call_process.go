@@ -15,7 +15,6 @@ import (
 // call, so that no call sees what another one left in memory. The server's own runner only
 // reads the catalog.
 
-// perCallUpstream is the upstream of a single call.
 type perCallUpstream struct {
 	r       *runner
 	account string
@@ -151,7 +150,6 @@ func (e *perCallProcesses) add(cancel context.CancelCauseFunc) (leave func()) {
 	}
 }
 
-// cancelAll cancels all calls.
 func (e *perCallProcesses) cancelAll() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

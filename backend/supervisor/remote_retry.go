@@ -41,7 +41,6 @@ func (r *runner) lossEvent() event {
 	return evUnreachable
 }
 
-// startFailureEvent returns the event for a failed start.
 func (r *runner) startFailureEvent(err error) event {
 	e := failureEvent(err)
 	r.remoteRetry.unreachable = false

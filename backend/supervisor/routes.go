@@ -190,7 +190,6 @@ func (f *Feature) parseServers(_ context.Context, in *parseInput) (*web.Answer[P
 	return web.Reply(found)
 }
 
-// removeServer removes a server from the file that defines it.
 func (f *Feature) removeServer(ctx context.Context, in *web.ServerInput) (*web.None, error) {
 	if _, ok := f.Servers.Status(in.ID); !ok {
 		return nil, web.ErrNoSuchServer

@@ -76,7 +76,6 @@ type outcome struct {
 	process       upstream.Process
 }
 
-// timers wake the goroutine.
 type timers struct {
 	retryTimer      *time.Timer // of phaseBackoff and phaseWaiting
 	healthyTimer    *time.Timer
@@ -274,7 +273,6 @@ func (r *runner) step(e event) {
 	}
 }
 
-// leavePhase cleans up after a phase.
 func (r *runner) leavePhase(was phase) {
 	switch was {
 	case phaseBackoff, phaseWaiting:

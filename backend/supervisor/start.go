@@ -112,7 +112,6 @@ func (s *Supervisor) acquireSlot(ctx context.Context) (release func(), err error
 	}, nil
 }
 
-// startFinished handles the result of a start.
 func (r *runner) startFinished(session upstream.Session, err error) {
 	r.pendingOperations--
 	r.process = session.Process

@@ -23,7 +23,6 @@ type state struct {
 	unreachable bool // in phaseStopping: the server is remote and unreachable, which is no failure
 }
 
-// event is what can happen to a server.
 type event uint8
 
 const (

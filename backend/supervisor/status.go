@@ -66,7 +66,6 @@ func (r *runner) publish() {
 	}
 }
 
-// publishStatus publishes an event with the current status.
 func (r *shared) publishStatus() {
 	if !r.retired.Load() {
 		r.s.o.Bus.Publish(core.ServerEvent, r.current(r.live.Load()))
@@ -181,7 +180,6 @@ func clause(reason string) string {
 	return strings.TrimSuffix(reason, ".")
 }
 
-// stateAndReason returns the public state and its reason.
 func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 	switch r.state.phase {
 	case phaseStarting:
@@ -284,7 +282,6 @@ func (r *shared) current(l *snapshot) core.ServerStatus {
 	return st
 }
 
-// inFlight returns the number of calls in flight.
 func (l *snapshot) inFlight() (n int) {
 	for _, link := range []*connection{l.primary, l.modern} {
 		if link != nil {
@@ -345,7 +342,6 @@ func (f *fleet) reportsBroken(b core.ServerStatus) bool {
 	return slices.ContainsFunc(f.broken, func(o core.ServerStatus) bool { return o.ID == b.ID && o.Reason == b.Reason })
 }
 
-// debugLines is the number of lines of stderr in a Debug.
 const debugLines = 20
 
 // Debug is the information that helps the user to debug a server. It contains no values of
@@ -445,7 +441,6 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// timings returns the timings that the runner knows.
 func (r *runner) timings() Timings {
 	t := Timings{StartTook: r.startDuration, PingTook: r.pingDuration}
 	if !r.startedAt.IsZero() {

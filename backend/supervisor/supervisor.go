@@ -248,7 +248,6 @@ func (r *shared) awaitStopped(ctx context.Context) error {
 	}
 }
 
-// runCommand runs f in the goroutine of a server and returns its error.
 func (s *Supervisor) runCommand(ctx context.Context, id string, f func(*runner) error) error {
 	fl := s.fleet.Load()
 	r := fl.byID[id]

@@ -155,7 +155,6 @@ func resolveTrialServer(now *config.Config, in *TestRequest, out *TestResult) (s
 	return server, as, nil
 }
 
-// setTrial copies the result of a trial.
 func (out *TestResult) setTrial(t upstream.Trial) {
 	out.Stage, out.OK = "done", t.Err == nil
 	if t.Err != nil {

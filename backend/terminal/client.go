@@ -91,7 +91,6 @@ func (d *Daemon) Send(ctx context.Context, method, path string, query url.Values
 	return nil, parseProblem(resp)
 }
 
-// parseProblem parses a problem document.
 func parseProblem(resp *http.Response) error {
 	var doc web.ErrorDocument
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))

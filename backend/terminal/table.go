@@ -118,7 +118,6 @@ func Truncate(s string, n int) string {
 	return s
 }
 
-// minColumnWidth is the minimum width of a column.
 const minColumnWidth = 8
 
 // terminalWidth returns the width of the terminal w; 0 if w is not a terminal.

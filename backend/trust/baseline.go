@@ -65,7 +65,6 @@ type Baseline struct {
 	changedServers   map[string]bool // servers for which changed has to be called
 }
 
-// scanJob is a definition to scan for warnings.
 type scanJob struct {
 	server string
 	key    itemKey

@@ -43,7 +43,6 @@ const maxNesting = 200
 
 var errDeep = errors.New("nested too deeply")
 
-// canonicalDefinition returns the canonical definition of an item of a kind.
 func canonicalDefinition(kind string, raw []byte) []byte {
 	if kind == Resource || kind == Template {
 		return canonicalWithout(raw, func(member string) bool { return !slices.Contains(resourceMembers, member) })

@@ -234,7 +234,6 @@ func (s *scanner) text(path, text string) {
 	s.match(path, text)
 }
 
-// distinctChars returns the number of distinct characters in text.
 func distinctChars(text string) int {
 	seen := map[rune]bool{}
 	for _, c := range text {

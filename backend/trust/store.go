@@ -21,7 +21,6 @@ type Store interface {
 
 type itemKey struct{ kind, name string }
 
-// serverRecords holds the records of one server.
 type serverRecords struct {
 	id            string
 	mode          string
@@ -36,7 +35,6 @@ type serverRecords struct {
 	droppedEvents int // events dropped because of maxEvents
 }
 
-// record is the record of one definition.
 type record struct {
 	firstAt        time.Time
 	addedLater     bool
@@ -60,7 +58,6 @@ type record struct {
 	hourStart    time.Time
 }
 
-// pendingChange is a changed definition that waits for a review.
 type pendingChange struct {
 	hash       Hash
 	at         time.Time
@@ -100,7 +97,6 @@ func (b *Baseline) load(s *serverRecords) {
 	}
 }
 
-// trust makes the definition with hash h the trusted one.
 func (it *record) trust(h Hash, definition []byte) {
 	if it.hash != h {
 		it.previousHashes = slices.DeleteFunc(append(it.previousHashes, it.hash), func(old Hash) bool { return old == h })

@@ -268,7 +268,6 @@ func (c *Conn) watchExit(ctx context.Context, exited <-chan struct{}, mux *wire.
 	}
 }
 
-// closeFailed closes a connection whose start failed.
 func closeFailed(ctx context.Context, c *Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failedStartCloseTimeout)
 	defer cancel()

@@ -145,7 +145,6 @@ func (r *reader) next() candidate {
 	return r.score(text)
 }
 
-// score scores a line by its content.
 func (r *reader) score(text string) candidate {
 	text, level := parseLogLine(text)
 	c := candidate{text: text, score: scoreSymptom}
@@ -169,7 +168,6 @@ func (r *reader) score(text string) candidate {
 	return c
 }
 
-// stackTraceFollows reports whether a stack trace follows in the next lines.
 func (r *reader) stackTraceFollows() bool {
 	return slices.ContainsFunc(r.lines[r.pos:min(len(r.lines), r.pos+20)], stackFrame().MatchString)
 }

@@ -363,7 +363,6 @@ func (s *startedProcess) addWarning(text string) {
 	}
 }
 
-// newRecorder returns the frame recorder of a new process.
 func (s *startedProcess) newRecorder() *frameRecorder {
 	t := &frameRecorder{}
 	s.mu.Lock()

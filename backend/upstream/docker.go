@@ -111,7 +111,6 @@ func (d *Dialer) execSpec(c *config.Server, env environment) (dockerexec.Spec, e
 	return spec, t.err
 }
 
-// imageSpec returns the container to create.
 func (d *Dialer) imageSpec(c *config.Server, env environment) (dockerexec.ContainerSpec, error) {
 	t := &textExpander{env: env}
 	image := dockerexec.ContainerSpec{
@@ -164,7 +163,6 @@ func confineImage(s *config.Sandbox, image *dockerexec.ContainerSpec) error {
 	return nil
 }
 
-// execInContainer runs the process in an existing container.
 func (d *Dialer) execInContainer(ctx context.Context, c *config.Server, spec dockerexec.Spec, s *startedProcess) (Pipe, error) {
 	stderr := d.Logs.Writer(c.ID)
 	spec.Stderr = stderr
@@ -178,7 +176,6 @@ func (d *Dialer) execInContainer(ctx context.Context, c *config.Server, spec doc
 	return d.containerPipe(c, e, stderr, s), nil
 }
 
-// createContainer creates a container and runs the process in it.
 func (d *Dialer) createContainer(ctx context.Context, c *config.Server, image dockerexec.ContainerSpec, s *startedProcess) (Pipe, error) {
 	stderr := d.Logs.Writer(c.ID)
 	image.Stderr, image.OnProgress = stderr, func(line string) { d.Logs.Append(c.ID, serverlog.Info, line) }
@@ -190,7 +187,6 @@ func (d *Dialer) createContainer(ctx context.Context, c *config.Server, image do
 	return d.containerPipe(c, b, stderr, s), nil
 }
 
-// containerPipe returns the pipe of a process in a container.
 func (d *Dialer) containerPipe(c *config.Server, p interface {
 	Pipe
 	Exit() dockerexec.Exit
@@ -339,7 +335,6 @@ func (r *runningProcesses) get(server string) []localProcess {
 	return slices.Clone(r.byServer[server])
 }
 
-// pids returns the local processes of a server.
 func (d *Dialer) pids(server string) (list []int) {
 	usage, err := d.Usage(server)
 	if err != nil {

@@ -80,7 +80,6 @@ type Observer interface {
 	Message(server string, sent bool, at time.Time, http string, head []byte, bytes int)
 }
 
-// observerBytes is how much of a message an Observer gets.
 const observerBytes = 9 << 10
 
 // lineRecorder splits a stream into lines and adds them to a frameRecorder. It is not safe for

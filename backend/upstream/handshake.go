@@ -96,7 +96,6 @@ func (c *Conn) initialize(ctx context.Context) error {
 	return nil
 }
 
-// setLevelTimeout is the timeout of logging/setLevel.
 const setLevelTimeout = 10 * time.Second
 
 // requestAllLogs requests log messages of all levels: they are filtered for each client of a shared
@@ -216,7 +215,6 @@ func jsonKind(raw []byte) string {
 	return "a number"
 }
 
-// requiredKind returns the JSON type that is decoded into t.
 func requiredKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:

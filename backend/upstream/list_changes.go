@@ -180,7 +180,6 @@ func (c *Conn) recordTaskSubscription(call *core.Call) {
 	c.sendSubscriptions()
 }
 
-// sendSubscriptions sends subscriptions/listen with the current subscriptions.
 func (c *Conn) sendSubscriptions() {
 	if c.era == core.Legacy {
 		return
@@ -299,7 +298,6 @@ func (c *Conn) listen(ctx context.Context) {
 	current.stop()
 }
 
-// listenRequest is one subscriptions/listen request.
 type listenRequest struct {
 	began        time.Time
 	acknowledged bool

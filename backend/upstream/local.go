@@ -109,7 +109,6 @@ func onLoopback(host string) bool {
 	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// acceptsConnections reports whether host accepts TCP connections.
 func acceptsConnections(ctx context.Context, host string) bool {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", host)

@@ -92,7 +92,6 @@ func (d *Dialer) confine(c *config.Server, spec *process.Spec, s *startedProcess
 	return func() error { return <-passed }, nil
 }
 
-// refusalText explains a refusal.
 func refusalText(one sandbox.Refusal) string {
 	key := "sandbox.write"
 	if one.Unreadable {
@@ -285,7 +284,6 @@ func (r *refusalDetector) readReply(reply core.Reply) {
 	r.read(text)
 }
 
-// confinedConn is a connection to a confined server.
 type confinedConn struct {
 	*Conn
 	refusals *refusalDetector
@@ -378,7 +376,6 @@ var closings = map[string]string{"'": "'", `"`: `"`, "`": "`", "‘": "’"}
 // unescaped undoes the escapes of Python's repr.
 var unescaped = strings.NewReplacer(`\\`, `\`, `\'`, `'`, `\"`, `"`)
 
-// quotedPaths returns the absolute paths in quotes.
 func quotedPaths(text string) (paths []string) {
 	for at, opened := 0, 0; opened < maxQuotesOpened; opened++ {
 		opening, start := "", len(text)

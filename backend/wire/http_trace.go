@@ -28,7 +28,6 @@ func (o *RemoteOptions) doTraced(c *http.Client, req *http.Request, body []byte)
 	return o.traceResponse(c.Do(req))
 }
 
-// traceRequest shows a request and its message.
 func (o *RemoteOptions) traceRequest(req *http.Request, body []byte) {
 	if o.OnMessage != nil {
 		o.trace(true, o.formatHead(req.Method+" "+req.URL.Path, req.Header), body)

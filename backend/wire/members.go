@@ -320,7 +320,6 @@ func foldEqual(a, b []byte) bool {
 	return i == len(a) && j == len(b)
 }
 
-// fold returns the smallest character that r folds to.
 func fold(r rune) rune {
 	if r < utf8.RuneSelf && r != 'k' && r != 'K' && r != 's' && r != 'S' {
 		if 'a' <= r && r <= 'z' {

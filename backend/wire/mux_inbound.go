@@ -165,7 +165,6 @@ func (m *Mux) handleResponse(data []byte, env Envelope, owned, repaired bool) {
 	m.completeCall(id, in)
 }
 
-// completeCall completes a call and reports whether there was one.
 func (m *Mux) completeCall(id int64, in inboundMessage) bool {
 	m.mu.Lock()
 	pc, ok := m.pending[id]

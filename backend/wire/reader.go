@@ -41,7 +41,6 @@ const (
 
 var errEndlessLine = errors.New("the server sent a message that is far larger than the limit")
 
-// frame is one message as it was read.
 type frame struct {
 	data []byte // without the line end; valid until the next read unless owned
 	// owned means that data is not reused and may be retained.

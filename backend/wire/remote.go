@@ -294,7 +294,6 @@ func (r *Remote) exchange(ctx context.Context, pc *pendingCall, method string, p
 	return r.read(ctx, resp, pc, method, params)
 }
 
-// read reads the reply to a request.
 func (r *Remote) read(ctx context.Context, resp *http.Response, pc *pendingCall, method string, params []byte) (core.Reply, error) {
 	defer resp.Body.Close()
 	if method == "initialize" && succeeded(resp) {
@@ -398,7 +397,6 @@ func (r *Remote) eachMessage(text []byte, visit func(data []byte, env Envelope, 
 	return nil
 }
 
-// scanMessage also reports whether invalid text was repaired.
 func (r *Remote) scanMessage(data []byte) (clean []byte, env Envelope, repaired bool, err error) {
 	data = bytes.TrimPrefix(data, byteOrderMark)
 	r.o.trace(false, "", data)

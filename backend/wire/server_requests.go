@@ -156,7 +156,6 @@ func (e *CancelledByServer) Error() string {
 // maxReason limits the reason of a cancellation, in bytes.
 const maxReason = 1 << 10
 
-// cancelRequest cancels a request that the server has cancelled.
 func (s *serverMessages) cancelRequest(params []byte) {
 	found, err := Pick(params, "requestId", "reason")
 	if err == nil {
@@ -181,7 +180,6 @@ func (s *serverMessages) refuse(id []byte, code int, message string) {
 // maxServerRequests is the maximum number of unanswered requests of one server.
 const maxServerRequests = 16
 
-// serverRequestTable holds the unanswered requests of the server.
 type serverRequestTable struct {
 	wg sync.WaitGroup // counts the answering goroutines
 
@@ -233,7 +231,6 @@ func (t *serverRequestTable) spawn(f func()) bool {
 	return true
 }
 
-// end removes a request and reports whether it was still pending.
 func (t *serverRequestTable) end(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
