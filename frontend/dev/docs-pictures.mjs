@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { launch } from '../e2e/browser.mjs';
-import { cleanUp, startDaemon } from '../e2e/daemon.mjs';
+import { startDaemon } from '../e2e/daemon.mjs';
 import { signIn } from '../e2e/harness.mjs';
 import { settled } from '../e2e/waiting.mjs';
 
@@ -116,7 +116,6 @@ try {
   await takeAnimation();
 } finally {
   await browser.close();
-  await cleanUp();
   rmSync(frames, { recursive: true });
 }
 process.exit(0);

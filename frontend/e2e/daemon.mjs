@@ -1,5 +1,6 @@
 // Real daemons, each with a copy of the files of a scene.
 import { execFile, spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -205,14 +206,7 @@ async function launch(folder, own) {
 }
 
 process.on('exit', () => {
-  for (const child of started) child.kill();
+  for (const child of started) child.kill('SIGKILL');
+  rmSync(work, { recursive: true, force: true, maxRetries: 5 });
 });
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
-/** Stops all daemons and deletes their files. */
-export async function cleanUp() {
-  for (const child of started) {
-    child.kill();
-    await new Promise((done) => child.once('exit', done));
-  }
-  await rm(work, { recursive: true, force: true });
-}

@@ -3,7 +3,6 @@
 // find tests that depend on a fast machine.
 import { launch } from './browser.mjs';
 import { size } from './bundle-size.mjs';
-import { cleanUp } from './daemon.mjs';
 import { dialogs } from './dialogs.mjs';
 import { flows } from './flow.mjs';
 import { lanes, tally } from './harness.mjs';
@@ -42,7 +41,6 @@ for (let rounds = Number(process.env.E2E_ROUNDS ?? 1); rounds > 0; rounds--) {
 // Alone, because it measures times.
 if (!process.env.E2E_SKIP_LOAD && slow === 1) await load(browser, result.check);
 await browser.close();
-await cleanUp();
 const seconds = Math.round((Date.now() - started) / 1000);
 console.log(`${result.passed} passed, ${result.failed} failed in ${seconds} s`);
 process.exit(result.failed > 0 ? 1 : 0);
