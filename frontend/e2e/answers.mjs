@@ -46,12 +46,12 @@ function wrapFetch(change, extra) {
   };
 }
 
-/** Changes the JSON of the responses whose address matches, in place. */
+/** Changes the JSON of the responses whose address matches, in place: `change(json, url)`. */
 export function changeResponse(page, pattern, change) {
   return page.route(pattern, async (route) => {
     const response = await route.fetch();
     const json = await response.json();
-    change(json);
+    change(json, new URL(route.request().url()));
     await route.fulfill({ response, json });
   });
 }

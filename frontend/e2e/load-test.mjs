@@ -76,17 +76,17 @@ function longestPause(page) {
 const many = 100_000;
 
 async function scroll(browser) {
-  let made = 0;
   const start = Date.now() * 1000;
   const { page, close } = await open(browser, 20, (page) =>
-    changeResponse(page, '**/api/v1/calls?*', (answer) => {
+    changeResponse(page, '**/api/v1/calls?*', (answer, { searchParams }) => {
       const [sample] = answer.items;
+      const before = Number(searchParams.get('before') ?? start);
       // Loading up to the end must not be measured.
-      answer.items = Array.from({ length: 5000 }, () => {
-        const at = start - made++;
+      answer.items = Array.from({ length: 5000 }, (_, i) => {
+        const at = before - i - 1;
         return { ...sample, id: String(at), at: new Date(at / 1000).toISOString() };
       });
-      answer.next = made < many ? String(start - made) : '';
+      answer.next = before - 5000 > start - many ? String(before - 5000) : '';
     }),
   );
   const list = '.scroll-area:has([aria-label=Calls])';
