@@ -174,6 +174,7 @@ func ParseSize(s string) (int64, bool) {
 	return v << shift, true
 }
 
+// Where describes the selected container for the user.
 func (d Docker) Where() string {
 	switch {
 	case d.Container != "":

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -13,23 +12,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
-
-// fill records calls of two servers, half of them failed.
-func (s *site) fill(t *testing.T, n int) (ids []string) {
-	t.Helper()
-	began := time.Now().Add(-time.Hour)
-	for i := range n {
-		at := began.Add(time.Duration(i) * time.Second)
-		params := fmt.Sprintf(`{"name":"echo","arguments":{"n":%d,"password":"qwxSecret"}}`, i)
-		c := &core.Call{ID: at.UnixMicro(), At: at.UTC(), Client: core.Client{Token: "t", Name: "=cmd()", Version: "1"}, Session: "s1", Server: []string{"files", "git"}[i%2],
-			Method: "tools/call", Name: "echo", PublicName: "echo", Params: []byte(params), Arguments: core.Span{Start: 27, End: len(params) - 1},
-			Outcome: []core.Outcome{core.OutcomeOK, core.OutcomeTimeout}[i%2], Took: time.Millisecond}
-		s.recorder.Record(c, core.Reply{Result: []byte(fmt.Sprintf(`{"content":[{"type":"text","text":"word%d"}],"big":12345678901234567890}`, i))})
-		ids = append(ids, fmt.Sprint(c.ID))
-	}
-	s.recorder.Flush(t.Context())
-	return ids
-}
 
 // TestReducedRetentionReportsDeletedCalls uses three calls that are ten days old and one of
 // today.

@@ -488,6 +488,7 @@ func (f *Feature) createToken(name string, taken bool) (*web.Answer[TokenChange]
 	return web.Reply(TokenChange{Name: name, Rewritten: []EntryUpdate{}, Token: token.Token})
 }
 
+// TokenFor returns the token of a client, and creates it if there is none.
 func (f *Feature) TokenFor(client string) (string, error) {
 	t, err := f.Tokens.Create(client)
 	return t.Token, err

@@ -105,7 +105,7 @@ func versionUpdate(e *terminal.Env) *cobra.Command {
 			if o.yes && !cmd.Flags().Changed("compare") {
 				o.compare = false
 			}
-			return updateVersion(e, cmd.Context(), o)
+			return updateVersion(cmd.Context(), e, o)
 		},
 	}
 	f := cmd.Flags()
@@ -115,7 +115,7 @@ func versionUpdate(e *terminal.Env) *cobra.Command {
 	return cmd
 }
 
-func updateVersion(e *terminal.Env, ctx context.Context, o versionUpdateOptions) error {
+func updateVersion(ctx context.Context, e *terminal.Env, o versionUpdateOptions) error {
 	d, err := e.Daemon()
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func updateVersion(e *terminal.Env, ctx context.Context, o versionUpdateOptions)
 		}
 	}
 	if o.compare {
-		stop := showComparison(e, ctx, d, o.server)
+		stop := showComparison(ctx, e, d, o.server)
 		data, err = change(ChangeVersionInputBody{Action: "compare", Key: v.Key, Also: o.also})
 		if stop(); err != nil {
 			return err
@@ -202,7 +202,7 @@ func reasonNotToUpdate(r *history.ComparisonReport) string {
 }
 
 // showComparison shows in a terminal how far the comparison of a server is, until stop is called.
-func showComparison(e *terminal.Env, ctx context.Context, d *terminal.Daemon, server string) (stop func()) {
+func showComparison(ctx context.Context, e *terminal.Env, d *terminal.Daemon, server string) (stop func()) {
 	if e.JSON || !e.Attended() {
 		return func() {}
 	}

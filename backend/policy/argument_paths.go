@@ -28,6 +28,8 @@ const (
 	separator = string(filepath.Separator)
 )
 
+var pathSeparators = map[bool]string{true: "/", false: "/" + separator}[separator == "/"]
+
 // testUnder reports whether a path is in one of folders. It is certain if every file that a server
 // could mean is. The files of another machine or container are compared by name only, because the
 // same path may lead elsewhere there.
@@ -180,11 +182,11 @@ func (e *evaluation) resolve(path string) resolvedPath {
 }
 
 func (e *evaluation) follow(path string) (string, error) {
-	path = strings.TrimRight(path, "/"+separator)
+	path = strings.TrimRight(path, pathSeparators)
 	if root := filepath.VolumeName(path) + separator; len(path) < len(root) {
 		return root, nil
 	}
-	i := strings.LastIndexAny(path, "/"+separator) + 1
+	i := strings.LastIndexAny(path, pathSeparators) + 1
 	name, parent := path[i:], e.resolve(path[:i])
 	switch {
 	case parent.err != nil || name == ".":
