@@ -81,7 +81,7 @@ export function Violations({ list }: { list: SchemaViolation[] }) {
       {list.map((one) => (
         <li key={`${one.path} ${one.kind}`}>
           <Line look={one.kind === 'unknown' ? 'warn' : 'bad'}>
-            {escapeControlCharacters(`${t.line(one.line)}: ${violationMark(one).message}`)}
+            {escapeControlCharacters(`${`Line ${one.line}`}: ${violationMark(one).message}`)}
           </Line>
         </li>
       ))}

@@ -10,7 +10,7 @@ import { serversTexts } from './texts/servers';
 import { settingsTexts } from './texts/settings';
 import { toolsTexts } from './texts/tools';
 
-/** All sentences and labels of the page; texts/ has a file for each part. */
+/** Sentences and labels that several components show, and tables of words. Others are where they are shown. */
 export const texts = withoutPrototypes({
   ...generalTexts,
   ...overviewTexts,

@@ -32,13 +32,15 @@ export function ConfigCopies() {
   return (
     <div>
       <p className="mb-2 text-sm text-ink2">
-        {t.copiesBody} <code className="font-mono text-xs whitespace-nowrap">{t.command}</code>
+        The last 20 backups are kept. One is created before each import and restore. To create one
+        in a terminal, run:{' '}
+        <code className="font-mono text-xs whitespace-nowrap">drawbridge backup</code>
       </p>
       <Button
         disabled={keep.isPending}
         onClick={() =>
           keep.mutate(undefined, {
-            onSuccess: () => toast('ok', t.kept),
+            onSuccess: () => toast('ok', 'Backup created.'),
             onError: toastError,
           })
         }
@@ -48,14 +50,14 @@ export function ConfigCopies() {
         ) : (
           <Copy className="size-4" aria-hidden />
         )}
-        {t.keep}
+        Create backup
       </Button>
       {error && (
         <p role="alert" className="mt-2 text-sm text-bad">
           {escapeControlCharacters(messageOf(error))}
         </p>
       )}
-      {data && data.length === 0 && <p className="mt-2 text-sm text-ink3">{t.noCopies}</p>}
+      {data && data.length === 0 && <p className="mt-2 text-sm text-ink3">No backups yet.</p>}
       {data && data.length > 0 && (
         <ul aria-label={t.copiesTitle} className="mt-3 overflow-hidden rounded-md border text-sm">
           {data.map((copy) => (
@@ -93,16 +95,16 @@ function Item({
           <span className="block">{when}</span>
           <span className="block text-xs text-ink3">
             {texts.servers.ago(age(copy.at, now))} · {bytes(copy.bytes)}
-            {copy.current && <span className="text-ok"> · {t.current}</span>}
+            {copy.current && <span className="text-ok"> · current</span>}
           </span>
         </span>
         <Button
           small
           aria-expanded={open}
-          aria-label={open ? t.copyHide(when) : t.copyLookAt(when)}
+          aria-label={open ? `Hide the backup of ${when}` : `View the backup of ${when}`}
           onClick={onOpen}
         >
-          {open ? t.hide : t.copyLook}
+          {open ? t.hide : 'View'}
         </Button>
       </div>
       {open && <Content name={copy.name} when={when} onDone={onDone} />}
@@ -128,7 +130,7 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
   return (
     <div className="space-y-3 border-t bg-canvas p-3">
       {data.diff === '' ? (
-        <p className="text-ink2">{t.same}</p>
+        <p className="text-ink2">Identical to the current file.</p>
       ) : (
         <Labelled label={t.copyDiff}>
           <HunkDiff diff={data.diff} label={t.copyDiff} />
@@ -136,7 +138,7 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
       )}
       {broken.length > 0 && (
         <div className="rounded-md bg-bad-soft px-3 py-2 text-bad [overflow-wrap:anywhere]">
-          <p>{t.broken}</p>
+          <p>This backup has errors and cannot be restored:</p>
           <ul className="list-disc pl-5">
             {broken.slice(0, 10).map((problem) => (
               <li key={problem.message}>{escapeControlCharacters(problem.message)}</li>
@@ -158,12 +160,12 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
           </Button>
         )}
         <Button look="quiet" aria-expanded={whole} onClick={() => setWhole((on) => !on)}>
-          {whole ? t.hide : t.copyText}
+          {whole ? t.hide : 'Show backup (secrets redacted)'}
         </Button>
       </div>
       {whole && (
         <ScrollArea
-          aria-label={t.copyLabel}
+          aria-label="Backup (secrets redacted)"
           className="max-h-96 rounded-md border bg-sunken p-3 font-mono text-xs leading-[1.6] whitespace-pre-wrap [overflow-wrap:anywhere]"
         >
           {escapeControlCharacters(data.text.slice(0, 200_000))}
@@ -171,7 +173,7 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
       )}
       {asking && (
         <Confirm
-          title={t.putBackTitle(when)}
+          title={`Restore the backup of ${when}?`}
           action={t.putBack}
           danger={goes}
           of={restore}
@@ -180,7 +182,7 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
               { name, etag: data.etag },
               {
                 onSuccess: () => {
-                  toast('ok', t.isBack);
+                  toast('ok', 'Backup restored.');
                   onDone();
                 },
               },
@@ -188,7 +190,10 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
           }
           onClose={() => setAsking(undefined)}
         >
-          <p>{t.putBackBody}</p>
+          <p>
+            The current configuration will be backed up first. Servers will be started, stopped or
+            restarted as needed.
+          </p>
           {goes && (
             <div className="mt-2">
               <RetentionLoss found={asking} />

@@ -58,7 +58,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
       client.setQueryData(configQuery.queryKey, saved);
       if (!over) toast('ok', t.saved);
       else
-        toast('ok', texts.care.overDone, {
+        toast('ok', 'Saved; the other changes were overwritten.', {
           text: texts.care.undo,
           run: () => restoreConfig(client, over.text, saved.etag),
         });
@@ -108,7 +108,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
     <div className="space-y-2">
       {restored && <DraftRestored onDiscard={() => dropTyped(file)} />}
       <CodeEditor
-        label={t.editor}
+        label="Configuration file"
         value={text}
         onChange={(typed) => {
           setText(typed);
@@ -131,7 +131,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
         <EditorMessages id={`${id}-state`} value={text} className="min-h-5 text-sm">
           {conflict ? (
             <div className="flex flex-wrap items-center gap-2 text-warn">
-              {t.changedMeanwhile}
+              The file was changed elsewhere.
               <Button small onClick={() => dropTyped(file)}>
                 {t.revert}
               </Button>
@@ -141,7 +141,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
                 disabled={fault !== undefined || busy}
                 onClick={() => setAsking(true)}
               >
-                {t.keepMine}
+                Overwrite…
               </Button>
             </div>
           ) : fault ? (
@@ -153,7 +153,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
           ) : (
             !yaml &&
             (edited ? (
-              <Line look="ok">{t.readable}</Line>
+              <Line look="ok">No syntax errors.</Line>
             ) : (
               problems.length === 0 && schema && <Line look="ok">{t.noProblems}</Line>
             ))
@@ -166,7 +166,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
             onClick={start}
           >
             {busy && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-            {save.isPending ? t.saving : t.save}
+            {save.isPending ? 'Saving…' : t.save}
           </Button>
           {!conflict && (
             <Button look="quiet" disabled={!edited} onClick={() => dropTyped(base)}>
@@ -175,7 +175,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
           )}
           {schema && !yaml && (
             <span className="ml-auto hidden self-center text-xs text-ink3 sm:inline">
-              {texts.editor.hint}
+              Press Ctrl+Space for suggestions.
             </span>
           )}
         </div>
@@ -183,7 +183,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
       {asking && conflict && (
         <Confirm
           title={texts.care.overTitle}
-          action={texts.care.overAction}
+          action="Overwrite"
           pending={busy}
           onConfirm={() =>
             less.ask({ text }, () => {
@@ -203,10 +203,14 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
 
 /** The changes by others that would be overwritten, and what replaces them. */
 function Over({ theirs, mine }: { theirs: string; mine: string }) {
-  if (theirs === mine) return <p>{texts.care.overSame}</p>;
+  if (theirs === mine)
+    return <p>Both versions have the same lines; only the order or whitespace differs.</p>;
   return (
     <div className="space-y-2">
-      <p>{texts.care.overBody}</p>
+      <p>
+        The file changed while you were editing it. Lines marked − will be removed; lines marked +
+        are yours.
+      </p>
       <MergeDiff before={theirs} after={mine} label={texts.care.overTitle} />
     </div>
   );

@@ -6,11 +6,8 @@ import { Failure } from '@/components/failure';
 import { downloadBlob } from '@/lib/download';
 import { escapeControlCharacters } from '@/lib/format';
 import { requestList, send } from '@/lib/request';
-import { texts } from '@/lib/texts';
 import { toastError } from '@/lib/toast';
 import type { File } from '@/types/api';
-
-const t = texts.diagnostics;
 
 const diagnosticsQuery = queryOptions({
   queryKey: ['diagnostics'],
@@ -25,18 +22,23 @@ export function DiagnosticsPanel() {
   return (
     <div className="space-y-3">
       <p className="text-sm text-ink2">
-        {t.body} <code className="font-mono text-xs whitespace-nowrap">{t.command}</code>
+        Saves versions, states, diagnostics, recent logs and the configuration (secrets redacted) in
+        one file. No calls are included, and nothing is sent. To do this in a terminal, run:{' '}
+        <code className="font-mono text-xs whitespace-nowrap">drawbridge diagnostics</code>
       </p>
       <div className="flex flex-wrap gap-2">
         <Button disabled={found.isFetching} onClick={() => found.refetch()}>
           <FileArchive className="size-4" aria-hidden />
-          {found.isFetching ? t.collecting : t.collect}
+          {found.isFetching ? 'Collecting…' : 'Preview'}
         </Button>
-        {files && <Button onClick={() => void save()}>{t.save}</Button>}
+        {files && <Button onClick={() => void save()}>Save as ZIP</Button>}
       </div>
       <Failure error={found.error} />
       {files && (
-        <ul className="overflow-hidden rounded-md border text-sm" aria-label={t.files}>
+        <ul
+          className="overflow-hidden rounded-md border text-sm"
+          aria-label="Files in the bug report"
+        >
           {files.map((file) => (
             <li key={file.name} className="border-t first:border-t-0">
               <button
@@ -48,7 +50,9 @@ export function DiagnosticsPanel() {
                 <span className="min-w-0 [overflow-wrap:anywhere]">
                   {escapeControlCharacters(file.name)}
                 </span>
-                <span className="shrink-0 text-xs text-ink3">{t.bytes(file.bytes)}</span>
+                <span className="shrink-0 text-xs text-ink3">
+                  {file.bytes < 1000 ? `${file.bytes} B` : `${(file.bytes / 1000).toFixed(1)} kB`}
+                </span>
               </button>
               {open === file.name && (
                 <pre

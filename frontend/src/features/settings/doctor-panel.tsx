@@ -5,12 +5,10 @@ import { Failure } from '@/components/failure';
 import { classes } from '@/lib/class-names';
 import { escapeControlCharacters } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
-import { texts } from '@/lib/texts';
 import { toastError } from '@/lib/toast';
 import type { Finding } from '@/types/api';
 import { doctorQuery, useRemedy } from './api';
 
-const t = texts.settings.doctor;
 const looks = {
   ok: { icon: CircleCheck, color: 'text-ok' },
   warning: { icon: TriangleAlert, color: 'text-warn' },
@@ -28,10 +26,16 @@ export function DoctorPanel() {
       <div className="flex flex-wrap items-center gap-3">
         <Button disabled={found.isFetching} onClick={() => found.refetch()}>
           <Stethoscope className="size-4" aria-hidden />
-          {found.isFetching ? t.looking : t.look}
+          {found.isFetching ? 'Running…' : 'Run diagnostics'}
         </Button>
         <span className="text-sm text-ink2" role="status">
-          {found.data ? (bad === 0 ? t.allWell(list.length) : t.found(bad)) : t.body}
+          {found.data
+            ? bad === 0
+              ? `No issues found in ${list.length} checks.`
+              : bad === 1
+                ? '1 issue found.'
+                : `${bad} issues found.`
+            : 'Checks programs, ports, clients and tokens, and suggests fixes.'}
         </span>
       </div>
       <Failure error={found.error} />

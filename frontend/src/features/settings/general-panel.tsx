@@ -12,8 +12,6 @@ import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import { useConfigValue } from '@/lib/use-config-edit';
 
-const t = texts.settings.general;
-
 /** The options of the configuration that most users need; each change is saved immediately. */
 export function GeneralPanel() {
   const { data: config } = useQuery(configQuery);
@@ -38,13 +36,13 @@ export function GeneralPanel() {
       ) : (
         <>
           <Row
-            label={t.notifications}
+            label="Desktop notifications"
             on={at('desktop', 'notifications') !== false}
             disabled={set.isPending}
             onChange={(on) => change(['desktop', 'notifications'], on ? undefined : false)}
           />
           <Row
-            label={t.newCommands}
+            label="Ask before a new or changed command runs"
             on={at('globalSettings', 'approveNewCommands') === 'ask'}
             disabled={set.isPending}
             onChange={(on) =>
@@ -52,7 +50,7 @@ export function GeneralPanel() {
             }
           />
           <Row
-            label={t.metrics}
+            label="Metrics for Prometheus at /metrics"
             on={at('metrics', 'enabled') === true}
             disabled={set.isPending}
             onChange={(on) => change(['metrics', 'enabled'], on || undefined)}
@@ -67,7 +65,11 @@ export function GeneralPanel() {
             <Committed
               label={texts.servers.config.requestTimeoutMs}
               value={typeof limit === 'number' ? String(limit / 1000) : ''}
-              faultOf={(to) => (to === '' || Number(to) >= 0.001 ? undefined : t.notPositive)}
+              faultOf={(to) =>
+                to === '' || Number(to) >= 0.001
+                  ? undefined
+                  : 'Enter a number greater than 0, or leave the field empty.'
+              }
               onCommit={(to, onError) =>
                 change(
                   ['globalSettings', 'timeout'],
@@ -78,8 +80,8 @@ export function GeneralPanel() {
               field={(props) => <NumberField {...props} />}
             />
             <Committed
-              label={t.listen}
-              hint={t.listenHint}
+              label="Address and port"
+              hint="Takes effect after Drawbridge restarts."
               value={text(at('bridge', 'listen'))}
               onCommit={(to, onError) =>
                 change(['bridge', 'listen'], to.trim() || undefined, onError)
@@ -89,8 +91,8 @@ export function GeneralPanel() {
           </div>
           {(redact === undefined || isStrings(redact)) && (
             <Committed
-              label={t.redact}
-              hint={t.redactHint}
+              label="Additional patterns to redact"
+              hint="Regular expressions (RE2), one per line. Recognized secrets are always redacted."
               value={(redact ?? []).join('\n')}
               onCommit={(to, onError) => {
                 const lines = to.split('\n').filter(Boolean);
@@ -117,7 +119,7 @@ function StartAtLogin() {
   if (!data) return null;
   return (
     <Row
-      label={t.startAtLogin}
+      label="Start at login"
       on={data.startAtLogin}
       disabled={set.isPending}
       onChange={(on) => set.mutate(on)}

@@ -37,13 +37,15 @@ export function Backup() {
           });
       }}
     >
-      <h3 className="text-sm font-semibold">{t.title}</h3>
-      <p className="mb-2 text-sm text-ink2">{t.body}</p>
+      <h3 className="text-sm font-semibold">Backup</h3>
+      <p className="mb-2 text-sm text-ink2">
+        Saves a copy of the history to a new file. Recording continues.
+      </p>
       <TextField
         label={t.path}
         value={path}
         maxLength={4096}
-        fault={path !== '' && !sound ? t.notAbsolute : undefined}
+        fault={path !== '' && !sound ? 'Enter an absolute path.' : undefined}
         onChange={setPath}
         inputClassName="font-mono text-xs"
       />
@@ -59,14 +61,14 @@ export function Backup() {
           ) : (
             <HardDriveDownload className="size-4" aria-hidden />
           )}
-          {t.write}
+          Back up
         </Button>
       </div>
       {backup.isPending && <Progress />}
       <Failure error={backup.error} className="mt-2" />
       {backup.isSuccess && (
         <div role="status" className="mt-2 rounded-md bg-ok-soft p-3">
-          <p className="mb-1.5 text-sm font-medium text-ok">{t.written}</p>
+          <p className="mb-1.5 text-sm font-medium text-ok">Backup saved.</p>
           <CopyField text={escapeControlCharacters(backup.data.path)} label={t.path} />
         </div>
       )}
@@ -79,7 +81,7 @@ function Progress() {
   const [began] = useState(now);
   return (
     <p role="status" className="mt-2 text-sm text-ink2">
-      {t.writing(Math.max(0, Math.round((now - began) / 1000)))}
+      {`Backing up… ${Math.max(0, Math.round((now - began) / 1000))} s`}
     </p>
   );
 }

@@ -32,26 +32,26 @@ export function HistoryPanel({ servers }: { servers: string[] }) {
           ) : (
             <Pause className="size-4" aria-hidden />
           )}
-          {paused ? t.resume : t.pause}
+          {paused ? 'Resume recording' : 'Pause recording'}
         </Button>
         <span className={paused ? 'text-sm font-medium text-warn' : 'text-sm text-ink2'}>
-          {paused ? t.isPaused : t.isOn}
+          {paused ? 'Recording is paused. Calls continue as usual.' : 'Calls are recorded.'}
         </span>
       </div>
       <Facts
         rows={[
-          [t.calls, count(state.calls)],
+          ['Calls', count(state.calls)],
           [
-            t.size,
-            `${bytes(state.bytes)}${state.freeBytes > 0 ? t.free(bytes(state.freeBytes)) : ''}`,
+            'Size',
+            `${bytes(state.bytes)}${state.freeBytes > 0 ? ` (${bytes(state.freeBytes)} free)` : ''}`,
           ],
-          [t.index, state.indexPending > 0 && t.indexPending(count(state.indexPending))],
+          ['Search index', state.indexPending > 0 && t.indexPending(count(state.indexPending))],
           [
-            t.held,
+            'Kept past expiry',
             state.clockHold &&
-              t.heldUntil(count(state.clockHold.calls), exactTime(state.clockHold.until)),
+              `${count(state.clockHold.calls)}, until ${exactTime(state.clockHold.until)}, because the system clock changed`,
           ],
-          [t.dropped, state.recorder.dropped > 0 && count(state.recorder.dropped)],
+          ['Not recorded', state.recorder.dropped > 0 && count(state.recorder.dropped)],
         ]}
       />
       <Retention state={state} />
@@ -61,12 +61,12 @@ export function HistoryPanel({ servers }: { servers: string[] }) {
           disabled={upkeep.isPending}
           onClick={() =>
             upkeep.mutate('vacuum', {
-              onSuccess: () => toast('ok', t.vacuumed),
+              onSuccess: () => toast('ok', 'Database compacted.'),
               onError: toastError,
             })
           }
         >
-          {t.vacuum}
+          Compact database
         </Button>
       </div>
       <Backup />

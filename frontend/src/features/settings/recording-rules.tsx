@@ -48,7 +48,7 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
       {
         onError: toastError,
         onSuccess: () =>
-          toast('ok', texts.care.ruleGone(nameOf(rule)), {
+          toast('ok', `Rule for ${nameOf(rule)} removed.`, {
             text: texts.care.undo,
             run: () => restoreRule(client, rule).catch(toastError),
           }),
@@ -58,8 +58,10 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
   const same = (rule: Rule) => rule.server === chosen && (rule.tool ?? '') === tool.trim();
   return (
     <div>
-      <h3 className="text-sm font-semibold">{t.rules}</h3>
-      <p className="mb-2 text-sm text-ink2">{t.rulesBody}</p>
+      <h3 className="text-sm font-semibold">Recording rules</h3>
+      <p className="mb-2 text-sm text-ink2">
+        Without a rule, everything is recorded. A rule for a tool overrides the rule for its server.
+      </p>
       {rules.length > 0 && (
         <ul className="mb-3 overflow-hidden rounded-md border text-sm">
           {rules.map((rule) => (
@@ -80,7 +82,7 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
               <span className="text-ink2">{t.keeping[rule.record] ?? rule.record}</span>
               <IconButton
                 small
-                label={t.removeRule(nameOf(rule))}
+                label={`Remove the rule for ${nameOf(rule)}`}
                 disabled={recording.isPending}
                 onClick={() => remove(rule)}
               >
@@ -121,14 +123,14 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
             className="w-44"
           />
           <SelectField
-            label={t.ruleKeep}
+            label="Record"
             value={keep}
             options={keepings.map((value) => ({ value, text: t.keeping[value] }))}
             onChange={(value) => setKeep(value as RecordMode)}
           />
           <Button type="submit" disabled={recording.isPending}>
             <Plus className="size-4" aria-hidden />
-            {t.addRule}
+            Add rule
           </Button>
         </form>
       )}

@@ -9,18 +9,20 @@ import { useConfigRetentionPreview, type Wanted } from './api';
 const t = texts.care;
 
 export const numberOf = ({ estimated, calls }: RetentionPreview) =>
-  estimated ? t.about(count(calls)) : count(calls);
+  estimated ? `About ${count(calls)}` : count(calls);
 
 /** The time span of the calls that would be deleted. */
 export function Span({ of: { from, to } }: { of: RetentionPreview }) {
   if (!from || !to) return null;
-  return <p className="mt-2">{t.span(minute(from), minute(to))}</p>;
+  return <p className="mt-2">{`They started between ${minute(from)} and ${minute(to)}.`}</p>;
 }
 
 /** How many calls would be deleted by lower limits, or why that is unknown. */
 export function RetentionLoss({ found }: { found: RetentionPreview | Error }) {
   if (found instanceof Error)
-    return <p>{t.lessUnknown(escapeControlCharacters(messageOf(found)))}</p>;
+    return (
+      <p>{`The new limits may permanently delete older calls. Cannot count them: ${escapeControlCharacters(messageOf(found))}`}</p>
+    );
   return (
     <>
       <p>{t.less(numberOf(found), count(found.total))}</p>

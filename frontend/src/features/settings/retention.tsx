@@ -12,8 +12,6 @@ import type { HistoryState, RetentionPreview } from '@/types/api';
 import { type Bounds, useHistoryMaintenance, useRetentionPreview } from './api';
 import { numberOf, RetentionLoss, Span } from './retention-confirmation';
 
-const t = texts.settings.history;
-
 /** Whether a limit is lower than another; 0 is unlimited. */
 const narrower = (now: number, old: number) => now > 0 && (old === 0 || now < old);
 
@@ -69,14 +67,14 @@ export function Retention({ state }: { state: HistoryState }) {
       }}
     >
       <TextField
-        label={t.keepDays}
+        label="Retention (days)"
         inputMode="numeric"
         value={keep}
         onChange={setDays}
         inputClassName="max-w-24"
       />
       <TextField
-        label={t.maxSize}
+        label="Maximum size (MB)"
         inputMode="numeric"
         value={most}
         onChange={setSize}
@@ -90,7 +88,7 @@ export function Retention({ state }: { state: HistoryState }) {
         {preview.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
         {texts.settings.save}
       </Button>
-      <span className="w-full text-xs text-ink3">{t.noBound}</span>
+      <span className="w-full text-xs text-ink3">0 means no limit.</span>
       {asking && (
         <Confirm
           title={texts.care.lessTitle}
@@ -122,18 +120,18 @@ export function Prune({ state }: { state: HistoryState }) {
             { keepDays, maxBytes },
             {
               onSuccess: (found) =>
-                found.calls > 0 ? setAsking(found) : toast('ok', texts.care.pruneNone),
+                found.calls > 0 ? setAsking(found) : toast('ok', 'No calls have expired.'),
               onError: toastError,
             },
           )
         }
       >
         {preview.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-        {t.prune}
+        Delete expired calls now
       </Button>
       {asking && (
         <Confirm
-          title={t.pruneTitle}
+          title="Delete expired calls?"
           action={texts.actions.delete}
           pending={upkeep.isPending}
           onClose={() => setAsking(undefined)}
@@ -147,8 +145,8 @@ export function Prune({ state }: { state: HistoryState }) {
         >
           <p>
             {asking.calls === 1 && !asking.estimated
-              ? texts.care.pruneOne
-              : texts.care.prune(numberOf(asking))}
+              ? '1 call will be permanently deleted. To keep it, back up the history first.'
+              : `${numberOf(asking)} calls will be permanently deleted. To keep them, back up the history first.`}
           </p>
           <Span of={asking} />
         </Confirm>

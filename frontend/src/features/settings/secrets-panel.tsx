@@ -12,8 +12,6 @@ import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import { secretsQuery, useUnlock } from './api';
 
-const t = texts.settings.secrets;
-
 /** The names of secrets and their users. A value can be set, but is never shown. */
 export function SecretsPanel() {
   const { data, error } = useQuery(secretsQuery);
@@ -28,12 +26,16 @@ export function SecretsPanel() {
   const missing = data.missing ?? [];
   return (
     <div className="space-y-3">
-      <p className="text-sm text-ink2">{t.body}</p>
+      <p className="text-sm text-ink2">
+        {
+          'To use a secret in a server’s configuration, write ${secret:NAME}. Values are encrypted and never shown.'
+        }
+      </p>
       {data.notice && <p className="text-sm text-warn">{escapeControlCharacters(data.notice)}</p>}
       {data.locked && (
         <Button disabled={unlock.isPending} onClick={() => unlock.mutate()}>
           <LockOpen className="size-4" aria-hidden />
-          {t.unlock}
+          Unlock
         </Button>
       )}
       {(list.length > 0 || missing.length > 0) && (
@@ -47,7 +49,7 @@ export function SecretsPanel() {
               <span className="min-w-0 flex-1 truncate font-mono text-xs leading-5">
                 {escapeControlCharacters(name)}
               </span>
-              <span className="text-warn">{t.missing}</span>
+              <span className="text-warn">required, not set</span>
             </li>
           ))}
           {list.map((one) => (
@@ -62,13 +64,11 @@ export function SecretsPanel() {
                 </span>
                 <span className="block truncate text-xs text-ink3">
                   {(one.servers ?? []).length > 0
-                    ? t.usedBy(
-                        (one.servers ?? []).map((s) => escapeControlCharacters(s)).join(', '),
-                      )
-                    : t.unused}
+                    ? `used by ${(one.servers ?? []).map((s) => escapeControlCharacters(s)).join(', ')}`
+                    : 'not used'}
                 </span>
               </span>
-              <span className="text-xs text-ink3">{t.changed(age(one.changedAt, now))}</span>
+              <span className="text-xs text-ink3">{`set ${age(one.changedAt, now)} ago`}</span>
               <IconButton
                 small
                 label={`${texts.actions.delete} ${escapeControlCharacters(one.name)}`}
@@ -80,11 +80,11 @@ export function SecretsPanel() {
           ))}
         </ul>
       )}
-      {list.length + missing.length === 0 && <p className="text-sm text-ink3">{t.none}</p>}
+      {list.length + missing.length === 0 && <p className="text-sm text-ink3">No secrets yet.</p>}
       <NewSecret taken={list.map((one) => one.name)} />
       {gone !== undefined && (
         <Confirm
-          title={t.deleteTitle(escapeControlCharacters(gone))}
+          title={`Delete secret ${escapeControlCharacters(gone)}?`}
           action={texts.actions.delete}
           of={remove}
           onClose={() => setGone(undefined)}
@@ -92,7 +92,7 @@ export function SecretsPanel() {
             remove.mutate({ name: gone, value: undefined }, { onSuccess: () => setGone(undefined) })
           }
         >
-          {t.deleteBody}
+          Servers that use it cannot start without it.
         </Confirm>
       )}
     </div>
@@ -110,7 +110,7 @@ function NewSecret({ taken }: { taken: string[] }) {
       { name, value },
       {
         onSuccess: () => {
-          toast('ok', t.saved(name));
+          toast('ok', `${name} saved. Servers that use it are restarting.`);
           setName('');
           setValue('');
         },
@@ -129,7 +129,7 @@ function NewSecret({ taken }: { taken: string[] }) {
         }}
       >
         <TextField
-          label={t.name}
+          label="Name"
           value={name}
           maxLength={200}
           aria-invalid={name !== '' && !sound}
@@ -137,7 +137,7 @@ function NewSecret({ taken }: { taken: string[] }) {
           className="min-w-0 flex-1 basis-40"
         />
         <TextField
-          label={t.value}
+          label="Value"
           type="password"
           autoComplete="new-password"
           value={value}
@@ -146,18 +146,18 @@ function NewSecret({ taken }: { taken: string[] }) {
         />
         <Button type="submit" disabled={!sound || value === '' || save.isPending}>
           <Plus className="size-4" aria-hidden />
-          {t.set}
+          Save secret
         </Button>
       </form>
       {replacing && (
         <Confirm
-          title={t.replaceTitle(escapeControlCharacters(name))}
-          action={t.replace}
+          title={`Replace secret ${escapeControlCharacters(name)}?`}
+          action="Replace"
           pending={save.isPending}
           onClose={() => setReplacing(false)}
           onConfirm={set}
         >
-          {t.replaceBody}
+          Its current value will be lost.
         </Confirm>
       )}
     </>

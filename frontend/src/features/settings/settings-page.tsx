@@ -64,44 +64,44 @@ export function SettingsPage({
       <div className="scroll-area scroll-edge min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="flex items-start gap-8">
           <div className="min-w-0 max-w-3xl flex-1 space-y-4">
-            <Panel title={t.appearance}>
+            <Panel title="Appearance">
               <div className="flex flex-wrap gap-x-6 gap-y-3">
                 <ThemeChoice />
                 <DensityChoice />
               </div>
             </Panel>
-            <Panel title={t.general.title}>
+            <Panel title="General">
               <GeneralPanel />
             </Panel>
-            <Panel title={t.history.title}>
+            <Panel title="Recording">
               <HistoryPanel servers={(status.servers ?? []).map((server) => server.id)} />
             </Panel>
-            <Panel title={t.tokenPanel.title}>
+            <Panel title="Tokens">
               <TokensPanel />
             </Panel>
-            <Panel title={texts.rules.title}>{rules}</Panel>
-            <Panel title={t.secrets.title}>
+            <Panel title="Argument rules">{rules}</Panel>
+            <Panel title="Secrets">
               <SecretsPanel />
             </Panel>
-            {signIns && <Panel title={texts.signIn.all}>{signIns}</Panel>}
+            {signIns && <Panel title="Sign-ins">{signIns}</Panel>}
             <Panel title={texts.configCopies.copiesTitle}>
               <ConfigCopies />
             </Panel>
-            <Panel title={t.doctor.title}>
+            <Panel title="Diagnostics">
               <DoctorPanel />
             </Panel>
-            <Panel title={t.config}>
+            <Panel title="Configuration">
               <ConfigPanel status={status} />
             </Panel>
             {status.notices && status.notices.length > 0 && (
-              <Panel title={t.notices}>
+              <Panel title="Notices">
                 <Notices notices={status.notices} />
               </Panel>
             )}
-            <Panel title={t.about}>
+            <Panel title="About">
               <About status={status} />
             </Panel>
-            <Panel title={texts.diagnostics.title}>
+            <Panel title="Bug report">
               <DiagnosticsPanel />
             </Panel>
           </div>
@@ -134,7 +134,11 @@ function Contents() {
     return () => scroller.removeEventListener('scroll', look);
   }, [titles]);
   return (
-    <nav ref={nav} aria-label={t.parts} className="sticky top-0 hidden w-44 shrink-0 xl:block">
+    <nav
+      ref={nav}
+      aria-label="Settings sections"
+      className="sticky top-0 hidden w-44 shrink-0 xl:block"
+    >
       <ul className="space-y-0.5 border-l text-sm">
         {titles.map((title, index) => (
           <li key={title}>
@@ -199,7 +203,7 @@ const densities: { value: Density; icon: typeof Sun }[] = [
 function DensityChoice() {
   return (
     <Choice
-      label={t.density}
+      label="Density"
       value={useDensity()}
       options={densities.map((one) => ({ ...one, text: t.densities[one.value] }))}
       onChange={setDensity}
@@ -210,7 +214,7 @@ function DensityChoice() {
 function ThemeChoice() {
   return (
     <Choice
-      label={t.theme}
+      label="Theme"
       value={useTheme()}
       options={themes.map((one) => ({ ...one, text: t.themes[one.value] }))}
       onChange={setTheme}
@@ -235,8 +239,11 @@ function ConfigPanel({ status }: { status: Status }) {
   const problems = status.problems ?? [];
   return (
     <div className="space-y-3">
-      {status.configPath && <CopyField text={status.configPath} label={t.configPath} />}
-      <p className="text-sm text-ink2">{t.configHint}</p>
+      {status.configPath && <CopyField text={status.configPath} label="File" />}
+      <p className="text-sm text-ink2">
+        Changes take effect when you save. If the file has errors, the last valid configuration
+        stays in use.
+      </p>
       {problems.length === 0 ? (
         // The editor shows the status of its own text.
         open ? null : (
@@ -246,7 +253,7 @@ function ConfigPanel({ status }: { status: Status }) {
           </p>
         )
       ) : (
-        <ul aria-label={t.problems} className="space-y-2">
+        <ul aria-label="Problems" className="space-y-2">
           {problems.map((problem) => (
             <ProblemItem
               key={`${problem.file}:${problem.line}:${problem.column}:${problem.key}:${problem.message}`}
@@ -258,7 +265,7 @@ function ConfigPanel({ status }: { status: Status }) {
       {open ? (
         <ConfigEditor problems={problems} />
       ) : (
-        <Button onClick={() => setOpen(true)}>{t.showFile}</Button>
+        <Button onClick={() => setOpen(true)}>Edit file</Button>
       )}
     </div>
   );
@@ -272,7 +279,7 @@ function ProblemItem({ problem }: { problem: Problem }) {
     >
       <Icon className="mt-0.5 size-4 shrink-0" aria-hidden />
       <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-        <span className="sr-only">{problem.warning ? t.warning : t.error}: </span>
+        <span className="sr-only">{problem.warning ? 'Warning' : 'Error'}: </span>
         <p className="font-medium">{sentence(escapeControlCharacters(problem.message))}</p>
         {problem.suggestion && <p>{sentence(escapeControlCharacters(problem.suggestion))}</p>}
         <p className="mt-0.5 font-mono text-xs">
@@ -309,28 +316,31 @@ function About({ status }: { status: Status }) {
       rows={[
         [t.version, status.version],
         [
-          t.address,
+          'URL',
           <code key="url" className="font-mono text-xs">
             {status.url}
           </code>,
         ],
         [
-          t.started,
+          'Running for',
           <span key="started" title={exactTime(status.startedAt)}>
             {age(status.startedAt, now)}
           </span>,
         ],
         [
-          t.tokens,
+          'Tokens',
           status.requireToken ? (
-            t.tokensOn
+            'Required'
           ) : (
             <span key="tokens" className="font-medium text-warn">
-              {t.tokensOff}
+              Disabled
             </span>
           ),
         ],
-        [t.recorder, t.recorderState(recorder.state, recorder.queued, recorder.dropped)],
+        [
+          'Call history',
+          `${{ recording: 'Recording', paused: 'Paused', off: 'Off' }[recorder.state]}${recorder.queued > 0 ? `, ${recorder.queued} waiting` : ''}${recorder.dropped > 0 ? `, ${recorder.dropped} not recorded` : ''}`,
+        ],
       ]}
     />
   );

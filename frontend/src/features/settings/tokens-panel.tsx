@@ -29,7 +29,7 @@ export function TokensPanel() {
   return (
     <div className="space-y-3">
       {tokens.size === 0 ? (
-        <p className="text-sm text-ink3">{data ? t.none : texts.loading}</p>
+        <p className="text-sm text-ink3">{data ? 'No tokens yet.' : texts.loading}</p>
       ) : (
         <ul className="overflow-hidden rounded-md border">
           {[...tokens].map(([name, client]) => (
@@ -45,7 +45,8 @@ export function TokensPanel() {
       {fresh && (
         <div role="status" className="rounded-md bg-ok-soft p-3">
           <p className="mb-1.5 text-sm font-medium text-ok">
-            {texts.newToken.token(escapeControlCharacters(fresh.name))}. {texts.newToken.once}
+            {texts.newToken.token(escapeControlCharacters(fresh.name))}. Copy the token now. To show
+            it again later, run “drawbridge token NAME”.
           </p>
           <CopyField
             text={fresh.token}
@@ -85,7 +86,7 @@ function NewToken({
       }}
     >
       <TextField
-        label={texts.newToken.name}
+        label="Client name"
         value={name}
         maxLength={64}
         aria-invalid={name !== '' && !sound}
@@ -94,7 +95,7 @@ function NewToken({
       />
       <Button type="submit" disabled={!sound || make.isPending}>
         <Plus className="size-4" aria-hidden />
-        {texts.newToken.make}
+        Create token
       </Button>
     </form>
   );
@@ -121,8 +122,18 @@ function TokenRow({
   const files = look.data?.rewritten ?? [];
   const about =
     asking === 'revoke'
-      ? { body: t.revokeBody, files: t.revokeFiles, noFile: t.noFileToClear }
-      : { body: t.rotateBody, files: t.rotateFiles, noFile: t.noFile };
+      ? {
+          body: 'The client will lose access immediately.',
+          files: 'Entries that contain the token will be removed from the files listed below.',
+          noFile:
+            'Drawbridge did not write this token to a file. Remove it from the client yourself.',
+        }
+      : {
+          body: 'The old token will stop working immediately.',
+          files: 'Drawbridge will update the files listed below.',
+          noFile:
+            'Drawbridge did not write this token to a file. Enter the new one in the client yourself.',
+        };
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-1 border-t px-3 py-2 text-sm first:border-t-0">
       <span className="min-w-0 flex-1 basis-40">
@@ -146,8 +157,8 @@ function TokenRow({
         <Confirm
           title={
             asking === 'rotate'
-              ? t.rotateTitle(escapeControlCharacters(name))
-              : t.revokeTitle(escapeControlCharacters(name))
+              ? `Rotate the token for ${escapeControlCharacters(name)}?`
+              : `Revoke the token for ${escapeControlCharacters(name)}?`
           }
           action={asking === 'rotate' ? t.rotate : t.revoke}
           danger={asking === 'revoke'}
@@ -161,7 +172,7 @@ function TokenRow({
                 onSuccess: ({ token }) => {
                   setAsking(undefined);
                   if (token) onToken(token);
-                  toast('ok', asking === 'rotate' ? t.rotated : t.revoked);
+                  toast('ok', asking === 'rotate' ? 'Token rotated.' : 'Token revoked.');
                 },
               },
             )
@@ -177,9 +188,14 @@ function TokenRow({
               {one.error ? (
                 <p className="text-sm text-warn">{escapeControlCharacters(one.error)}</p>
               ) : onlyMasked(one.diff) ? (
-                <p className="text-sm">{t.sameBut}</p>
+                <p className="text-sm">
+                  The new token replaces the old one. Nothing else in this file changes.
+                </p>
               ) : (
-                <DiffView diff={one.diff} label={t.diff(escapeControlCharacters(one.path))} />
+                <DiffView
+                  diff={one.diff}
+                  label={`Changes to ${escapeControlCharacters(one.path)}`}
+                />
               )}
             </div>
           ))}

@@ -100,33 +100,13 @@ export const clientsTexts = {
     },
   },
   newToken: {
-    name: 'Client name',
-    make: 'Create token',
-    once: 'Copy the token now. To show it again later, run “drawbridge token NAME”.',
     token: (name: string) => `Token for ${name}`,
   },
   configCopies: {
     hide: 'Hide',
     copiesTitle: 'Configuration backups',
-    copiesBody:
-      'The last 20 backups are kept. One is created before each import and restore. To create one in a terminal, run:',
-    command: 'drawbridge backup',
-    keep: 'Create backup',
-    kept: 'Backup created.',
-    noCopies: 'No backups yet.',
-    current: 'current',
-    copyLook: 'View',
-    copyLookAt: (when: string) => `View the backup of ${when}`,
-    copyHide: (when: string) => `Hide the backup of ${when}`,
-    same: 'Identical to the current file.',
-    broken: 'This backup has errors and cannot be restored:',
-    copyText: 'Show backup (secrets redacted)',
-    copyLabel: 'Backup (secrets redacted)',
+
     copyDiff: 'Changes if restored',
     putBack: 'Restore',
-    putBackTitle: (when: string) => `Restore the backup of ${when}?`,
-    putBackBody:
-      'The current configuration will be backed up first. Servers will be started, stopped or restarted as needed.',
-    isBack: 'Backup restored.',
   },
 } as const;

@@ -38,30 +38,19 @@ export const generalTexts = {
     typedGone: 'Your input was discarded.',
     draftRestored: 'Restored your draft',
     overTitle: 'Overwrite changes made elsewhere?',
-    overBody:
-      'The file changed while you were editing it. Lines marked − will be removed; lines marked + are yours.',
-    overSame: 'Both versions have the same lines; only the order or whitespace differs.',
-    overAction: 'Overwrite',
-    overDone: 'Saved; the other changes were overwritten.',
+
     lessTitle: 'Delete older calls?',
     less: (n: string, all: string) =>
       `${n} of ${all} calls ${n === '1' ? 'exceeds' : 'exceed'} these limits and will be permanently deleted within a minute. To keep them, back up the history first.`,
-    lessUnknown: (why: string) =>
-      `The new limits may permanently delete older calls. Cannot count them: ${why}`,
-    about: (n: string) => `About ${n}`,
-    span: (from: string, to: string) => `They started between ${from} and ${to}.`,
+
     lessAction: 'Save and delete',
-    pruneNone: 'No calls have expired.',
-    prune: (n: string) =>
-      `${n} calls will be permanently deleted. To keep them, back up the history first.`,
-    pruneOne: '1 call will be permanently deleted. To keep it, back up the history first.',
+
     disconnectTitle: (client: string) => `Disconnect ${client}?`,
     disconnectBody: (path: string) =>
       `Removes the Drawbridge entry from ${path}. If the file has not changed since you connected, the original will be restored, including servers that were moved to Drawbridge.`,
     forgetTitle: (client: string) => `Stop tracking ${client}?`,
     forgetBody: (path: string) =>
       `${path} will not be changed, but Drawbridge will no longer be able to restore the original. Backups of the file stay in the data folder.`,
-    ruleGone: (name: string) => `Rule for ${name} removed.`,
   },
   connection: {
     connecting: 'Connecting',
@@ -170,9 +159,9 @@ export const generalTexts = {
   editor: {
     /** Keys are the phrases that CodeMirror uses. */
     phrases: { Completions: 'Suggestions', '$ unchanged lines': '$ unchanged lines' },
-    line: (line: number) => `Line ${line}`,
+
     syntax: (line: number, column: number) => `Not valid JSON: line ${line}, column ${column}.`,
-    hint: 'Press Ctrl+Space for suggestions.',
+
     wrong: {
       unknown: (path: string, near: string) =>
         `Unknown key “${path}”; it is ignored.${near ? ` Did you mean “${near}”?` : ''}`,

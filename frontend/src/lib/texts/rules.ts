@@ -1,7 +1,6 @@
 /** Argument rules: in Settings, and made from a call. */
 export const rulesTexts = {
   rules: {
-    title: 'Argument rules',
     thens: { allow: 'Allow', ask: 'Ask', deny: 'Deny' },
     and: ' and ',
     or: ' or ',

@@ -241,7 +241,6 @@ export const serversTexts = {
     undo: 'Undo',
   },
   signIn: {
-    all: 'Sign-ins',
     title: 'Sign-in',
     start: 'Sign in',
     again: 'Sign in again',
