@@ -17,6 +17,10 @@ import { texts } from '@/lib/texts';
 import { toastError } from '@/lib/toast';
 import type { RecorderStatus, Status } from '@/types/api';
 
+const words = {
+  show: 'Show',
+};
+
 /** Banners for every page: a lost connection, configuration errors, lost records. */
 export function Banners() {
   const { phase } = useConnection();
@@ -286,7 +290,7 @@ function concerns(status: Status, read: string[] = []): Concern[] {
       ),
       action: (
         <Link to="/settings" className="font-medium underline underline-offset-2">
-          {texts.problems.show}
+          {words.show}
         </Link>
       ),
     });
@@ -305,7 +309,7 @@ function concerns(status: Status, read: string[] = []): Concern[] {
       text: 'Tokens are disabled: any program on this computer can call your tools.',
       action: (
         <Link to="/settings" className="font-medium underline underline-offset-2">
-          {texts.problems.show}
+          {words.show}
         </Link>
       ),
     });

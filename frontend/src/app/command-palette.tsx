@@ -15,13 +15,17 @@ import { toast } from '@/lib/toast';
 import { pages } from './navigation-pages';
 import { type PaletteCommand, rankCommands } from './palette-ranking';
 
-const t = texts.palette;
+const words = {
+  title: 'Command palette',
+  action: 'Action',
+};
+
 const shown = 12;
 
 /** Finds pages, servers and their actions, and tools by name. */
 export function Palette({ close }: { close: () => void }) {
   return (
-    <Modal label={t.title} onClose={close} className="max-w-xl">
+    <Modal label={words.title} onClose={close} className="max-w-xl">
       <Inside close={close} />
     </Modal>
   );
@@ -37,7 +41,7 @@ function Inside({ close }: { close: () => void }) {
   const selected = found.find((command) => command.id === chosen) ?? first;
   return (
     <Command
-      label={t.title}
+      label={words.title}
       shouldFilter={false}
       value={selected?.id ?? ''}
       onValueChange={(id) => setChosen(id === first?.id ? undefined : id)}
@@ -109,7 +113,7 @@ function useCommands(): PaletteCommand[] {
         list.push({
           id: `${action} ${server.id}`,
           text: `${texts.actions[action]} ${label}`,
-          kind: t.kinds.action,
+          kind: words.action,
           icon: actionIcons[action],
           run: () => {
             request('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/${action}`).catch(
@@ -124,7 +128,7 @@ function useCommands(): PaletteCommand[] {
       list.push({
         id: `theme ${theme}`,
         text: `Theme: ${texts.settings.themes[theme]}`,
-        kind: t.kinds.action,
+        kind: words.action,
         icon: SunMoon,
         run: () => setTheme(theme),
       });

@@ -9,6 +9,10 @@ import { lazyChunk } from '@/lib/lazy-chunk';
 import { texts } from '@/lib/texts';
 import { pages } from './navigation-pages';
 
+const words = {
+  title: 'Keyboard shortcuts',
+};
+
 const t = texts.shortcuts;
 
 export const loadPalette = lazyChunk(() => import('./command-palette'));
@@ -70,17 +74,17 @@ export function Shortcuts({
     <>
       <Suspense>{palette && <Palette close={() => onPalette(false)} />}</Suspense>
       {help && (
-        <Modal label={t.title} onClose={() => setHelp(false)} className="max-w-lg md:max-w-3xl">
+        <Modal label={words.title} onClose={() => setHelp(false)} className="max-w-lg md:max-w-3xl">
           <div className="flex items-center px-5 pt-4 pb-3">
             {/* Otherwise the close button would be focused, and its tooltip would cover the content. */}
             <h2 data-first tabIndex={-1} className="flex-1 text-lg font-semibold outline-none">
-              {t.title}
+              {words.title}
             </h2>
             <IconButton label={texts.actions.close} onClick={() => setHelp(false)}>
               <X className="size-4" aria-hidden />
             </IconButton>
           </div>
-          <ScrollArea aria-label={t.title} className="min-h-0 px-5 pb-5">
+          <ScrollArea aria-label={words.title} className="min-h-0 px-5 pb-5">
             <dl className="gap-x-10 text-sm md:columns-2">
               {keys.map(([names, text]) => (
                 <div key={text} className="flex items-center gap-4 py-[3px]">

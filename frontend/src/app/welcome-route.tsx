@@ -17,6 +17,10 @@ import { texts } from '@/lib/texts';
 import { UpdateQuestion } from './update-check-question';
 import { ClientsStep, clientsHere, FirstCallStep, ServersStep } from './welcome-steps';
 
+const words = {
+  note: 'No file is changed until you have reviewed the change.',
+};
+
 const t = texts.welcome;
 const onMac = /Mac/.test(navigator.platform);
 const steps = ['servers', 'clients', 'call'] as const;
@@ -68,8 +72,8 @@ function Welcome() {
         title={t.title}
         note={
           onMac
-            ? `${t.note} ${'macOS may ask you to let Drawbridge access data from other apps, because Drawbridge reads the configuration files of your AI clients.'}`
-            : t.note
+            ? `${words.note} ${'macOS may ask you to let Drawbridge access data from other apps, because Drawbridge reads the configuration files of your AI clients.'}`
+            : words.note
         }
       />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">

@@ -8,6 +8,10 @@ import { bytes, escapeControlCharacters } from '@/lib/format';
 import { isJson, jsonElements, jsonMembers, jsonString, sortJson } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
 
+const words = {
+  resultText: 'Text',
+};
+
 const t = texts.calls;
 
 export interface Part {
@@ -180,11 +184,11 @@ function Sound({ part }: { part: Part }) {
 
 function PartText({ text }: { text: string }) {
   if (/^\s*[[{]/.test(text) && isJson(text)) {
-    return <JsonView text={text} label={t.resultText} />;
+    return <JsonView text={text} label={words.resultText} />;
   }
   return (
     <ScrollArea
-      aria-label={t.resultText}
+      aria-label={words.resultText}
       className="max-h-[28rem] rounded-md border bg-sunken p-3 font-mono text-xs leading-[1.6] whitespace-pre-wrap [overflow-wrap:anywhere]"
     >
       <LongText text={text} />

@@ -10,7 +10,10 @@ import { texts } from '@/lib/texts';
 import type { Grant } from '@/types/api';
 import { grantsQuery } from './api';
 
-const t = texts.approvals.grants;
+const words = {
+  title: 'Temporary approvals',
+  forget: 'Revoke all',
+};
 
 const nameOf = (grant: Grant, labelOf: (server: string) => string) =>
   escapeControlCharacters(
@@ -35,16 +38,16 @@ export function Grants() {
   const list = (data ?? []).filter((grant) => (moment(grant.until) ?? 0) > now);
   if (list.length === 0) return null;
   return (
-    <section aria-label={t.title} className="max-w-2xl">
+    <section aria-label={words.title} className="max-w-2xl">
       <div className="mb-2 flex items-center">
-        <h2 className="text-sm font-semibold">{t.title}</h2>
+        <h2 className="text-sm font-semibold">{words.title}</h2>
         <Button
           className="ml-auto"
           small
           disabled={forget.isPending}
           onClick={() => setAsking(true)}
         >
-          {t.forget}
+          {words.forget}
         </Button>
       </div>
       <ul className="rounded-lg border bg-panel text-sm">
@@ -63,7 +66,7 @@ export function Grants() {
       {asking && (
         <Confirm
           title="Revoke these approvals?"
-          action={t.forget}
+          action={words.forget}
           danger={false}
           of={forget}
           onConfirm={() => forget.mutate()}

@@ -16,7 +16,10 @@ import { useUnsaved } from '@/lib/unsaved-changes';
 import type { CallDetail, Note } from '@/types/api';
 import { useNote, writeNote } from './api';
 
-const t = texts.calls.note;
+const words = {
+  none: 'No note yet.',
+  tag: 'Tag',
+};
 
 /** The user's note on a call, and its tags. */
 export function CallNote({ call }: { call: CallDetail }) {
@@ -39,7 +42,7 @@ export function CallNote({ call }: { call: CallDetail }) {
       ) : note ? (
         <Written note={note} />
       ) : (
-        <p className="text-sm text-ink3">{t.none}</p>
+        <p className="text-sm text-ink3">{words.none}</p>
       )}
     </Section>
   );
@@ -167,8 +170,8 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
           </button>
         ))}
         <input
-          aria-label={t.tag}
-          placeholder={t.tag}
+          aria-label={words.tag}
+          placeholder={words.tag}
           value={tag}
           maxLength={50}
           onChange={(event) => setTag(event.target.value)}
@@ -193,7 +196,7 @@ function NoteForm({ call, onDone }: { call: CallDetail; onDone: () => void }) {
       {conflict && (
         <div role="alert" className="space-y-2 rounded-md bg-warn-soft px-3 py-2 text-sm">
           <p className="text-warn">This note was changed elsewhere. It now reads:</p>
-          {isEmpty(now) ? <p className="text-ink2">{t.none}</p> : <Written note={now} />}
+          {isEmpty(now) ? <p className="text-ink2">{words.none}</p> : <Written note={now} />}
           <div className="flex flex-wrap gap-2">
             <Button
               small

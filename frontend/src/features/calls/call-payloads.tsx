@@ -8,6 +8,10 @@ import { bytes, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Cut, CallDetail as Detail } from '@/types/api';
 
+const words = {
+  error: 'Error',
+};
+
 const t = texts.calls;
 
 /** The payloads of the request and the response. */
@@ -28,8 +32,8 @@ export const Payloads = memo(function Payloads({
         <CutNote cut={call.argumentsCut} />
       </Section>
       {call.error ? (
-        <Section title={t.error}>
-          <JsonView text={call.error} label={t.error} />
+        <Section title={words.error}>
+          <JsonView text={call.error} label={words.error} />
           <CutNote cut={call.replyCut} />
         </Section>
       ) : (

@@ -20,6 +20,10 @@ import { ViewMenu } from './saved-view-menu';
 import type { SavedView } from './saved-views';
 import { useCalls } from './use-calls';
 
+const words = {
+  follow: 'Resume',
+};
+
 const route = getRouteApi('/calls');
 const t = texts.calls;
 
@@ -105,7 +109,7 @@ export function CallsPage({ selected }: { selected: string | undefined }) {
           ) : (
             <Pause className="size-4" aria-hidden />
           )}
-          {still ? t.follow : 'Pause'}
+          {still ? words.follow : 'Pause'}
         </Button>
         <ViewMenu current={{ filters, sort, columns }} onColumns={setColumns} onOpen={openView} />
         <ExportMenu filters={filters} />
@@ -249,7 +253,7 @@ function Results({
         <div className="flex items-center justify-center gap-2 px-4 pb-2 text-sm text-ink2">
           {newer === 1 ? '1 new call' : `${newer} new calls`}
           <Button small onClick={() => (still ? onFollow() : refresh())}>
-            {still ? t.follow : 'Refresh'}
+            {still ? words.follow : 'Refresh'}
           </Button>
         </div>
       )}

@@ -16,6 +16,11 @@ import { callQueryOptions, sameToolQuery, useLiveCalls } from './api';
 import { useArgumentLines } from './call-previews';
 import { callName } from './call-row';
 
+const words = {
+  compareTitle: 'Compare',
+  comparePick: 'Compare with',
+};
+
 const route = getRouteApi('/calls');
 const t = texts.calls;
 
@@ -74,7 +79,7 @@ export function Compare({ call }: { call: CallDetail }) {
   return (
     <div ref={box}>
       <Section
-        title={t.compareTitle}
+        title={words.compareTitle}
         aside={
           <Button small look="quiet" onClick={() => choose(undefined)}>
             Stop comparing
@@ -125,13 +130,15 @@ function Pick({
   return (
     <div className="@container max-w-xl">
       <p className="mb-1 text-sm font-medium" aria-hidden>
-        {t.comparePick}
+        {words.comparePick}
       </p>
       <SelectField
-        label={t.comparePick}
+        label={words.comparePick}
         value={other}
         options={[
-          ...(chosen ? [] : [{ value: other, text: elsewhere ? named(elsewhere) : t.comparePick }]),
+          ...(chosen
+            ? []
+            : [{ value: other, text: elsewhere ? named(elsewhere) : words.comparePick }]),
           ...options,
         ]}
         onChange={onChange}
@@ -190,7 +197,7 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
           {before === after ? (
             <p className="text-ok">No differences.</p>
           ) : (
-            <MergeDiff before={before} after={after} label={`${t.compareTitle}: ${title}`} />
+            <MergeDiff before={before} after={after} label={`${words.compareTitle}: ${title}`} />
           )}
         </Labelled>
       ))}

@@ -10,6 +10,10 @@ import { toast, toastError } from '@/lib/toast';
 import type { CallDetail } from '@/types/api';
 import { useReplay } from './api';
 
+const words = {
+  sendAgain: 'Send again',
+};
+
 const t = texts.calls;
 
 /** Repeats the call and opens the comparison. Tools that are not read-only need a confirmation. */
@@ -56,12 +60,12 @@ export function ReplayButton({
         ) : (
           <Repeat className="size-3.5" aria-hidden />
         )}
-        {t.sendAgain}
+        {words.sendAgain}
       </Button>
       {asking && (
         <Confirm
           title={`Send ${escapeControlCharacters(`${server} / ${call.tool}`.slice(0, 200))} again?`}
-          action={t.sendAgain}
+          action={words.sendAgain}
           danger={false}
           of={replay}
           onConfirm={() => run(true)}

@@ -11,7 +11,9 @@ import { type Columns, columnIds, resetColumns, type Sort } from './call-columns
 import type { CallFilters } from './filters';
 import { type SavedView, useViews } from './saved-views';
 
-const t = texts.calls.view;
+const words = {
+  saved: 'Saved views',
+};
 
 /** The saved views, and the columns to show. */
 export function ViewMenu({
@@ -40,7 +42,7 @@ export function ViewMenu({
     <>
       <Menu
         items={[
-          { heading: t.saved },
+          { heading: words.saved },
           ...views.map((view) => ({
             text: escapeControlCharacters(view.name),
             icon: Bookmark,
@@ -102,7 +104,7 @@ function SaveDialog({
         onChange={setName}
       />
       {views.length > 0 && (
-        <ul aria-label={t.saved} className="rounded-lg border">
+        <ul aria-label={words.saved} className="rounded-lg border">
           {views.map((view) => (
             <li
               key={view.name}

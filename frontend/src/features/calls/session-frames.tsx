@@ -6,10 +6,12 @@ import { LongText } from '@/components/json-view';
 import { ScrollArea } from '@/components/scroll-area';
 import { bytes, clock } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { texts } from '@/lib/texts';
 import { framesQuery } from './api';
 
-const t = texts.sessions;
+const words = {
+  messages: 'Messages',
+};
+
 const from = {
   client: 'from the client',
   server: 'from the server',
@@ -23,10 +25,10 @@ export function SessionFrames({ session }: { session: string }) {
   const now = useNow();
   if (!frames || frames.length === 0) return null;
   return (
-    <Section title={t.messages}>
+    <Section title={words.messages}>
       {open ? (
         <ScrollArea
-          aria-label={t.messages}
+          aria-label={words.messages}
           className="max-h-[32rem] rounded-md border bg-sunken p-2 font-mono text-xs"
         >
           {frames.map((frame) => (

@@ -10,6 +10,10 @@ import type { CallDetail } from '@/types/api';
 import { parseDetail } from './api';
 import { isTaskRequest, type TaskStep, taskStep } from './task-steps';
 
+const words = {
+  title: 'Task',
+};
+
 const t = texts.calls.task;
 
 /** The maximum number of recorded requests of a task that are shown. */
@@ -35,7 +39,7 @@ export function TaskTimeline({ call }: { call: CallDetail }) {
   if (!call.task) return null;
   if (!isTaskRequest(call)) return <Steps call={call} />;
   return (
-    <Section title={t.title}>
+    <Section title={words.title}>
       <p className="text-sm">
         This request belongs to a task that another call started.{' '}
         <Link
@@ -54,8 +58,8 @@ function Steps({ call }: { call: CallDetail }) {
   const requests = useQuery(taskQuery(call)).data ?? [];
   const steps = [taskStep(call), ...requests];
   return (
-    <Section title={t.title}>
-      <ol className="space-y-1 text-sm" aria-label={t.title}>
+    <Section title={words.title}>
+      <ol className="space-y-1 text-sm" aria-label={words.title}>
         {steps.map((step) => (
           <li key={step.id} className="flex flex-wrap gap-x-3">
             <span className="text-ink3">{exactTime(step.at)}</span>

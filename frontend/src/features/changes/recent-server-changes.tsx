@@ -8,6 +8,10 @@ import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { RecentChange } from '@/types/api';
 
+const words = {
+  title: 'What changed this week',
+};
+
 const t = texts.changes;
 
 export const recentChangesQuery = queryOptions({
@@ -28,8 +32,8 @@ export function RecentChanges() {
   const now = useNow();
   if (!list?.length) return null;
   return (
-    <section aria-label={t.title}>
-      <h2 className="mb-2 text-sm font-semibold">{t.title}</h2>
+    <section aria-label={words.title}>
+      <h2 className="mb-2 text-sm font-semibold">{words.title}</h2>
       <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
         {list.slice(0, all ? most : few).map((one) => (
           <li

@@ -18,6 +18,12 @@ import type { Call, CheckReport, LastRun, SavedCheck, StepReport } from '@/types
 import { reportKey, runKey, useRemoveCheck, useRunCheck } from './api';
 import { expectations, stepsBegun } from './step-expectations';
 
+const words = {
+  passed: 'Passed',
+  failed: (n: number, all: number) => (all === 1 ? 'Failed' : `${n} of ${all} calls failed`),
+  run: 'Run',
+};
+
 const t = texts.checks;
 
 /** One check: its last result, its expectations, and the report of its run on this page. */
@@ -85,7 +91,7 @@ export function CheckItem({
             ) : (
               <Play className="size-3.5" aria-hidden />
             )}
-            {t.run}
+            {words.run}
           </Button>
           <IconButton small label={`Delete ${title}`} onClick={() => setAsking('remove')}>
             <Trash2 className="size-3.5" aria-hidden />
@@ -99,7 +105,7 @@ export function CheckItem({
       {asking === 'run' && (
         <Confirm
           title={`Run ${title}?`}
-          action={t.run}
+          action={words.run}
           danger={false}
           onConfirm={start}
           onClose={() => setAsking(undefined)}
@@ -151,7 +157,7 @@ function LastRunResult({ last, steps }: { last: LastRun | undefined; steps: numb
     <p className="text-sm [overflow-wrap:anywhere]">
       <span className={last.ok ? 'text-ok' : 'text-bad'}>
         <Icon className="mr-1.5 inline size-4 align-text-bottom" aria-hidden />
-        {last.ok ? t.passed : t.failed(last.failed, steps)}
+        {last.ok ? words.passed : words.failed(last.failed, steps)}
       </span>
       <span className="text-ink3" title={exactTime(last.at)}>
         {' · '}
@@ -238,7 +244,7 @@ function StepResult({ step }: { step: StepReport }) {
       <p className="flex flex-wrap items-baseline gap-x-3">
         <span className={step.ok ? 'text-ok' : 'text-bad'}>
           <Icon className="mr-1.5 inline size-4 align-text-bottom" aria-hidden />
-          <span className="sr-only">{step.ok ? t.passed : t.failed(1, 1)}: </span>
+          <span className="sr-only">{step.ok ? words.passed : words.failed(1, 1)}: </span>
         </span>
         <span className="-ml-3 min-w-0 flex-1 font-medium [overflow-wrap:anywhere]">
           {nameOf(step)}

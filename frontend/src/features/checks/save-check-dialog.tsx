@@ -25,6 +25,12 @@ import {
   whyNotRepeatable,
 } from './step-expectations';
 
+const words = {
+  autoLabel: 'Run automatically when a server changes',
+  saveTitle: 'Save as check',
+  outcome: 'Outcome',
+};
+
 const t = texts.checks;
 
 /** Creates a check from recorded calls; `load` fetches one with its payloads. */
@@ -44,12 +50,12 @@ export function SaveDialog({
     staleTime: Number.POSITIVE_INFINITY,
   });
   return (
-    <Modal label={t.saveTitle} onClose={onClose} className="max-w-xl">
+    <Modal label={words.saveTitle} onClose={onClose} className="max-w-xl">
       {calls.data ? (
         <Form calls={calls.data} onClose={onClose} />
       ) : (
         <div className="p-5">
-          <h2 className="text-lg font-semibold">{t.saveTitle}</h2>
+          <h2 className="text-lg font-semibold">{words.saveTitle}</h2>
           <p role={calls.isError ? 'alert' : 'status'} className="mt-2 text-sm text-ink2">
             {calls.isError ? escapeControlCharacters(messageOf(calls.error)) : texts.loading}
           </p>
@@ -119,7 +125,7 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
   };
   return (
     <DialogForm
-      title={t.saveTitle}
+      title={words.saveTitle}
       action="Save check"
       ready={sound}
       pending={save.isPending}
@@ -145,9 +151,9 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
         onChange={setName}
       />
       <div className="@container">
-        <Labelled label={t.autoLabel}>
+        <Labelled label={words.autoLabel}>
           <SelectField
-            label={t.autoLabel}
+            label={words.autoLabel}
             value={auto}
             options={(['', 'on', 'off'] as const).map((value) => ({
               value,
@@ -201,9 +207,9 @@ function Expectation({
         </p>
       )}
       <div className="flex flex-wrap items-end gap-4">
-        <Labelled label={t.outcome}>
+        <Labelled label={words.outcome}>
           <SelectField
-            label={t.outcome}
+            label={words.outcome}
             value={wish.outcome}
             options={outcomes.map((value) => ({ value, text: texts.outcomes[value] }))}
             onChange={(value) =>

@@ -8,12 +8,13 @@ import { SelectField } from '@/components/fields';
 import { rememberAddedServers } from '@/lib/added-server-notices';
 import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
-import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { connectionsQuery, importableQuery, importPlanQuery, useImport } from './api';
 import { Importable } from './importable-servers';
 
-const t = texts.imports;
+const words = {
+  title: 'Import from client…',
+};
 
 /** Copies the servers of a client into our configuration; the client's own file is not changed. */
 export function ImportPanel() {
@@ -24,10 +25,10 @@ export function ImportPanel() {
   const chosen = here.find((one) => one.key === key) ?? here[0];
   if (!chosen) return null;
   return (
-    <section aria-label={t.title} className={open ? 'w-full' : undefined}>
+    <section aria-label={words.title} className={open ? 'w-full' : undefined}>
       <Button aria-expanded={open} onClick={() => setOpen((on) => !on)}>
         <Import className="size-4" aria-hidden />
-        {t.title}
+        {words.title}
       </Button>
       {open && (
         <div className="mt-3 space-y-3 rounded-lg border bg-panel p-4 shadow-card">

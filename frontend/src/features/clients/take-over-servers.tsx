@@ -12,7 +12,11 @@ import type { TakeoverClient, TakeoverPlan, TakeoverResult } from '@/types/api';
 import { outsideHome, takenOverQuery, takeoverQuery, useTakeOver, useUndoTakeover } from './api';
 import { ConfirmOutside } from './confirm-outside';
 
-const t = texts.takeOver;
+const words = {
+  action: (servers: number, clients: number) =>
+    `Move ${servers === 1 ? '1 server' : `${servers} servers`} from ${clients === 1 ? '1 client' : `${clients} clients`} to Drawbridge`,
+};
+
 const short = (text: string, limit = 400) => escapeControlCharacters(text.slice(0, limit));
 
 /** Takes over the servers of all clients: one plan, one confirmation, one undo. */
@@ -26,7 +30,7 @@ export function TakeOver() {
       {plan.data && clients.length > 0 && (
         <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
           <Button look="primary" onClick={() => setOpen(true)} className="max-sm:w-full">
-            {t.action(plan.data.servers, clients.length)}
+            {words.action(plan.data.servers, clients.length)}
           </Button>
           <p className="min-w-0 flex-1 basis-60 text-sm text-ink2">
             You review every change first, and can undo all of them with one click.
@@ -44,7 +48,7 @@ function ConfirmTakeover({ plan, onClose }: { plan: TakeoverPlan; onClose: () =>
   const run = useTakeOver();
   const [asking, setAsking] = useState(false);
   const clients = plan.clients ?? [];
-  const title = t.action(plan.servers, clients.length);
+  const title = words.action(plan.servers, clients.length);
   const outside = outsideHome(...clients);
   const write = () => {
     setAsking(false);

@@ -10,7 +10,11 @@ import { toast } from '@/lib/toast';
 import type { CompletedImport } from '@/types/api';
 import { takenImportsQuery, useUndoImport } from './api';
 
-const t = texts.takenImports;
+const words = {
+  title: 'Earlier imports',
+  undo: 'Undo',
+};
+
 const few = 5;
 const shownServers = 6;
 
@@ -30,8 +34,8 @@ export function TakenImports() {
   const [asking, setAsking] = useState<CompletedImport | undefined>(undefined);
   if (!data || data.length === 0) return null;
   return (
-    <section aria-label={t.title} className="mt-4 w-full max-w-3xl">
-      <h2 className="mb-2 text-sm font-semibold">{t.title}</h2>
+    <section aria-label={words.title} className="mt-4 w-full max-w-3xl">
+      <h2 className="mb-2 text-sm font-semibold">{words.title}</h2>
       <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
         {data.slice(0, all ? data.length : few).map((one) => (
           <li
@@ -48,7 +52,7 @@ export function TakenImports() {
               </span>
               <Button small disabled={undo.isPending} onClick={() => setAsking(one)}>
                 <Undo2 className="size-3.5" aria-hidden />
-                {t.undo}
+                {words.undo}
               </Button>
             </span>
           </li>
@@ -69,7 +73,7 @@ export function TakenImports() {
       {asking && (
         <Confirm
           title="Undo this import?"
-          action={t.undo}
+          action={words.undo}
           of={undo}
           onConfirm={() =>
             undo.mutate(asking.id, {

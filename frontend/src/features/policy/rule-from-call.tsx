@@ -17,6 +17,10 @@ import type { RuleSuggestion } from '@/types/api';
 import { TrialResult, useTrial } from './rule-trial';
 import { useSaveRules } from './use-save-rules';
 
+const words = {
+  makeTitle: 'Create a rule from this call',
+};
+
 const t = texts.rules;
 
 /** Creates a rule for calls like this one; shows its effect on past calls before it is saved. */
@@ -52,9 +56,9 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
     return () => clearTimeout(timer);
   }, [file, rule, run]);
   return (
-    <Modal label={t.makeTitle} onClose={onClose} className="max-w-xl">
+    <Modal label={words.makeTitle} onClose={onClose} className="max-w-xl">
       <div className="scroll-area space-y-3 p-5">
-        <h2 className="text-lg font-semibold">{t.makeTitle}</h2>
+        <h2 className="text-lg font-semibold">{words.makeTitle}</h2>
         {like && (
           <>
             <p className="text-sm text-ink2 [overflow-wrap:anywhere]">

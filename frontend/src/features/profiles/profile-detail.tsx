@@ -19,6 +19,10 @@ import { ModeChoice } from './tool-mode-choice';
 import { type PickTool, ToolPicker } from './tool-picker';
 import { useProfileDraft } from './use-profile-draft';
 
+const words = {
+  folders: 'Folders',
+};
+
 const t = texts.profiles;
 
 interface Props {
@@ -232,10 +236,10 @@ function Editor({
           requireToken={requireToken}
         />
       </Section>
-      <Section title={t.folders}>
+      <Section title={words.folders}>
         <LinesField
           labelHidden
-          label={t.folders}
+          label={words.folders}
           hint="One absolute path per line. Clients that work in or below one of them use this profile, unless they are assigned another profile."
           fault={faultOf('folders')}
           value={(draft.folders ?? []).join('\n')}

@@ -27,6 +27,11 @@ import {
 } from './accounts';
 import { AccountSignIn } from './sign-in';
 
+const words = {
+  name: 'New account',
+  remove: 'Remove',
+};
+
 const t = texts.servers.accounts;
 const loadRename = lazyChunk(() => import('./rename-account'));
 const RenameAccount = lazy(async () => ({ default: (await loadRename()).RenameAccount }));
@@ -98,9 +103,9 @@ export function AccountFields(props: Props) {
         <TextField
           ref={input}
           labelHidden
-          label={t.name}
+          label={words.name}
           fault={fault}
-          placeholder={t.name}
+          placeholder={words.name}
           value={name}
           maxLength={64}
           onChange={setName}
@@ -149,8 +154,8 @@ function Account({
         <Button small aria-label={`${t.rename} ${name}`} onClick={() => setRenaming(true)}>
           {t.rename}
         </Button>
-        <Button small look="danger" aria-label={`${t.remove} ${name}`} onClick={onRemove}>
-          {t.remove}
+        <Button small look="danger" aria-label={`${words.remove} ${name}`} onClick={onRemove}>
+          {words.remove}
         </Button>
       </div>
       {faultAt() && <p className="text-sm text-bad">{escapeControlCharacters(faultAt() ?? '')}</p>}

@@ -6,10 +6,11 @@ import { More } from '@/components/more';
 import { Loading } from '@/components/page';
 import { escapeControlCharacters } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
-import { texts } from '@/lib/texts';
 import type { Container, ContainerDetail, DockerView } from '@/types/api';
 
-const t = texts.containers;
+const words = {
+  title: 'Add from container…',
+};
 
 const dockerQuery = queryOptions({
   queryKey: ['docker'],
@@ -33,10 +34,10 @@ const insideQuery = (id: string) =>
 export function ContainerPicker({ onPick }: { onPick: (entry: string, name: string) => void }) {
   const [open, setOpen] = useState(false);
   return (
-    <section aria-label={t.title} className={open ? 'w-full' : undefined}>
+    <section aria-label={words.title} className={open ? 'w-full' : undefined}>
       <Button aria-expanded={open} onClick={() => setOpen((on) => !on)}>
         <Box className="size-4" aria-hidden />
-        {t.title}
+        {words.title}
       </Button>
       {open && <Containers onPick={onPick} />}
     </section>

@@ -7,6 +7,10 @@ import { Empty } from '@/components/page';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 
+const words = {
+  emptyTitle: 'No servers are configured',
+};
+
 const example = `{
   "mcpServers": {
     "files": {
@@ -19,9 +23,8 @@ const example = `{
 /** The empty state of the list of servers. */
 export function NoServers() {
   const { data: status } = useSuspenseQuery(statusQuery);
-  const { reason = texts.servers.emptyTitle, fix } = status.idle ?? {};
-  if (reason !== texts.servers.emptyTitle)
-    return <Empty icon={Server} title={reason}>{`${fix}.`}</Empty>;
+  const { reason = words.emptyTitle, fix } = status.idle ?? {};
+  if (reason !== words.emptyTitle) return <Empty icon={Server} title={reason}>{`${fix}.`}</Empty>;
   return (
     <Empty icon={Server} title={reason}>
       <p>

@@ -24,6 +24,13 @@ import type { Debug, Frame } from '@/types/api';
 import { debugQuery } from './api';
 import { ProcessTree } from './process-tree';
 
+const words = {
+  stderr: 'Last output',
+  sent: 'Sent to the server',
+  received: 'Received from the server',
+  capabilities: 'Capabilities',
+};
+
 const t = texts.servers.debug;
 
 /** Debug information of a server: its command, environment, timings, output and messages. */
@@ -85,9 +92,9 @@ export function ServerDebug({ id }: { id: string }) {
         <Times debug={d} now={now} />
       </Section>
       {(d.stderr ?? []).length > 0 && (
-        <Section title={t.stderr}>
+        <Section title={words.stderr}>
           <ScrollArea
-            aria-label={t.stderr}
+            aria-label={words.stderr}
             className="max-h-60 rounded-md border bg-sunken p-3 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]"
           >
             {(d.stderr ?? []).map((line) => logText(line.slice(0, 4000))).join('\n')}
@@ -96,8 +103,8 @@ export function ServerDebug({ id }: { id: string }) {
       )}
       <Frames frames={d.frames ?? []} now={now} />
       {d.capabilities !== undefined && d.capabilities !== null && (
-        <Section title={t.capabilities}>
-          <JsonView text={JSON.stringify(d.capabilities)} label={t.capabilities} />
+        <Section title={words.capabilities}>
+          <JsonView text={JSON.stringify(d.capabilities)} label={words.capabilities} />
         </Section>
       )}
       {d.instructions && (
@@ -158,7 +165,7 @@ function Frames({ frames, now }: { frames: Frame[]; now: number }) {
                 ) : (
                   <ArrowDownLeft className="size-3.5" aria-hidden />
                 )}
-                {frame.sent ? t.sent : t.received}
+                {frame.sent ? words.sent : words.received}
                 <span>{clock(frame.at, now)}</span>
                 <span className="ml-auto">{bytes(frame.bytes)}</span>
               </p>
@@ -168,7 +175,7 @@ function Frames({ frames, now }: { frames: Frame[]; now: number }) {
                 </p>
               )}
               {frame.http && frame.bytes === 0 ? null : isJson(frame.text) ? (
-                <JsonView text={frame.text} label={frame.sent ? t.sent : t.received} />
+                <JsonView text={frame.text} label={frame.sent ? words.sent : words.received} />
               ) : (
                 <p className="rounded-md border bg-sunken p-2 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
                   <LongText text={frame.text} />

@@ -28,6 +28,13 @@ import { ServerTools } from './server-tools';
 import { SignedIn, SignIn } from './sign-in';
 import { ServerButtons } from './start-stop-buttons';
 
+const words = {
+  process: 'Process',
+  memory: 'Memory',
+  cpu: 'CPU',
+  restarts: 'Restarts',
+};
+
 const t = texts.servers;
 
 interface Props {
@@ -191,10 +198,10 @@ function Processes({ server, now }: { server: Detail; now: number }) {
       <Section title="Resource use">
         <Facts
           rows={[
-            [t.process, pid ? t.pid(pid) : ''],
-            [t.memory, usage?.rssBytes ? bytes(usage.rssBytes) : ''],
-            [t.cpu, usage?.rssBytes ? `${usage.cpuPercent.toFixed(1)}%` : ''],
-            [t.restarts, server.restarts > 0 && server.restarts],
+            [words.process, pid ? t.pid(pid) : ''],
+            [words.memory, usage?.rssBytes ? bytes(usage.rssBytes) : ''],
+            [words.cpu, usage?.rssBytes ? `${usage.cpuPercent.toFixed(1)}%` : ''],
+            [words.restarts, server.restarts > 0 && server.restarts],
           ]}
         />
       </Section>
@@ -234,11 +241,11 @@ export function ServerFacts({ server, now }: { server: Detail; now: number }) {
         ['Software', software(server.serverInfo)],
         [t.protocol, texts.mcp(server.protocolVersion, server.era)],
         ['Features', up && t.offered(tools, server.prompts, server.resources, withheld)],
-        [t.process, server.pid ? t.pid(server.pid) : ''],
-        [t.memory, server.usage?.rssBytes ? bytes(server.usage.rssBytes) : ''],
-        [t.cpu, server.usage?.rssBytes ? `${server.usage.cpuPercent.toFixed(1)}%` : ''],
+        [words.process, server.pid ? t.pid(server.pid) : ''],
+        [words.memory, server.usage?.rssBytes ? bytes(server.usage.rssBytes) : ''],
+        [words.cpu, server.usage?.rssBytes ? `${server.usage.cpuPercent.toFixed(1)}%` : ''],
         ['Running calls', server.inFlight > 0 && server.inFlight],
-        [t.restarts, server.restarts > 0 && server.restarts],
+        [words.restarts, server.restarts > 0 && server.restarts],
         ['Exit code', server.exitCode ?? ''],
         ['Last response', heard && t.ago(heard)],
       ]}

@@ -12,7 +12,9 @@ import { toast } from '@/lib/toast';
 import type { ServerStatus } from '@/types/api';
 import { useRemoveServer } from './api';
 
-const t = texts.servers.more;
+const words = {
+  remove: 'Remove',
+};
 
 const loadDialogs = lazyChunk(() => import('./rename-and-tag-server'));
 const loadServe = lazyChunk(() => import('./add-replay-server'));
@@ -53,7 +55,7 @@ export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGon
                   onSelect: () => setOpen('serve'),
                 },
               ]),
-          { text: t.remove, icon: Trash2, danger: true, onSelect: () => setOpen('remove') },
+          { text: words.remove, icon: Trash2, danger: true, onSelect: () => setOpen('remove') },
         ]}
       >
         <IconButton label={texts.actions.more(escapeControlCharacters(label))}>
@@ -68,7 +70,7 @@ export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGon
       {open === 'remove' && (
         <Confirm
           title={`Remove ${escapeControlCharacters(label.slice(0, 200))}?`}
-          action={t.remove}
+          action={words.remove}
           of={remove}
           onClose={close}
           onConfirm={() =>

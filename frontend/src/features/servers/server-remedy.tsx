@@ -16,6 +16,12 @@ import { texts } from '@/lib/texts';
 import type { Remedy, ServerStatus } from '@/types/api';
 import type { View } from './server-page-views';
 
+const words = {
+  configure: 'Edit configuration',
+  approve: 'Review command',
+  install: (product: string) => `Install ${product}…`,
+};
+
 const t = texts.servers.remedy;
 const loadDialogs = lazyChunk(() => import('./server-remedy-dialogs'));
 const SetKey = lazy(async () => ({ default: (await loadDialogs()).SetKey }));
@@ -25,8 +31,8 @@ type Kind = Remedy['kind'];
 
 /** Kinds whose remedy is a command for a terminal, with its label. */
 const commands: Partial<Record<Kind, (name: string) => string>> = {
-  'install-program': t.install,
-  'install-package': t.install,
+  'install-program': words.install,
+  'install-package': words.install,
   'start-docker': () => 'Start Docker…',
   'allow-docker': () => 'Allow Docker…',
   'start-container': () => 'Start container…',
@@ -35,8 +41,8 @@ const commands: Partial<Record<Kind, (name: string) => string>> = {
 
 const links: Partial<Record<Kind, { label: string; icon?: LucideIcon; view?: View }>> = {
   'sign-in': { label: texts.signIn.start },
-  'edit-config': { label: t.configure, icon: PenLine, view: 'config' },
-  'free-port': { label: t.configure, icon: PenLine, view: 'config' },
+  'edit-config': { label: words.configure, icon: PenLine, view: 'config' },
+  'free-port': { label: words.configure, icon: PenLine, view: 'config' },
   'see-log': { label: texts.servers.openLog, icon: ScrollText, view: 'log' },
 };
 
@@ -72,9 +78,9 @@ export function RemedyButton({ server, own = false }: { server: ServerStatus; ow
     );
   if (kind === 'approve')
     return (
-      <Link to="/approvals" className={look} aria-label={`${t.approve}: ${label}`}>
+      <Link to="/approvals" className={look} aria-label={`${words.approve}: ${label}`}>
         <ShieldQuestion className="size-3.5" aria-hidden />
-        {t.approve}
+        {words.approve}
       </Link>
     );
   const action = commands[kind]?.(name) ?? t.setKey(name);

@@ -13,6 +13,14 @@ import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { LoginPending, LoginStatus, ServerStatus } from '@/types/api';
 
+const words = {
+  title: 'Sign-in',
+  again: 'Sign in again',
+  finding: 'Finding the sign-in page…',
+  failed: (why: string) => `Sign-in failed: ${why}.`,
+  out: 'Sign out',
+};
+
 const t = texts.signIn;
 const at = (id: string, rest = '') => `/api/v1/servers/${encodeURIComponent(id)}/login${rest}`;
 
@@ -58,7 +66,7 @@ export function SignIn({ server }: { server: ServerStatus }) {
     return (
       <Pending
         id={server.id}
-        label={t.title}
+        label={words.title}
         pending={data.pending}
         onCancel={() => cancel.mutate()}
         className="border-b px-4 py-3 md:px-5 [&+section]:border-t-0"
@@ -67,17 +75,17 @@ export function SignIn({ server }: { server: ServerStatus }) {
   if (!wanted) return null;
   return (
     <section
-      aria-label={t.title}
+      aria-label={words.title}
       className="space-y-2 border-b px-4 py-3 md:px-5 [&+section]:border-t-0"
     >
       <Button look="primary" disabled={begin.isPending} onClick={() => begin.mutate()}>
         <KeyRound className="size-3.5" aria-hidden />
-        {begin.isPending ? t.finding : t.start}
+        {begin.isPending ? words.finding : t.start}
       </Button>
       {(begin.error || data?.failed) && (
         <p role="status" className="text-sm text-bad [overflow-wrap:anywhere]">
           {escapeControlCharacters(
-            begin.error ? messageOf(begin.error) : t.failed(data?.failed ?? ''),
+            begin.error ? messageOf(begin.error) : words.failed(data?.failed ?? ''),
           )}
         </p>
       )}
@@ -146,7 +154,7 @@ export function SignedIn({ server }: { server: ServerStatus }) {
       aside={
         <span className="flex gap-1">
           <Button small look="quiet" disabled={begin.isPending} onClick={() => begin.mutate()}>
-            {t.again}
+            {words.again}
           </Button>
           <SignOut
             id={server.id}
@@ -186,12 +194,12 @@ export function SignOut({ id, name, issuer }: { id: string; name: string; issuer
     <>
       <Button small look="quiet" disabled={out.isPending} onClick={() => setAsking(true)}>
         <LogOut className="size-3.5" aria-hidden />
-        {t.out}
+        {words.out}
       </Button>
       {asking && (
         <Confirm
           title={`Sign out of ${name}?`}
-          action={t.out}
+          action={words.out}
           of={out}
           onConfirm={() => out.mutate()}
           onClose={() => setAsking(false)}
@@ -235,12 +243,14 @@ export function AccountSignIn({
             ? escapeControlCharacters(data.reason) || 'Not signed in.'
             : 'Sign-in required.'}
         {data.failed && (
-          <span className="block text-bad">{escapeControlCharacters(t.failed(data.failed))}</span>
+          <span className="block text-bad">
+            {escapeControlCharacters(words.failed(data.failed))}
+          </span>
         )}
       </span>
       <Button small disabled={begin.isPending} onClick={() => begin.mutate()}>
         <KeyRound className="size-3.5" aria-hidden />
-        {begin.isPending ? t.finding : data.issuer ? t.again : t.start}
+        {begin.isPending ? words.finding : data.issuer ? words.again : t.start}
       </Button>
       {data.issuer && (
         <SignOut

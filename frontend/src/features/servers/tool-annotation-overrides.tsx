@@ -7,6 +7,11 @@ import { texts } from '@/lib/texts';
 import type { ToolWithSettings } from '@/types/api';
 import { toolSettingsQuery, useToolSetting } from './tool-settings';
 
+const words = {
+  title: 'Title',
+  overridden: (yes: boolean) => `Set here: ${yes ? 'yes' : 'no'}`,
+};
+
 const t = texts.servers.tooling;
 
 const declaredBy: Record<keyof typeof t.hints, (tool: ToolWithSettings) => boolean | null> = {
@@ -43,7 +48,7 @@ export function ToolAnnotations({ server, tool }: { server: string; tool: string
         retries.
       </p>
       <div className="mt-3 grid max-w-xl grid-cols-[minmax(8rem,1fr)_minmax(0,12rem)] items-center gap-x-4 gap-y-2">
-        <span>{t.title}</span>
+        <span>{words.title}</span>
         <TitleField
           key={title}
           value={title}
@@ -61,8 +66,8 @@ export function ToolAnnotations({ server, tool }: { server: string; tool: string
               value={hint in annotations ? String(annotations[hint]) : ''}
               options={[
                 { value: '', text: t.declared(declaredBy[hint](found)) },
-                { value: 'true', text: t.overridden(true) },
-                { value: 'false', text: t.overridden(false) },
+                { value: 'true', text: words.overridden(true) },
+                { value: 'false', text: words.overridden(false) },
               ]}
               onChange={(value) => setHint(hint, value)}
             />
@@ -91,7 +96,7 @@ function TitleField({
   return (
     <TextField
       labelHidden
-      label={t.title}
+      label={words.title}
       value={text}
       placeholder={escapeControlCharacters(declared.slice(0, 200))}
       maxLength={200}

@@ -7,6 +7,10 @@ import { toast } from '@/lib/toast';
 import type { Approving, RecordMode, ToolWithSettings } from '@/types/api';
 import { type Change, useToolSetting } from './tool-settings';
 
+const words = {
+  selected: (n: number) => (n === 1 ? '1 selected tool' : `${n} selected tools`),
+};
+
 const t = texts.servers.tooling;
 
 const approvals: Approving[] = ['', 'never', 'ask', 'destructive', 'deny'];
@@ -126,11 +130,11 @@ export function BulkToolSettings({
           onChange={() => onSelect(new Set(all ? [] : found.map((one) => one.tool)))}
           className="size-4 shrink-0 accent-(--accent)"
         />
-        {tools.length > 0 ? t.selected(tools.length) : `Select all ${found.length}`}
+        {tools.length > 0 ? words.selected(tools.length) : `Select all ${found.length}`}
       </label>
       {tools.length > 0 && (
         <fieldset
-          aria-label={t.selected(tools.length)}
+          aria-label={words.selected(tools.length)}
           disabled={change.isPending}
           className="flex flex-wrap items-center gap-1.5"
         >
@@ -143,7 +147,7 @@ export function BulkToolSettings({
             Hide from clients
           </Button>
           <SettingSelects
-            name={escapeControlCharacters(t.selected(tools.length))}
+            name={escapeControlCharacters(words.selected(tools.length))}
             onChange={apply}
           />
         </fieldset>

@@ -3,7 +3,9 @@ import { CopyField } from '@/components/copy-button';
 import { Logo } from '@/components/logo';
 import { texts } from '@/lib/texts';
 
-const t = texts.locked;
+const words = {
+  command: 'drawbridge open',
+};
 
 /** Shown without a session. `spent`: the code of the link was rejected; `ended`: the session ended. */
 export function LockedPage({ spent, ended }: { spent: boolean; ended: boolean }) {
@@ -34,7 +36,7 @@ export function LockedPage({ spent, ended }: { spent: boolean; ended: boolean })
           <li>
             In a terminal, run
             <div className="mt-1.5">
-              <CopyField text={t.command} label={t.command} />
+              <CopyField text={words.command} label={words.command} />
             </div>
           </li>
         </ul>

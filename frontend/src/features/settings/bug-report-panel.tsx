@@ -15,7 +15,7 @@ const diagnosticsQuery = queryOptions({
 });
 
 /** Shows the files of a bug report before they are saved as one zip file. */
-export function DiagnosticsPanel() {
+export function BugReportPanel() {
   const found = useQuery({ ...diagnosticsQuery, enabled: false });
   const [open, setOpen] = useState<string>();
   const files = found.data;

@@ -22,6 +22,12 @@ import {
 } from './config-copies-api';
 import { RetentionLoss } from './retention-confirmation';
 
+const words = {
+  hide: 'Hide',
+  copyDiff: 'Changes if restored',
+  putBack: 'Restore',
+};
+
 const t = texts.configCopies;
 
 /** Creates, shows and restores backups of the configuration file. */
@@ -104,7 +110,7 @@ function Item({
           aria-label={open ? `Hide the backup of ${when}` : `View the backup of ${when}`}
           onClick={onOpen}
         >
-          {open ? t.hide : 'View'}
+          {open ? words.hide : 'View'}
         </Button>
       </div>
       {open && <Content name={copy.name} when={when} onDone={onDone} />}
@@ -132,8 +138,8 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
       {data.diff === '' ? (
         <p className="text-ink2">Identical to the current file.</p>
       ) : (
-        <Labelled label={t.copyDiff}>
-          <HunkDiff diff={data.diff} label={t.copyDiff} />
+        <Labelled label={words.copyDiff}>
+          <HunkDiff diff={data.diff} label={words.copyDiff} />
         </Labelled>
       )}
       {broken.length > 0 && (
@@ -156,11 +162,11 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
             }
           >
             {less.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-            {t.putBack}
+            {words.putBack}
           </Button>
         )}
         <Button look="quiet" aria-expanded={whole} onClick={() => setWhole((on) => !on)}>
-          {whole ? t.hide : 'Show backup (secrets redacted)'}
+          {whole ? words.hide : 'Show backup (secrets redacted)'}
         </Button>
       </div>
       {whole && (
@@ -174,7 +180,7 @@ function Content({ name, when, onDone }: { name: string; when: string; onDone: (
       {asking && (
         <Confirm
           title={`Restore the backup of ${when}?`}
-          action={t.putBack}
+          action={words.putBack}
           danger={goes}
           of={restore}
           onConfirm={() =>

@@ -22,6 +22,11 @@ import { useUnsaved } from '@/lib/unsaved-changes';
 import type { ConfigFile, Problem } from '@/types/api';
 import { useRetentionConfirmation } from './retention-confirmation';
 
+const words = {
+  overTitle: 'Overwrite changes made elsewhere?',
+  revert: 'Discard changes',
+};
+
 const t = texts.settings;
 
 /** Loads the file into the editor; the daemon validates it when it is saved. */
@@ -133,7 +138,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
             <div className="flex flex-wrap items-center gap-2 text-warn">
               The file was changed elsewhere.
               <Button small onClick={() => dropTyped(file)}>
-                {t.revert}
+                {words.revert}
               </Button>
               <Button
                 small
@@ -170,7 +175,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
           </Button>
           {!conflict && (
             <Button look="quiet" disabled={!edited} onClick={() => dropTyped(base)}>
-              {t.revert}
+              {words.revert}
             </Button>
           )}
           {schema && !yaml && (
@@ -182,7 +187,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
       </div>
       {asking && conflict && (
         <Confirm
-          title={texts.care.overTitle}
+          title={words.overTitle}
           action="Overwrite"
           pending={busy}
           onConfirm={() =>
@@ -211,7 +216,7 @@ function Over({ theirs, mine }: { theirs: string; mine: string }) {
         The file changed while you were editing it. Lines marked − will be removed; lines marked +
         are yours.
       </p>
-      <MergeDiff before={theirs} after={mine} label={texts.care.overTitle} />
+      <MergeDiff before={theirs} after={mine} label={words.overTitle} />
     </div>
   );
 }

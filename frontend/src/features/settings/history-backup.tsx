@@ -9,11 +9,12 @@ import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status-query';
-import { texts } from '@/lib/texts';
 import { useBackup } from './api';
 import { backupName, folderOf, isAbsolute, joinPath } from './backup-path';
 
-const t = texts.backup;
+const words = {
+  path: 'Backup file',
+};
 
 /** Writes a backup of the history to a path that is typed, or in a folder that is picked. */
 export function Backup() {
@@ -42,7 +43,7 @@ export function Backup() {
         Saves a copy of the history to a new file. Recording continues.
       </p>
       <TextField
-        label={t.path}
+        label={words.path}
         value={path}
         maxLength={4096}
         fault={path !== '' && !sound ? 'Enter an absolute path.' : undefined}
@@ -69,7 +70,7 @@ export function Backup() {
       {backup.isSuccess && (
         <div role="status" className="mt-2 rounded-md bg-ok-soft p-3">
           <p className="mb-1.5 text-sm font-medium text-ok">Backup saved.</p>
-          <CopyField text={escapeControlCharacters(backup.data.path)} label={t.path} />
+          <CopyField text={escapeControlCharacters(backup.data.path)} label={words.path} />
         </div>
       )}
     </form>

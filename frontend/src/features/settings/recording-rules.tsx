@@ -14,6 +14,10 @@ import { toast, toastError } from '@/lib/toast';
 import type { HistoryState, RecordMode, Rule } from '@/types/api';
 import { restoreRule, useRecording } from './api';
 
+const words = {
+  ruleTool: 'Tool (leave empty for all)',
+};
+
 const t = texts.settings.history;
 
 const place = 'recording rule';
@@ -115,8 +119,8 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
           />
           <TextField
             labelHidden
-            label={t.ruleTool}
-            placeholder={t.ruleTool}
+            label={words.ruleTool}
+            placeholder={words.ruleTool}
             value={tool}
             maxLength={512}
             onChange={setTool}

@@ -27,10 +27,10 @@ import { texts } from '@/lib/texts';
 import { setTheme, type Theme, useTheme } from '@/lib/theme';
 import type { Notice, Problem, Status } from '@/types/api';
 import { historyStateQuery, secretsQuery, tokensQuery } from './api';
+import { BugReportPanel } from './bug-report-panel';
 import { ConfigCopies } from './config-copies';
 import { copiesQuery } from './config-copies-api';
 import { ConfigEditor } from './config-editor';
-import { DiagnosticsPanel } from './diagnostics-panel';
 import { DoctorPanel } from './doctor-panel';
 import { GeneralPanel } from './general-panel';
 import { HistoryPanel } from './history-panel';
@@ -102,7 +102,7 @@ export function SettingsPage({
               <About status={status} />
             </Panel>
             <Panel title="Bug report">
-              <DiagnosticsPanel />
+              <BugReportPanel />
             </Panel>
           </div>
           <Contents />

@@ -14,7 +14,11 @@ import { toast, toastError } from '@/lib/toast';
 import type { Client } from '@/types/api';
 import { tokensQuery, useNewToken, useTokenChange } from './api';
 
-const t = texts.settings.tokenPanel;
+const words = {
+  token: (name: string) => `Token for ${name}`,
+  rotate: 'Rotate',
+  revoke: 'Revoke',
+};
 
 /** The tokens of the clients. Rotating or revoking one shows the change of the client's file. */
 export function TokensPanel() {
@@ -45,13 +49,10 @@ export function TokensPanel() {
       {fresh && (
         <div role="status" className="rounded-md bg-ok-soft p-3">
           <p className="mb-1.5 text-sm font-medium text-ok">
-            {texts.newToken.token(escapeControlCharacters(fresh.name))}. Copy the token now. To show
-            it again later, run “drawbridge token NAME”.
+            {words.token(escapeControlCharacters(fresh.name))}. Copy the token now. To show it again
+            later, run “drawbridge token NAME”.
           </p>
-          <CopyField
-            text={fresh.token}
-            label={texts.newToken.token(escapeControlCharacters(fresh.name))}
-          />
+          <CopyField text={fresh.token} label={words.token(escapeControlCharacters(fresh.name))} />
         </div>
       )}
       <NewToken taken={tokens} onToken={(name, token) => setFresh({ name, token })} />
@@ -147,10 +148,10 @@ function TokenRow({
       </span>
       <span className="flex gap-2">
         <Button small onClick={() => ask('rotate')}>
-          {t.rotate}
+          {words.rotate}
         </Button>
         <Button small look="danger" onClick={() => ask('revoke')}>
-          {t.revoke}
+          {words.revoke}
         </Button>
       </span>
       {asking && (
@@ -160,7 +161,7 @@ function TokenRow({
               ? `Rotate the token for ${escapeControlCharacters(name)}?`
               : `Revoke the token for ${escapeControlCharacters(name)}?`
           }
-          action={asking === 'rotate' ? t.rotate : t.revoke}
+          action={asking === 'rotate' ? words.rotate : words.revoke}
           danger={asking === 'revoke'}
           of={change}
           blocked={look.isPending}

@@ -15,6 +15,13 @@ import { tokenCost } from './groups';
 import { effects, parameters } from './schema';
 import { TryTool } from './try-tool';
 
+const words = {
+  publicName: 'Name shown to clients',
+  schema: 'Input schema',
+  outputSchema: 'Output schema',
+  annotations: 'Annotations',
+};
+
 const t = texts.tools;
 
 export function ToolDetail({
@@ -77,11 +84,11 @@ export function ToolDetail({
           {tool.description ? <LongText text={tool.description} /> : t.noDescription}
         </p>
         <p className="mt-3 flex items-center gap-2 text-sm text-ink3">
-          <span className="shrink-0">{t.publicName}</span>
+          <span className="shrink-0">{words.publicName}</span>
           <code className="min-w-0 font-mono text-xs text-ink2 [overflow-wrap:anywhere]">
             {escapeControlCharacters(tool.name)}
           </code>
-          <CopyButton text={tool.name} label={`${texts.actions.copy}: ${t.publicName}`} />
+          <CopyButton text={tool.name} label={`${texts.actions.copy}: ${words.publicName}`} />
         </p>
       </div>
       <Section title="Try it">
@@ -92,18 +99,18 @@ export function ToolDetail({
         <Parameters tool={tool} />
       </Section>
       {tool.inputSchema && (
-        <Section title={t.schema}>
-          <JsonView text={tool.inputSchema} label={t.schema} />
+        <Section title={words.schema}>
+          <JsonView text={tool.inputSchema} label={words.schema} />
         </Section>
       )}
       {tool.outputSchema && (
-        <Section title={t.outputSchema}>
-          <JsonView text={tool.outputSchema} label={t.outputSchema} />
+        <Section title={words.outputSchema}>
+          <JsonView text={tool.outputSchema} label={words.outputSchema} />
         </Section>
       )}
       {tool.annotations && tool.annotations !== '{}' && (
-        <Section title={t.annotations}>
-          <JsonView text={tool.annotations} label={t.annotations} />
+        <Section title={words.annotations}>
+          <JsonView text={tool.annotations} label={words.annotations} />
         </Section>
       )}
     </DetailFrame>

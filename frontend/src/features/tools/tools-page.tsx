@@ -16,6 +16,10 @@ import type { Tool } from '@/types/api';
 import { toolsQuery } from './api';
 import { type Group, grouped, groupings, tokenCost } from './groups';
 
+const words = {
+  group: 'Group by',
+};
+
 const route = getRouteApi('/tools');
 const t = texts.tools;
 
@@ -82,10 +86,10 @@ export function ToolsPage({
         {tools.length > 3 && (
           <>
             <span className="text-sm text-ink3 max-sm:hidden" aria-hidden>
-              {t.group}
+              {words.group}
             </span>
             <SegmentedControl
-              label={t.group}
+              label={words.group}
               value={by}
               onChange={(group) =>
                 navigate({ search: (old) => ({ ...old, group }), replace: true })

@@ -21,6 +21,10 @@ import { useLocalToast } from '@/lib/toast';
 import type { Tool } from '@/types/api';
 import { runTool, type ToolAnswer } from './api';
 
+const words = {
+  arguments: 'Arguments (JSON)',
+};
+
 const t = texts.tools;
 
 type Run =
@@ -109,10 +113,10 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
           ) : (
             <>
               <p className="mb-1 text-xs text-ink3" aria-hidden>
-                {t.arguments}
+                {words.arguments}
               </p>
               <CodeEditor
-                label={t.arguments}
+                label={words.arguments}
                 value={args}
                 language="json"
                 marks={place ? [{ ...place, severity: 'error', message: fault ?? '' }] : []}

@@ -9,6 +9,11 @@ import type { ToolEvent } from '@/types/api';
 import { changesQuery, toolLogQuery, trustQuery } from './api';
 import { isAttackWarning, ToolChanges, Warnings } from './tool-changes';
 
+const words = {
+  withheld: 'Hidden from clients',
+  suspicious: 'Suspicious descriptions',
+};
+
 const t = texts.trust;
 
 /**
@@ -42,15 +47,15 @@ function Known({ server }: { server: string }) {
   return (
     <div className="space-y-4 border-y px-4 py-4 first:border-t-0 md:px-5 [&+section]:border-t-0">
       {changes && changes.length > 0 && (
-        <section aria-label={t.withheld}>
-          <Title text={t.withheld} />
+        <section aria-label={words.withheld}>
+          <Title text={words.withheld} />
           <p className="mb-3 text-sm text-ink2">{t.withheldBody}</p>
           <ToolChanges server={server} />
         </section>
       )}
       {suspicious.length > 0 && (
-        <section aria-label={t.suspicious}>
-          <Title text={t.suspicious} />
+        <section aria-label={words.suspicious}>
+          <Title text={words.suspicious} />
           <p className="mb-3 text-sm text-ink2">
             Clients can see these tools. Hide one in the tool list if you do not trust it.
           </p>

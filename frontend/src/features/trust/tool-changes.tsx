@@ -10,6 +10,12 @@ import type { DiffLine, ToolChange, ToolWarning } from '@/types/api';
 import { changesQuery, useToolDecision } from './api';
 import { summaryOf } from './change-summary';
 
+const words = {
+  accept: 'Accept',
+  always: 'Always accept',
+  block: 'Block',
+};
+
 const t = texts.trust;
 const most = 50;
 
@@ -56,29 +62,29 @@ function Change({ change }: { change: ToolChange }) {
           look={wary ? 'secondary' : 'primary'}
           small
           disabled={word.isPending}
-          aria-label={`${t.accept}: ${name}`}
+          aria-label={`${words.accept}: ${name}`}
           onClick={() => say('accept')}
         >
-          {t.accept}
+          {words.accept}
         </Button>
         <Button
           small
           disabled={word.isPending}
           title="Accept this and all later changes. Use this for descriptions that contain a date or a counter."
-          aria-label={`${t.always}: ${name}`}
+          aria-label={`${words.always}: ${name}`}
           onClick={() => say('always')}
         >
-          {t.always}
+          {words.always}
         </Button>
         {change.state === 'waiting' && (
           <Button
             small
             look={wary ? 'danger' : 'secondary'}
             disabled={word.isPending}
-            aria-label={`${t.block}: ${name}`}
+            aria-label={`${words.block}: ${name}`}
             onClick={() => say('block')}
           >
-            {t.block}
+            {words.block}
           </Button>
         )}
       </div>

@@ -8,6 +8,10 @@ import { duration, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ComparedCall, ComparisonReport } from '@/types/api';
 
+const words = {
+  also: 'Include this tool',
+};
+
 const t = texts.comparison;
 
 const looks = {
@@ -125,10 +129,10 @@ function Result({
             small
             className="mt-1"
             disabled={pending}
-            aria-label={`${t.also}: ${what}`}
+            aria-label={`${words.also}: ${what}`}
             onClick={() => call.tool && onAlso(call.tool)}
           >
-            {t.also}
+            {words.also}
           </Button>
         )}
       {changes.length > 0 && (

@@ -10,6 +10,10 @@ import { texts } from '@/lib/texts';
 import type { UsageStats } from '@/types/api';
 import type { UsageFilters } from './api';
 
+const words = {
+  breakdown: 'Breakdown',
+};
+
 const t = texts.usage;
 
 type Kind = 'servers' | 'tools' | 'clients';
@@ -52,9 +56,9 @@ export function Breakdown({
         ? (use.tool ?? '')
         : use.client || use.token || texts.calls.unknownClient;
   return (
-    <section aria-label={t.breakdown}>
+    <section aria-label={words.breakdown}>
       <div className="mb-2 flex flex-wrap items-center gap-3">
-        <h2 className="font-semibold">{t.breakdown}</h2>
+        <h2 className="font-semibold">{words.breakdown}</h2>
         <SegmentedControl
           label="Group by"
           value={kind}

@@ -22,9 +22,5 @@ export const approvalsTexts = {
       left: (time: string) => `Will be denied automatically in ${time}`,
       ends: { accept: 'Allowed', decline: 'Denied', expired: 'Denied: nobody answered in time' },
     },
-    grants: {
-      title: 'Temporary approvals',
-      forget: 'Revoke all',
-    },
   },
 } as const;

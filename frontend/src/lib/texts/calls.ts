@@ -24,11 +24,9 @@ export const callsTexts = {
     },
     indexedUpTo: (at: string, pending: string) =>
       `Search covers calls up to ${at}; ${pending === '1' ? '1 newer call is' : `${pending} newer calls are`} not indexed yet.`,
-    follow: 'Resume',
-    sendAgain: 'Send again',
+
     deleted: (n: number) => (n === 1 ? '1 call deleted.' : `${n} calls deleted.`),
     task: {
-      title: 'Task',
       methods: {
         'tools/call': 'Created',
         'tasks/get': 'Status',
@@ -38,10 +36,6 @@ export const callsTexts = {
         'notifications/tasks': 'Notification',
         'notifications/tasks/status': 'Notification',
       },
-    },
-    note: {
-      none: 'No note yet.',
-      tag: 'Tag',
     },
     toolFilter: (tool: string) => `Tool: ${tool}`,
     columns: {
@@ -62,9 +56,6 @@ export const callsTexts = {
       largest: (n: string) => `Largest results first, ${loaded(n)}.`,
       smallest: (n: string) => `Smallest results first, ${loaded(n)}.`,
     },
-    view: {
-      saved: 'Saved views',
-    },
     emptyTitle: 'No calls yet',
     emptyBody:
       'Calls appear here as soon as a client makes them, and stay in the history. Connect a client, or try a tool yourself.',
@@ -75,14 +66,13 @@ export const callsTexts = {
     progress: (n: number) => (n === 1 ? '1 progress message' : `${n} progress messages`),
     arguments: 'Arguments',
     result: 'Result',
-    resultText: 'Text',
+
     structured: 'Structured content',
-    error: 'Error',
+
     noArguments: 'No arguments were sent.',
     goneBody: 'It may have expired, or the link is wrong.',
     fromServer: 'Server to client',
-    compareTitle: 'Compare',
-    comparePick: 'Compare with',
+
     comparedVersions: (before: string, after: string) =>
       before === after
         ? `Both were handled by ${before}.`
@@ -92,7 +82,7 @@ export const callsTexts = {
     title: 'Sessions',
     one: 'Session',
     failed: (n: string) => `${n} failed`,
-    messages: 'Messages',
+
     waterfall: {
       title: 'Waterfall',
       asked: 'Waited for approval',
@@ -109,8 +99,7 @@ export const callsTexts = {
   },
   checks: {
     title: 'Checks',
-    passed: 'Passed',
-    failed: (n: number, all: number) => (all === 1 ? 'Failed' : `${n} of ${all} calls failed`),
+
     auto: {
       '': 'If all its tools are read-only',
       on: 'Yes',
@@ -121,14 +110,12 @@ export const callsTexts = {
       on: 'runs automatically after each change',
       off: 'never runs automatically',
     },
-    autoLabel: 'Run automatically when a server changes',
-    run: 'Run',
+
     openCall: 'Open call',
     moreChanges: (n: string) => (n === '1' ? '1 more difference.' : `${n} more differences.`),
     whole: 'entire result',
     save: 'Save as check',
-    saveTitle: 'Save as check',
-    outcome: 'Outcome',
+
     answeredBy: (version: string, recorded: string) =>
       !recorded || recorded === version
         ? `Handled by ${version}`

@@ -19,7 +19,7 @@ export const clientsTexts = {
     make: 'New profile',
     of: (n: number, servers: number | undefined) =>
       `${tools(n)} · ${servers === undefined ? 'all servers' : servers === 1 ? '1 server' : `${servers} servers`}`,
-    folders: 'Folders',
+
     mode: 'Tool listing',
     modes: {
       all: 'All',
@@ -99,14 +99,7 @@ export const clientsTexts = {
       forget: (client: string) => `${client} is no longer tracked.`,
     },
   },
-  newToken: {
-    token: (name: string) => `Token for ${name}`,
-  },
   configCopies: {
-    hide: 'Hide',
     copiesTitle: 'Configuration backups',
-
-    copyDiff: 'Changes if restored',
-    putBack: 'Restore',
   },
 } as const;

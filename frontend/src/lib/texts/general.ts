@@ -37,7 +37,6 @@ export const generalTexts = {
     undo: 'Undo',
     typedGone: 'Your input was discarded.',
     draftRestored: 'Restored your draft',
-    overTitle: 'Overwrite changes made elsewhere?',
 
     lessTitle: 'Delete older calls?',
     less: (n: string, all: string) =>
@@ -62,9 +61,6 @@ export const generalTexts = {
       seconds > 0
         ? `Showing the last known state. Retrying in ${seconds} s.`
         : 'Showing the last known state. Retrying…',
-  },
-  locked: {
-    command: 'drawbridge open',
   },
   /** The words of Go's core.State.Word: a test compares them. */
   states: {
@@ -120,7 +116,6 @@ export const generalTexts = {
       n === 1 ? 'One other recording is active.' : `${n} other recordings are active.`,
   },
   problems: {
-    show: 'Show',
     more: (n: number) => `${count(n)} more`,
     less: 'Show less',
     otherShort: (n: number) => (n === 1 ? '1 notice' : `${count(n)} notices`),
@@ -148,12 +143,7 @@ export const generalTexts = {
     notFound: 'Page not found',
   },
   loading: 'Loading…',
-  palette: {
-    title: 'Command palette',
-    kinds: { action: 'Action' },
-  },
   shortcuts: {
-    title: 'Keyboard shortcuts',
     palette: 'Search (command palette)',
   },
   editor: {

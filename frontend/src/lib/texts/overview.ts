@@ -15,7 +15,6 @@ export const overviewTexts = {
     moreServers: (n: number) => `${count(n)} more`,
   },
   changes: {
-    title: 'What changed this week',
     more: (n: number) => `${count(n)} more`,
     less: 'Show less',
     kinds: {
@@ -30,7 +29,7 @@ export const overviewTexts = {
   },
   welcome: {
     title: 'Get started',
-    note: 'No file is changed until you have reviewed the change.',
+
     /** Added to the note on macOS, which asks when a program opens files of another one. */
     steps: {
       servers: {
@@ -76,7 +75,7 @@ export const overviewTexts = {
     errorsOf: (n: string) => (n === '1' ? '1 error' : `${n} errors`),
     callsOverTime: 'Calls and errors',
     durationsOverTime: 'Latency',
-    breakdown: 'Breakdown',
+
     kinds: { servers: 'Servers', tools: 'Tools', clients: 'Clients' },
     columns: {
       calls: 'Calls',

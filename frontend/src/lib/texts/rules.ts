@@ -18,6 +18,5 @@ export const rulesTexts = {
     yaml: 'The configuration file is YAML. Edit policy.rules in that file instead.',
     save: 'Save rules',
     would: { ask: 'would have needed approval', deny: 'would have been denied' },
-    makeTitle: 'Create a rule from this call',
   },
 } as const;

@@ -12,16 +12,14 @@ const withheldText = (n: number) =>
 export const serversTexts = {
   servers: {
     title: 'Servers',
-    emptyTitle: 'No servers are configured',
+
     tools: (n: number, visible = n) =>
       `${visible < n ? `${new Intl.NumberFormat('en').format(visible)} of ` : ''}${n === 1 ? '1 tool' : `${new Intl.NumberFormat('en').format(n)} tools`}`,
     withheld: withheldText,
     stateFor: (age: string) => `for ${age}`,
     pid: (pid: number) => `PID ${pid}`,
     protocol: 'Protocol',
-    process: 'Process',
-    memory: 'Memory',
-    cpu: 'CPU',
+
     offered: (tools: string, prompts: number, resources: number, withheld: number) =>
       [
         tools,
@@ -31,7 +29,7 @@ export const serversTexts = {
       ]
         .filter(Boolean)
         .join(', '),
-    restarts: 'Restarts',
+
     ago: (age: string) => `${age} ago`,
     command: 'Command',
     tree: 'Processes',
@@ -100,9 +98,8 @@ export const serversTexts = {
       conflict: 'The entry was changed elsewhere. Discard your changes to load the new version.',
     },
     accounts: {
-      name: 'New account',
       rename: 'Rename',
-      remove: 'Remove',
+
       renameElsewhere: {
         profiles: (name: string) =>
           `Profile ${name}, which is in another file, uses this account. Choose another account there first.`,
@@ -111,10 +108,8 @@ export const serversTexts = {
       },
     },
     remedy: {
-      configure: 'Edit configuration',
-      approve: 'Review command',
       setKey: (name: string) => `Set ${name}…`,
-      install: (product: string) => `Install ${product}…`,
+
       titles: {
         'install-program': (product: string) => `${product} is not installed`,
         'install-package': (name: string) => `The package ${name} is not installed`,
@@ -148,13 +143,12 @@ export const serversTexts = {
       tags: 'Tags',
     },
     more: {
-      remove: 'Remove',
       elsewhere:
         'This server is defined in another file, so it cannot be shown or changed here. Edit that file; Settings lists the files.',
     },
     tooling: {
       offer: (tool: string) => `Show ${tool} to clients`,
-      selected: (n: number) => (n === 1 ? '1 selected tool' : `${n} selected tools`),
+
       approvals: {
         unset: 'Approval: default',
         never: 'Never ask',
@@ -177,10 +171,10 @@ export const serversTexts = {
         excludeTools: 'Excluded by excludeTools',
         toolChanges: 'Hidden: changed, or blocked by you',
       },
-      title: 'Title',
+
       declared: (value: boolean | null) =>
         value === null ? 'Not declared' : `Declared: ${value ? 'yes' : 'no'}`,
-      overridden: (yes: boolean) => `Set here: ${yes ? 'yes' : 'no'}`,
+
       hints: {
         readOnlyHint: 'Read-only',
         destructiveHint: 'Destructive (may delete or overwrite)',
@@ -196,10 +190,6 @@ export const serversTexts = {
         perRoot: 'One for each folder',
         perCall: 'One for each call',
       } as Record<string, string>,
-      stderr: 'Last output',
-      sent: 'Sent to the server',
-      received: 'Received from the server',
-      capabilities: 'Capabilities',
     },
     failedAction: (action: string, label: string, message: string) =>
       `Cannot ${action} ${label}: ${message}`,
@@ -226,28 +216,10 @@ export const serversTexts = {
       done: '',
     },
   },
-  containers: {
-    title: 'Add from container…',
-  },
-  imports: {
-    title: 'Import from client…',
-  },
-  takeOver: {
-    action: (servers: number, clients: number) =>
-      `Move ${servers === 1 ? '1 server' : `${servers} servers`} from ${clients === 1 ? '1 client' : `${clients} clients`} to Drawbridge`,
-  },
-  takenImports: {
-    title: 'Earlier imports',
-    undo: 'Undo',
-  },
   signIn: {
-    title: 'Sign-in',
     start: 'Sign in',
-    again: 'Sign in again',
-    finding: 'Finding the sign-in page…',
-    failed: (why: string) => `Sign-in failed: ${why}.`,
+
     done: 'Signed in',
-    out: 'Sign out',
   },
   versions: {
     short: shortVersion,
@@ -285,6 +257,5 @@ export const serversTexts = {
       slower: 'Slower',
       skipped: 'Skipped',
     },
-    also: 'Include this tool',
   },
 } as const;

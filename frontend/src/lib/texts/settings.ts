@@ -14,7 +14,6 @@ export const settingsTexts = {
     save: 'Save',
 
     saved: 'Saved and applied.',
-    revert: 'Discard changes',
 
     version: 'Version',
 
@@ -24,14 +23,6 @@ export const settingsTexts = {
         `${n === '1' ? '1 newer call' : `${n} newer calls`} not yet searchable`,
 
       keeping: { full: 'Everything', meta: 'Metadata only', off: 'Nothing' },
-      ruleTool: 'Tool (leave empty for all)',
     },
-    tokenPanel: {
-      rotate: 'Rotate',
-      revoke: 'Revoke',
-    },
-  },
-  backup: {
-    path: 'Backup file',
   },
 } as const;

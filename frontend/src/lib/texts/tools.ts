@@ -4,15 +4,11 @@ export const toolsTexts = {
     title: 'Tools',
     search: 'Search name and description',
     emptyBody: 'Tools appear here when a server is running.',
-    publicName: 'Name shown to clients',
+
     noDescription: 'No description.',
     noParameters: 'This tool takes no parameters.',
     required: 'required',
-    schema: 'Input schema',
-    outputSchema: 'Output schema',
-    annotations: 'Annotations',
-    arguments: 'Arguments (JSON)',
-    group: 'Group by',
+
     groups: { server: 'Server', prefix: 'Prefix', effect: 'Effect' },
     tokens: (n: string) => `~${n} tokens`,
     tokensHint: 'Estimated size of its definition in a model’s context: characters divided by four',
@@ -21,7 +17,6 @@ export const toolsTexts = {
     serverClaims: 'Declared by the server (not verified), or set in the configuration',
   },
   trust: {
-    withheld: 'Hidden from clients',
     withheldBody:
       'These definitions changed since you trusted them. Clients do not see them until you accept the changes.',
     nameOf: (kind: string, name: string) =>
@@ -38,10 +33,7 @@ export const toolsTexts = {
       changed: 'Changed',
       removed: 'Removed',
     },
-    accept: 'Accept',
-    always: 'Always accept',
-    block: 'Block',
-    suspicious: 'Suspicious descriptions',
+
     actions: {
       new: 'is new',
       changed: 'changed and was hidden',
