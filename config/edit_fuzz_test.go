@@ -9,7 +9,8 @@ import (
 func FuzzEditTouchesOneServerOnly(f *testing.F) {
 	for _, src := range []string{commented, one, two, string(Starter()), "{}", `{"servers":{"a":{"command":"x"},}}`,
 		"{\r\n\t\"mcp\": {\"servers\": {\"a\": {\"command\": \"x\"} /* c */ , // d\r\n}}}", `{"mcpServers": [{"name": "a", "command": "x"}]}`,
-		"{\"mcpServers\": {\"a\": {\"command\": \"a\" /* x */ },\n// y\n}}", `{"mcpServers": {"a": {"command": "x"}}} // end`} {
+		"{\"mcpServers\": {\"a\": {\"command\": \"a\" /* x */ },\n// y\n}}", "{\"mcpServers\": {\n  \"a\": {\"command\": \"a\"} /* was:\n  \"b\": {} */\n}}",
+		"{\"mcpServers\": { /* a\nb */ \"a\": {\"command\": \"a\"}, /* c\nd */ \"b\": {\"command\": \"b\"} /* e\nf */ }}", `{"mcpServers": {"a": {"command": "x"}}} // end`} {
 		f.Add([]byte(src))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,7 +153,7 @@ func (d *Document) remove(box hujson.ValueTrimmed, at int, keepComments bool) {
 func isBlank(extra hujson.Extra) bool { return len(bytes.TrimSpace(extra)) == 0 }
 
 // isOneLine reports whether a new item belongs on the line of the last one.
-func isOneLine(list []item) bool { return bytes.IndexByte(list[len(list)-1].above, '\n') < 0 }
+func isOneLine(list []item) bool { return lineEnd(list[len(list)-1].above) < 0 }
 
 // setMember sets the value of a member, or appends the member to o.
 func (d *Document) setMember(o *hujson.Object, name string, value hujson.ValueTrimmed, depth int) {
@@ -173,7 +174,7 @@ func (d *Document) removeMember(o *hujson.Object, name string) {
 // cutFirstLine splits white space and comments at the end of the first line. If there is only one line,
 // it belongs to what follows.
 func cutFirstLine(extra hujson.Extra) (first, rest hujson.Extra) {
-	i := bytes.IndexByte(extra, '\n')
+	i := lineEnd(extra)
 	if i < 0 {
 		return nil, extra
 	}
@@ -182,6 +183,18 @@ func cutFirstLine(extra hujson.Extra) (first, rest hujson.Extra) {
 	}
 	return extra[:i:i], extra[i:]
 }
+
+// lineEnd returns where the first line of extra ends, or -1. A comment over several lines belongs to the
+// line on which it begins.
+func lineEnd(extra hujson.Extra) int {
+	at := firstLine.FindIndex(extra)
+	if at[1] < len(extra) {
+		return at[1]
+	}
+	return -1
+}
+
+var firstLine = regexp.MustCompile(`\A(?s:/\*.*?\*/|//[^\n]*|[^\n/])*`)
 
 // lastLineIndent returns the indentation of the last line of extra.
 func lastLineIndent(extra hujson.Extra) string {

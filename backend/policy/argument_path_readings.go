@@ -78,7 +78,7 @@ var (
 	// unusual is what makes a text different in one of pathReadings, or a URL.
 	unusual  = osutil.LazyRegexp(`^-|[^\w/.-]`)
 	scheme   = osutil.LazyRegexp(`(?s)^([A-Za-z][A-Za-z0-9+.-]*):(.*)`)
-	fileURL  = osutil.LazyRegexp(`^(?i:file):(?://(?i:localhost)?)?/`)
+	fileURL  = osutil.LazyRegexp(`^(?i:file):(?:/(?:[^/]|$)|//(?i:localhost)?/)`) // without another host
 	variable = osutil.LazyRegexp(`\$([{(]?)(\w*)`)
 )
 

@@ -18,6 +18,9 @@ func TestEveryReadingOfAURLCounts(t *testing.T) {
 			{"path":"FILE:/../secret/key"}
 			{"path":"file:///../secret/key"}
 			{"path":"File://x/../../secret/key"}
+			{"path":"file://xROOT/proj/secret/key"}
+			{"path":"file://127.0.0.1ROOT/proj/secret/key"}
+			{"path":"file://user@localhostROOT/proj/secret/key"}
 			{"path":"file:secret/key"}
 			{"path":"file:./secret/key"}
 			{"path":"file://secret/key"}
