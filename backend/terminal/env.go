@@ -263,7 +263,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if cmd.HasParent() {
-		return UsageError(fmt.Errorf("drawbridge %s takes no arguments", cmd.Name()))
+		return UsageError(fmt.Errorf("%s takes no arguments", cmd.CommandPath()))
 	}
 	err := fmt.Errorf("unknown command %q", args[0])
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
