@@ -223,10 +223,17 @@ func TestWildcardsCountAsWhatTheyMatch(t *testing.T) {
 			{"path":"ROOT/proj/ok/*/deep/secre?"}
 			{"path":"ROOT/proj/ok/sub/dee?/secret/key"}
 			{"path":"ROOT/proj/ok/alias/n?ne"}
+			{"path":"[m-o]one/x"}
+			{"path":"S*/key"}
+			{"path":"*/key"}
+			{"path":"{a,secret}/key"}
 			{"path":"ok/**/key"}
 			{"path":"ok/ln?/key"}
 		`, passed: `
 			{"path":"ROOT/proj/ok/x?/key"}
+			{"path":"[id].tsx"}
+			{"path":"a [1].txt"}
+			{"path":"index.html?v=1"}
 			{"path":"ROOT/proj/ok/[id]/page.tsx"}
 			{"path":"ROOT/proj/ok/sub/dee?/ok/key"}
 		`},

@@ -271,18 +271,29 @@ func wildcardAt(text string) int {
 }
 
 // wildcardReaches reports whether a path with wildcards, as a shell expands them, could match
-// folder or something in it.
+// folder or something in it, also once that exists.
 func (e *evaluation) wildcardReaches(folder, path string) bool {
 	i := wildcardAt(path)
 	if i < 0 {
 		return false
 	}
 	start := filepath.Dir(path[:i] + "x")
-	if withinFolded(start, folder) || !e.server.paths.launched {
-		return withinFolded(start, folder)
+	part, _, _ := strings.Cut(path[strings.LastIndexByte(path[:i], filepath.Separator)+1:], separator)
+	if reaches(start, part, folder) || !e.server.paths.launched {
+		return reaches(start, part, folder)
 	}
 	from, to := e.resolve(start), e.resolve(folder)
-	return from.err != nil || to.err != nil || withinFolded(from.path, to.path)
+	return from.err != nil || to.err != nil || reaches(from.path, part, to.path)
+}
+
+// reaches reports whether folder is start, or in an entry of start that a pattern may match.
+func reaches(start, pattern, folder string) bool {
+	if !withinFolded(start, folder) || start == folder || strings.Contains(pattern, "**") {
+		return withinFolded(start, folder)
+	}
+	name, _, _ := strings.Cut(strings.TrimLeft(folder[len(start):], separator), separator)
+	matched, err := filepath.Match(strings.ToLower(looseWildcards(pattern)), strings.ToLower(name))
+	return matched || err != nil || !isASCII(pattern+name)
 }
 
 // expand adds to found the files that a server may find if it expands the wildcards of pattern, below
