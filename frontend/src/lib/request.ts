@@ -115,9 +115,12 @@ export function isUnauthorized(error: unknown): boolean {
   return error instanceof RequestError && error.status === 401;
 }
 
-/** The daemon does not answer, or not yet: the same request may succeed later. */
+/**
+ * The daemon does not answer, or not yet, or a new session replaces the one of the request: the same request may
+ * succeed later. Without a session, the page shows how to open one instead.
+ */
 export function isTemporary(error: unknown): boolean {
-  return error instanceof RequestError && [0, 429, 502, 503].includes(error.status);
+  return error instanceof RequestError && [0, 401, 429, 502, 503].includes(error.status);
 }
 
 /** Somebody else wrote in the meantime, and nothing was overwritten. */
