@@ -53,18 +53,17 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration) (*han
 	if err != nil {
 		return nil, err
 	}
-	busy := fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())
-	pragmas := []string{busy}
 	if file.Size() == 0 {
-		// auto_vacuum is effective only before the first table is created. The empty file need not be on
-		// disk before its first calls are.
-		pragmas = append(pragmas, "synchronous(off)", "auto_vacuum(incremental)")
+		if err := createFile(ctx, path); err != nil {
+			return nil, err
+		}
 	}
+	busy := fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())
 	// temp_store(memory): statements that insert many rows write a statement journal, which would
 	// be a file. The cache of a writing connection is small: pages that it lacks are read from the
 	// page cache of the system, which costs nothing measurable.
-	pragmas = append(pragmas, "temp_store(memory)", "journal_mode(wal)", "synchronous(normal)", "secure_delete(fast)", "journal_size_limit(67108864)",
-		"cache_size(-1024)", "trusted_schema(off)", "cell_size_check(on)")
+	pragmas := []string{busy, "temp_store(memory)", "journal_mode(wal)", "synchronous(normal)", "secure_delete(fast)", "journal_size_limit(67108864)",
+		"cache_size(-1024)", "trusted_schema(off)", "cell_size_check(on)"}
 	write, err := sql.Open("sqlite", dsn(path, "immediate", append(slices.Clone(pragmas), "foreign_keys(on)")...))
 	if err != nil {
 		return nil, err
@@ -97,6 +96,24 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration) (*han
 	}
 	h.files = identify(path, file)
 	return h, nil
+}
+
+// createFile creates the tables of a new file through a connection of its own, which waits for the disk only
+// once. auto_vacuum is effective only before the first table is created.
+func createFile(ctx context.Context, path string) error {
+	db, err := sql.Open("sqlite", dsn(path, "immediate", "synchronous(off)", "auto_vacuum(incremental)"))
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	if err := errors.Join(prepareSchema(ctx, db), db.Close()); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 func dsn(path, lock string, pragmas ...string) string {

@@ -271,3 +271,23 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// What is committed reaches the disk at each checkpoint, also in a file that was created by this process.
+func TestConnectionsOfANewFileWaitForTheDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.db")
+	for _, which := range []string{"new", "existing"} {
+		s, err := Open(t.Context(), Options{Path: path})
+		must(t, err)
+		must(t, s.withHandle(func(h *handle) error {
+			for name, db := range map[string]*sql.DB{"write": h.write, "writeCalls": h.writeCalls} {
+				var synchronous, vacuum int
+				must(t, db.QueryRowContext(t.Context(), `SELECT s.synchronous, v.auto_vacuum FROM pragma_synchronous() s, pragma_auto_vacuum() v`).Scan(&synchronous, &vacuum))
+				if synchronous != 1 || vacuum != 2 {
+					t.Errorf("%s of the %s file: synchronous %d, auto_vacuum %d", name, which, synchronous, vacuum)
+				}
+			}
+			return nil
+		}))
+		must(t, s.Close())
+	}
+}
