@@ -155,7 +155,11 @@ func (r *insertedRows) flush(tx *transaction) error {
 			query, n = r.one, r.columns
 		}
 		// A cancellable context would cost a goroutine per statement.
-		if _, err := tx.ExecContext(context.Background(), query, rest[:n]...); err != nil {
+		stmt, err := tx.PrepareContext(context.Background(), query)
+		if err != nil {
+			return err
+		}
+		if _, err := stmt.ExecContext(context.Background(), rest[:n]...); err != nil {
 			return err
 		}
 		rest = rest[n:]
