@@ -7,7 +7,7 @@ import { approvalsQuery } from '@/features/approvals/api';
 import { useServerLabel } from '@/features/servers/api';
 import { isNoticeOfAddedServer } from '@/lib/added-server-notices';
 import { useConnection } from '@/lib/connection';
-import { clock, escapeControlCharacters, moment } from '@/lib/format';
+import { clock, count, escapeControlCharacters, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { useRecordFull } from '@/lib/record-full';
 import { request, requestText } from '@/lib/request';
@@ -16,6 +16,18 @@ import { useStored } from '@/lib/stored-preference';
 import { texts } from '@/lib/texts';
 import { toastError } from '@/lib/toast';
 import type { RecorderStatus, Status } from '@/types/api';
+
+const recordFullTexts = {
+  more: (n: number) =>
+    n === 1 ? 'One other recording is active.' : `${n} other recordings are active.`,
+} as const;
+
+const otherShort = (n: number) => (n === 1 ? '1 notice' : `${count(n)} notices`);
+
+const problemsDroppedText = (n: number) =>
+  n === 1
+    ? 'One call was not recorded because the disk was too slow.'
+    : `${count(n)} calls were not recorded because the disk was too slow.`;
 
 const words = {
   show: 'Show',
@@ -134,7 +146,7 @@ function RecordedInFull() {
       }
     >
       {`Arguments and results of ${escapeControlCharacters(what.slice(0, 100))} are recorded in full until ${clock(first.until, now)}.`}{' '}
-      {active.length > 1 && texts.recordFull.more(active.length - 1)}
+      {active.length > 1 && recordFullTexts.more(active.length - 1)}
     </Banner>
   );
 }
@@ -223,7 +235,7 @@ function StatusBanners() {
           <span className="max-sm:hidden">
             {others.length === 1 ? '1 other notice' : `${others.length} other notices`}
           </span>
-          <span className="sm:hidden">{texts.problems.otherShort(others.length)}</span>
+          <span className="sm:hidden">{otherShort(others.length)}</span>
         </>
       )}
     </button>
@@ -317,7 +329,7 @@ function concerns(status: Status, read: string[] = []): Concern[] {
     list.push({
       key: 'dropped',
       tone: 'warn',
-      text: texts.problems.dropped(status.recorder.dropped),
+      text: problemsDroppedText(status.recorder.dropped),
     });
   }
   for (const notice of status.notices ?? []) {

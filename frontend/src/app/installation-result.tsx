@@ -11,10 +11,24 @@ import { SignIn } from '@/features/servers/sign-in';
 import { ServerButtons } from '@/features/servers/start-stop-buttons';
 import { toolsQuery } from '@/features/tools/api';
 import { escapeControlCharacters, logText } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
 
-const t = texts.directory.started;
+const startedTexts = withoutPrototypes({
+  whatToDo: {
+    crashed:
+      'Check the last output. Often, a value is wrong or a program is missing. Fix the server’s configuration, then restart it.',
+    backoff: 'It is restarted automatically. If it keeps failing, fix its configuration.',
+    waiting: 'It starts automatically when the missing program or service becomes available.',
+    stopped: 'Start the server.',
+    paused: 'All servers are paused. Resume them.',
+    'needs-login': 'Sign in; the server then starts automatically.',
+    'needs-approval': 'Approve its command under Approvals.',
+  } as Record<string, string>,
+} as const);
+
+const t = startedTexts;
 const busy = new Set(['starting', 'backoff', 'waiting']);
 
 /** The result of an installation: the server's tools, or the error and what to do about it. */

@@ -34,6 +34,14 @@ import type { UsageReport } from '@/types/api';
 import { countTroubles } from './banners';
 import { useCostedTools } from './tool-context-costs';
 
+const needYou = (n: number) => (n === 1 ? '1 issue' : `${count(n)} issues`);
+
+const serversUp = (up: number, all: number) => `${count(up)} of ${count(all)}`;
+
+const offered = (n: string) => (n === '1' ? '1 tool' : `${n} tools`);
+
+const processes = (n: number) => (n === 1 ? '1 process' : `${n} processes`);
+
 const t = texts.overview;
 const route = getRouteApi('/');
 
@@ -135,7 +143,7 @@ function Health() {
   return (
     <span className={classes('font-medium', n === 0 ? 'text-ok' : 'text-warn')}>
       <Icon className="mr-1.5 inline size-4 align-[-0.2em]" aria-hidden />
-      {n === 0 ? 'No issues' : t.needYou(n)}
+      {n === 0 ? 'No issues' : needYou(n)}
     </span>
   );
 }
@@ -196,8 +204,8 @@ function Numbers({ report, range }: { report: UsageReport | undefined; range: Ra
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border bg-line shadow-card md:grid-cols-3 xl:grid-cols-6">
       <Figure
         label="Servers running"
-        value={t.serversUp(servers.up, servers.all)}
-        note={t.offered(count(servers.tools))}
+        value={serversUp(servers.up, servers.all)}
+        note={offered(count(servers.tools))}
         tone={troubled ? 'warn' : servers.up > 0 ? 'ok' : undefined}
         to="/servers"
       />
@@ -227,7 +235,7 @@ function Numbers({ report, range }: { report: UsageReport | undefined; range: Ra
         label="Server memory"
         value={memory === undefined ? none : bytes(memory)}
         note={
-          use && use.length > 0 ? t.processes(use.reduce((n, u) => n + u.processes, 0)) : undefined
+          use && use.length > 0 ? processes(use.reduce((n, u) => n + u.processes, 0)) : undefined
         }
         to="/servers"
       />

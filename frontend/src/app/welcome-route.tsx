@@ -12,10 +12,36 @@ import { serversQuery } from '@/features/servers/api';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { withoutPrototypes } from '@/lib/own-property';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { UpdateQuestion } from './update-check-question';
 import { ClientsStep, clientsHere, FirstCallStep, ServersStep } from './welcome-steps';
+
+const stepsTexts = {
+  servers: {
+    title: 'Add your servers',
+    body: 'Drawbridge will run the servers that your clients currently use, and the clients will connect to them through Drawbridge.',
+  },
+  clients: {
+    title: 'Connect your clients',
+    body: 'Clients whose servers you moved are already connected. Connect the others here.',
+  },
+  call: {
+    title: 'Make your first call',
+    body: 'Restart the client if prompted, then ask it to do something that uses a tool.',
+  },
+} as const;
+
+const nothingFoundTexts = withoutPrototypes({
+  title: 'Add your first server',
+  body: 'No clients with servers to import were found. Add a server here, or choose one under Browse servers.',
+} as const);
+
+const noneFoundTexts = withoutPrototypes({
+  title: 'Connect your clients',
+  body: 'No supported client was found. Connect one as described below.',
+} as const);
 
 const words = {
   note: 'No file is changed until you have reviewed the change.',
@@ -82,7 +108,7 @@ function Welcome() {
             number={1}
             done={done.servers}
             asked={step === 'servers'}
-            {...(found ? t.steps.servers : t.nothingFound)}
+            {...(found ? stepsTexts.servers : nothingFoundTexts)}
           >
             <ServersStep />
           </StepSection>
@@ -90,11 +116,11 @@ function Welcome() {
             number={2}
             done={done.clients}
             asked={step === 'clients'}
-            {...(listed ? t.steps.clients : t.noneFound)}
+            {...(listed ? stepsTexts.clients : noneFoundTexts)}
           >
             <ClientsStep />
           </StepSection>
-          <StepSection number={3} done={done.call} asked={step === 'call'} {...t.steps.call}>
+          <StepSection number={3} done={done.call} asked={step === 'call'} {...stepsTexts.call}>
             <FirstCallStep done={done} />
           </StepSection>
         </ol>

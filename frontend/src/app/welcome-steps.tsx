@@ -18,7 +18,12 @@ import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Connection } from '@/types/api';
 
-const t = texts.welcome;
+const welcomeFirstText = (client: string, tool: string) =>
+  `${client || 'A client'} called ${tool}. The call succeeded and was recorded.`;
+
+const firstFailed = (client: string, tool: string) =>
+  `${client || 'A client'} called ${tool}. The call failed; the error was recorded.`;
+
 const link = 'text-accent underline underline-offset-2';
 
 /** Imports the servers of the clients, or adds a server manually. */
@@ -103,7 +108,7 @@ export function FirstCallStep({ done }: { done: { servers: boolean; clients: boo
         {!ok && <TriangleAlert className="mt-0.5 size-4 shrink-0 text-warn" aria-hidden />}
         <span className="min-w-0 [overflow-wrap:anywhere]">
           {escapeControlCharacters(
-            (ok ? t.first : t.firstFailed)(
+            (ok ? welcomeFirstText : firstFailed)(
               first.client.slice(0, 100),
               callName(first).slice(0, 200),
             ),

@@ -34,8 +34,13 @@ import {
 import { tagHighlighter, tags } from '@lezer/highlight';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'react';
 import { escapeControlCharacters } from '@/lib/format';
-import { texts } from '@/lib/texts';
+import { withoutPrototypes } from '@/lib/own-property';
 import { useWideScreen } from '@/lib/wide-screen';
+
+const phrasesTexts = withoutPrototypes({
+  Completions: 'Suggestions',
+  '$ unchanged lines': '$ unchanged lines',
+} as const);
 
 // CodeMirror, in its own chunk. Only lazy-code-editor.tsx imports it and
 // codemirror-unified-diff.tsx, lazily.
@@ -147,7 +152,7 @@ export const shared: Extension = [
   syntaxHighlighting(highlighter),
   highlightSpecialChars({ addSpecialChars: /[\u202a-\u202c\u2066-\u2069]/g }),
   EditorView.lineWrapping,
-  EditorState.phrases.of(texts.editor.phrases),
+  EditorState.phrases.of(phrasesTexts),
 ];
 
 /**

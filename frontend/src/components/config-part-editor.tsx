@@ -11,7 +11,17 @@ import {
 import { configSchemaQuery } from '@/lib/config-file';
 import { cut, escapeControlCharacters } from '@/lib/format';
 import { type JsonFault, type JsonPath, jsonFault, readJsonc } from '@/lib/jsonc';
+import { withoutPrototypes } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
+
+const wrongTexts = withoutPrototypes({
+  unknown: (path: string, near: string) =>
+    `Unknown key “${path}”; it is ignored.${near ? ` Did you mean “${near}”?` : ''}`,
+  type: (path: string, wanted: string) =>
+    `${path ? `“${path}”` : 'The value'} must be of type ${wanted}.`,
+  choice: (path: string, wanted: string) => `“${path}” must be one of: ${wanted}.`,
+  range: (path: string, wanted: string) => `“${path}” must be ${wanted}.`,
+} as const);
 
 const t = texts.editor;
 
@@ -70,7 +80,7 @@ export const violationMark = ({ line, column, kind, path, wanted }: SchemaViolat
   line,
   column,
   severity: kind === 'unknown' ? 'warning' : 'error',
-  message: t.wrong[kind](cut(path, 200), wanted),
+  message: wrongTexts[kind](cut(path, 200), wanted),
 });
 
 /** Violations of the schema, with their lines. */

@@ -4,9 +4,18 @@ import { CodeView } from '@/components/lazy-code-editor';
 import { SegmentedControl } from '@/components/segmented-control';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { formatJson } from '@/lib/json-text';
+import { withoutPrototypes } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
 import { formatYaml } from '@/lib/yaml-text';
+
+const jsonTexts = withoutPrototypes({
+  pretty: 'Formatted',
+  raw: 'Raw',
+  cutText: (n: string) => `${n} more characters`,
+  view: 'JSON view',
+  yaml: 'YAML',
+} as const);
 
 const longToken = 4000;
 /** CodeMirror needs minutes for a line of several megabytes. */
@@ -46,10 +55,10 @@ export function JsonView({
       <div className="flex flex-wrap items-center gap-x-3 border-b px-1 py-0.5">
         {title && <Heading className="flex-1 pl-2 text-xs text-ink3">{label}</Heading>}
         <SegmentedControl
-          label={texts.json.view}
+          label={jsonTexts.view}
           value={view}
           onChange={setView}
-          options={views.map((value) => ({ value, text: texts.json[value] }))}
+          options={views.map((value) => ({ value, text: jsonTexts[value] }))}
         />
         <div className="ml-auto">
           <CopyButton text={whole} label={`${texts.actions.copy}: ${label}`} />
@@ -61,7 +70,7 @@ export function JsonView({
           {most < longestLine ? (
             <More hidden={hidden} onShow={() => setMost(longestLine)} />
           ) : (
-            texts.json.cutText(count(hidden))
+            jsonTexts.cutText(count(hidden))
           )}
         </p>
       )}
@@ -76,7 +85,7 @@ function More({ hidden, onShow }: { hidden: number; onShow: () => void }) {
       onClick={onShow}
       className="mx-1 rounded bg-accent-soft px-1.5 font-sans text-xs text-accent"
     >
-      {texts.json.cutText(count(hidden))}
+      {jsonTexts.cutText(count(hidden))}
     </button>
   );
 }

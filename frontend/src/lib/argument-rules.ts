@@ -1,16 +1,30 @@
 import { textEdit, within } from '@/lib/config-edits';
 import { blockAt } from '@/lib/jsonc';
-import { isRecord } from '@/lib/own-property';
-import { texts } from '@/lib/texts';
+import { isRecord, withoutPrototypes } from '@/lib/own-property';
 import type { Edit } from '@/types/api';
 
-const t = texts.rules;
+const and = ' and ';
+
+const or = ' or ';
+
+const testsTexts = withoutPrototypes({
+  under: 'is in',
+  notUnder: 'is not in',
+  glob: 'matches the pattern',
+  matches: 'matches the regular expression',
+  host: 'has the host',
+  min: 'is at least',
+  max: 'is at most',
+  minBytes: 'has a byte size of at least',
+  maxBytes: 'has a byte size of at most',
+} as const);
+
 export const rulesPath = ['policy', 'rules'];
 
 type Json = Record<string, unknown>;
 
 const list = (value: unknown): string =>
-  (Array.isArray(value) ? value : [value]).map((one) => String(one)).join(t.or);
+  (Array.isArray(value) ? value : [value]).map((one) => String(one)).join(or);
 
 /** The list of rules in a configuration file, '[]' if it has none. */
 export const rulesOf = (file: string): string => blockAt(file, rulesPath) ?? '[]';
@@ -56,19 +70,21 @@ export function describeWhere(where: unknown): string {
     .map(([name, value]) => {
       if (name === 'not') return `not (${describeWhere(value)})`;
       if (name === 'all' || name === 'any')
-        return `(${(Array.isArray(value) ? value : []).map(describeWhere).join(name === 'all' ? t.and : t.or)})`;
+        return `(${(Array.isArray(value) ? value : []).map(describeWhere).join(name === 'all' ? and : or)})`;
       return describeTests(name === '' ? 'the arguments' : name.slice(1), value);
     })
-    .join(t.and);
+    .join(and);
 }
 
 function describeTests(name: string, tests: unknown): string {
   if (!isRecord(tests)) return `${name} ?`;
   return Object.entries(tests)
     .map(([test, value]) => {
-      const words = Object.hasOwn(t.tests, test) ? t.tests[test as keyof typeof t.tests] : test;
+      const words = Object.hasOwn(testsTexts, test)
+        ? testsTexts[test as keyof typeof testsTexts]
+        : test;
       if (test === 'present') return `${name} ${value === false ? 'is absent' : 'is present'}`;
       return `${name} ${words} ${list(value)}`;
     })
-    .join(t.and);
+    .join(and);
 }

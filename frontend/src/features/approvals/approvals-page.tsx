@@ -22,6 +22,8 @@ import { CommandCard } from './command-card';
 import { Grants } from './grants';
 import { TimeLeft } from './time-left';
 
+const approvalsLeftText = (time: string) => `Will be declined automatically in ${time}`;
+
 const t = texts.approvals;
 
 /** All pending approvals and granted permissions. */
@@ -86,7 +88,7 @@ function QuestionCard({ number, approval }: { number: number; approval: Approval
         <span className="[overflow-wrap:anywhere] empty:hidden">
           {escapeControlCharacters(origin(approval).slice(0, 300))}
         </span>
-        <TimeLeft expires={approval.expires} text={t.left} />
+        <TimeLeft expires={approval.expires} text={approvalsLeftText} />
       </p>
       <ScrollArea
         aria-label={`Question ${number}`}

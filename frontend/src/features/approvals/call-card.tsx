@@ -7,13 +7,21 @@ import { Failure } from '@/components/failure';
 import { JsonView, LongText } from '@/components/json-view';
 import { classes } from '@/lib/class-names';
 import { bytes, escapeControlCharacters } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
 import { fullApprovalQuery, type Scope, suggestionQuery, useAnswerApproval } from './api';
 import { TimeLeft } from './time-left';
 
-const t = texts.approvals.call;
+const effectsTexts = withoutPrototypes({
+  destructive: 'Destructive',
+  'read-only': 'Read-only',
+  unknown: 'Effect unknown',
+} as const);
+
+const callLeftText = (time: string) => `Will be denied automatically in ${time}`;
+
 const effectClasses = {
   destructive: 'bg-bad-soft text-bad',
   'read-only': 'bg-ok-soft text-ok',
@@ -54,7 +62,7 @@ export function CallCard({ approval }: { approval: Approval }) {
           title={texts.tools.serverClaims}
           className={classes('rounded px-1.5 py-0.5 text-xs font-medium', effectClasses[effect])}
         >
-          {t.effects[effect]}
+          {effectsTexts[effect]}
         </span>
       </div>
       <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-ink3">
@@ -63,7 +71,7 @@ export function CallCard({ approval }: { approval: Approval }) {
             {escapeControlCharacters(names.join(' · ').slice(0, 300))}
           </span>
         )}
-        <TimeLeft expires={approval.expires} text={t.left} />
+        <TimeLeft expires={approval.expires} text={callLeftText} />
       </p>
       {approval.rule && (
         <p className="mt-2 text-sm text-ink2 [overflow-wrap:anywhere]">

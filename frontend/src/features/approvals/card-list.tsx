@@ -2,10 +2,25 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { GuardedItem, GuardedList } from '@/components/guarded-list';
 import { classes } from '@/lib/class-names';
+import { withoutPrototypes } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
 import { endOf } from './events';
 import { nextPending, type ShownApproval, updateShown } from './shown-approvals';
+
+const endsTexts = withoutPrototypes({
+  accept: 'Approved',
+  decline: 'Declined',
+  cancel: 'Cancelled',
+  expired: 'Expired',
+  withdrawn: 'No longer pending',
+} as const);
+
+const callEndsTexts = withoutPrototypes({
+  accept: 'Allowed',
+  decline: 'Denied',
+  expired: 'Denied: nobody answered in time',
+} as const);
 
 const t = texts.approvals;
 
@@ -86,8 +101,9 @@ export function CardList({
 
 function endText({ kind }: Approval, end: ReturnType<typeof endOf>): string {
   if (end?.reason) return `Withdrawn: ${end.reason}`;
-  const ends: Record<string, string> = kind === 'call' ? { ...t.ends, ...t.call.ends } : t.ends;
-  return ends[end?.state ?? ''] ?? t.ends.withdrawn;
+  const ends: Record<string, string> =
+    kind === 'call' ? { ...endsTexts, ...callEndsTexts } : endsTexts;
+  return ends[end?.state ?? ''] ?? endsTexts.withdrawn;
 }
 
 /** The cards to show; `clear` removes those that are no longer pending. */

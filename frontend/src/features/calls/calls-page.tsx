@@ -20,6 +20,21 @@ import { ViewMenu } from './saved-view-menu';
 import type { SavedView } from './saved-views';
 import { useCalls } from './use-calls';
 
+const chipsTexts = {
+  q: (q: string) => `“${q}”`,
+  client: (name: string) => `Client: ${name}`,
+  workspace: (path: string) => `Folder: ${path}`,
+  account: (name: string) => `Account: ${name}`,
+  version: (version: string) => `Version: ${version}`,
+  tag: (tag: string) => `Tag: ${tag}`,
+  slow: (ms: number) => `Longer than ${ms < 1000 ? `${ms} ms` : `${ms / 1000} s`}`,
+} as const;
+
+const indexedUpTo = (at: string, pending: string) =>
+  `Search covers calls up to ${at}; ${pending === '1' ? '1 newer call is' : `${pending} newer calls are`} not indexed yet.`;
+
+const toolFilter = (tool: string) => `Tool: ${tool}`;
+
 const words = {
   follow: 'Resume',
 };
@@ -141,16 +156,16 @@ export function CallsPage({ selected }: { selected: string | undefined }) {
 }
 
 const chipTexts: [keyof CallFilters, (value: string) => string][] = [
-  ['q', t.chips.q],
+  ['q', chipsTexts.q],
   ['outcome', (v) => (v === 'failed' ? t.failedOnly : outcomeText(v))],
-  ['tool', t.toolFilter],
-  ['client', t.chips.client],
+  ['tool', toolFilter],
+  ['client', chipsTexts.client],
   ['session', (v) => `Session: ${v.slice(0, 8)}`],
-  ['workspace', t.chips.workspace],
-  ['account', t.chips.account],
-  ['version', t.chips.version],
-  ['tag', t.chips.tag],
-  ['slow', (v) => t.chips.slow(Number(v))],
+  ['workspace', chipsTexts.workspace],
+  ['account', chipsTexts.account],
+  ['version', chipsTexts.version],
+  ['tag', chipsTexts.tag],
+  ['slow', (v) => chipsTexts.slow(Number(v))],
   ['range', (v) => texts.ranges[v as keyof typeof texts.ranges] ?? v],
   ['from', (v) => `From ${exactTime(v).slice(0, 16)}`],
   ['to', (v) => `To ${exactTime(v).slice(0, 16)}`],
@@ -208,7 +223,7 @@ function IndexedUpTo() {
   if (!data || data.indexPending === 0 || !data.indexedUpTo) return null;
   return (
     <p role="status" className="px-4 pb-2 text-xs text-ink3 md:px-6">
-      {t.indexedUpTo(clock(data.indexedUpTo, now), count(data.indexPending))}
+      {indexedUpTo(clock(data.indexedUpTo, now), count(data.indexPending))}
     </p>
   );
 }

@@ -16,6 +16,11 @@ import { callQueryOptions, sameToolQuery, useLiveCalls } from './api';
 import { useArgumentLines } from './call-previews';
 import { callName } from './call-row';
 
+const comparedVersions = (before: string, after: string) =>
+  before === after
+    ? `Both were handled by ${before}.`
+    : `The other call was handled by ${before}, this one by ${after}.`;
+
 const words = {
   compareTitle: 'Compare',
   comparePick: 'Compare with',
@@ -189,7 +194,7 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
       </p>
       {(data.servedBy || call.servedBy) && (
         <p className="text-ink2 [overflow-wrap:anywhere]">
-          {t.comparedVersions(versionName(data), versionName(call))}
+          {comparedVersions(versionName(data), versionName(call))}
         </p>
       )}
       {parts.map(({ title, before, after }) => (

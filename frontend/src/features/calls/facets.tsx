@@ -4,12 +4,19 @@ import { DateTimeField } from '@/components/date-time-field';
 import { ScrollArea } from '@/components/scroll-area';
 import { classes } from '@/lib/class-names';
 import { count, escapeControlCharacters } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { ranges } from '@/lib/time-range';
 import type { Facet } from '@/types/api';
 import { facetsQuery } from './api';
 import { type CallFilters, outcomeText, seekRedacted, seeksRedacted } from './filters';
+
+const slowerThanTexts = withoutPrototypes({
+  '100': '> 0.1 s',
+  '1000': '> 1 s',
+  '10000': '> 10 s',
+} as const);
 
 const t = texts.calls;
 const few = 8;
@@ -230,7 +237,7 @@ function SlowFilter({
             on={filters.slow === ms}
             onClick={() => onChange({ slow: filters.slow === ms ? undefined : ms })}
           >
-            {t.slowerThan[ms]}
+            {slowerThanTexts[ms]}
           </Pill>
         ))}
       </div>

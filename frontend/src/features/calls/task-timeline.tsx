@@ -3,18 +3,30 @@ import { Link } from '@tanstack/react-router';
 import { Section } from '@/components/fields';
 import { JsonView } from '@/components/json-view';
 import { cut, escapeControlCharacters, exactTime } from '@/lib/format';
-import { ownValue } from '@/lib/own-property';
+import { ownValue, withoutPrototypes } from '@/lib/own-property';
 import { requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { CallDetail } from '@/types/api';
 import { parseDetail } from './api';
 import { isTaskRequest, type TaskStep, taskStep } from './task-steps';
 
+const taskTexts = withoutPrototypes({
+  methods: {
+    'tools/call': 'Created',
+    'tasks/get': 'Status',
+    'tasks/update': 'Input sent',
+    'tasks/cancel': 'Cancellation requested',
+    'tasks/result': 'Result fetched',
+    'notifications/tasks': 'Notification',
+    'notifications/tasks/status': 'Notification',
+  },
+} as const);
+
 const words = {
   title: 'Task',
 };
 
-const t = texts.calls.task;
+const t = taskTexts;
 
 /** The maximum number of recorded requests of a task that are shown. */
 const mostSteps = 20;

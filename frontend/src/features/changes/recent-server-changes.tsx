@@ -3,10 +3,21 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { age, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { withoutPrototypes } from '@/lib/own-property';
 import { requestList } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { RecentChange } from '@/types/api';
+
+const kindsTexts = withoutPrototypes({
+  server: () => 'New server',
+  version: () => 'New version',
+  command: () => 'New command',
+  tool: (name: string) => `New tool: ${name}`,
+  definition: (name: string, action: string) => `Definition of ${name} ${action}`,
+  warning: (name: string) => `Warning about ${name}`,
+  destination: (name: string) => `New destination: ${name}`,
+} as const satisfies Record<string, (name: string, action: string) => string>);
 
 const words = {
   title: 'What changed this week',
@@ -71,7 +82,7 @@ export function RecentChanges() {
 }
 
 function sentence({ kind, name, action, detail }: RecentChange): string {
-  const said = t.kinds[kind](
+  const said = kindsTexts[kind](
     escapeControlCharacters(name.slice(0, 200)),
     texts.trust.actions[action] ?? action,
   );

@@ -11,12 +11,26 @@ import { More } from '@/components/more';
 import { mostChanges, textOfSide } from '@/lib/changes-as-text';
 import { age, count, duration, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { withoutPrototypes } from '@/lib/own-property';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Call, CheckReport, LastRun, SavedCheck, StepReport } from '@/types/api';
 import { reportKey, runKey, useRemoveCheck, useRunCheck } from './api';
 import { expectations, stepsBegun } from './step-expectations';
+
+const autoShortTexts = withoutPrototypes({
+  '': 'runs automatically if all its tools are read-only',
+  on: 'runs automatically after each change',
+  off: 'never runs automatically',
+} as const);
+
+const moreChanges = (n: string) => (n === '1' ? '1 more difference.' : `${n} more differences.`);
+
+const answeredBy = (version: string, recorded: string) =>
+  !recorded || recorded === version
+    ? `Handled by ${version}`
+    : `Handled by ${version}, recorded with ${recorded}`;
 
 const words = {
   passed: 'Passed',
@@ -66,7 +80,7 @@ export function CheckItem({
           <LastRunResult last={check.last} steps={steps.length} />
           <p className="text-xs text-ink3">
             {steps.length === 1 ? '1 call' : `${steps.length} calls`} ·{' '}
-            {t.autoShort[check.auto ?? ''] ?? check.auto}
+            {autoShortTexts[check.auto ?? ''] ?? check.auto}
           </p>
         </div>
         <div className="flex shrink-0 items-center gap-1">
@@ -274,7 +288,7 @@ function StepResult({ step }: { step: StepReport }) {
       )}
       {step.version && (
         <p className="text-xs text-ink3 [overflow-wrap:anywhere]">
-          {t.answeredBy(
+          {answeredBy(
             escapeControlCharacters(step.version.slice(0, 300)),
             escapeControlCharacters((step.recordedVersion ?? '').slice(0, 300)),
           )}
@@ -290,9 +304,7 @@ function StepResult({ step }: { step: StepReport }) {
         </div>
       )}
       {changes.length > mostChanges && (
-        <p className="mt-1 text-xs text-ink3">
-          {t.moreChanges(count(changes.length - mostChanges))}
-        </p>
+        <p className="mt-1 text-xs text-ink3">{moreChanges(count(changes.length - mostChanges))}</p>
       )}
     </li>
   );

@@ -7,6 +7,7 @@ import { DialogForm } from '@/components/form-dialog';
 import { Modal } from '@/components/modal';
 import { CheckBox, LinesField, TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { messageOf } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
@@ -25,13 +26,17 @@ import {
   whyNotRepeatable,
 } from './step-expectations';
 
+const autoTexts = withoutPrototypes({
+  '': 'If all its tools are read-only',
+  on: 'Yes',
+  off: 'No',
+} as const);
+
 const words = {
   autoLabel: 'Run automatically when a server changes',
   saveTitle: 'Save as check',
   outcome: 'Outcome',
 };
-
-const t = texts.checks;
 
 /** Creates a check from recorded calls; `load` fetches one with its payloads. */
 export function SaveDialog({
@@ -157,7 +162,7 @@ function Form({ calls, onClose }: { calls: CallDetail[]; onClose: () => void }) 
             value={auto}
             options={(['', 'on', 'off'] as const).map((value) => ({
               value,
-              text: t.auto[value],
+              text: autoTexts[value],
             }))}
             onChange={(value) => setAuto(value as Auto)}
           />

@@ -5,13 +5,23 @@ import { SelectField } from '@/components/fields';
 import { ScrollArea } from '@/components/scroll-area';
 import { classes } from '@/lib/class-names';
 import { escapeControlCharacters } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { ClientFeatures } from '@/types/api';
 import { featuresQuery } from './api';
 import type { JoinedClient } from './joined-clients';
 
-const t = texts.features;
+const featuresTexts = withoutPrototypes({
+  how: {
+    passes: 'supported',
+    'with approval': 'with approval',
+    'not client': 'not supported by client',
+    'not server': 'not supported by server',
+  },
+} as const);
+
+const t = featuresTexts;
 
 /** The MCP features that work end to end between one client and each server. */
 export function FeatureMatrix({ clients }: { clients: JoinedClient[] }) {

@@ -32,6 +32,16 @@ import { ConfirmOutside } from './confirm-outside';
 import { Importable } from './importable-servers';
 import { ManualSetup } from './manual-setup';
 
+const disconnectTitle = (client: string) => `Disconnect ${client}?`;
+
+const disconnectBody = (path: string) =>
+  `Removes the Drawbridge entry from ${path}. If the file has not changed since you connected, the original will be restored, including servers that were moved to Drawbridge.`;
+
+const forgetTitle = (client: string) => `Stop tracking ${client}?`;
+
+const forgetBody = (path: string) =>
+  `${path} will not be changed, but Drawbridge will no longer be able to restore the original. Backups of the file stay in the data folder.`;
+
 const t = texts.connections;
 
 const looks = {
@@ -43,8 +53,8 @@ const looks = {
 };
 
 const sure = {
-  undo: { title: texts.care.disconnectTitle, body: texts.care.disconnectBody },
-  forget: { title: texts.care.forgetTitle, body: texts.care.forgetBody },
+  undo: { title: disconnectTitle, body: disconnectBody },
+  forget: { title: forgetTitle, body: forgetBody },
 };
 
 /** One connection as a list item. */

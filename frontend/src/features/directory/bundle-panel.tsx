@@ -8,6 +8,7 @@ import { joined } from '@/components/more';
 import { DetailFrame } from '@/components/split-view';
 import { classes } from '@/lib/class-names';
 import { bytes, escapeControlCharacters } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { messageOf, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { About, Installation } from '@/types/api';
@@ -15,8 +16,17 @@ import { bundleFileError, deleteUpload, sendFile } from './bundle-upload';
 import { InstallForm } from './install-form';
 import { Note } from './note';
 
+const bundleTexts = withoutPrototypes({
+  kinds: {
+    node: 'Node program, run by node',
+    python: 'Python program, run by python',
+    uv: 'Python program, run by uv',
+    binary: 'Program for this system',
+  } as Record<string, string>,
+} as const);
+
 const t = texts.directory;
-const b = t.bundle;
+const b = bundleTexts;
 
 type Sending =
   | { state: 'none' }

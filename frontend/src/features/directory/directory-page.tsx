@@ -6,6 +6,7 @@ import { SearchField, SelectField } from '@/components/fields';
 import { Empty, Failed, Loading, PageHeader } from '@/components/page';
 import { age, count, escapeControlCharacters, exactTime, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { withoutPrototypes } from '@/lib/own-property';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { Directory } from '@/types/api';
@@ -13,6 +14,14 @@ import { directoryQuery, type Filters, useRefresh } from './api';
 import { Note } from './note';
 import { ServerCard } from './server-card';
 import { kinds, listFilters } from './server-labels';
+
+const onlyTexts = withoutPrototypes({
+  curated: 'Built-in list',
+  installed: 'Installed',
+  installable: 'Can be installed',
+} as const);
+
+const refreshed = (n: string) => (n === '1' ? 'Updated: 1 server.' : `Updated: ${n} servers.`);
 
 const t = texts.directory;
 
@@ -70,7 +79,7 @@ export function DirectoryPage({
           value={filters.only ?? ''}
           options={[
             { value: '', text: 'All servers' },
-            ...listFilters.map((only) => ({ value: only, text: t.only[only] })),
+            ...listFilters.map((only) => ({ value: only, text: onlyTexts[only] })),
           ]}
           onChange={(only) => onFilter({ only: only || undefined })}
         />
@@ -153,7 +162,7 @@ function Freshness({ directory }: { directory: Directory }) {
       )}
       {refresh.isSuccess && !refresh.isPending && (
         <p role="status" className="text-sm text-ok">
-          {t.refreshed(count(refresh.data.total))}
+          {refreshed(count(refresh.data.total))}
         </p>
       )}
     </div>

@@ -2,10 +2,10 @@ import { useId } from 'react';
 import { BrowseButtons } from '@/components/browse-buttons';
 import { SelectField } from '@/components/fields';
 import { escapeControlCharacters } from '@/lib/format';
-import { texts } from '@/lib/texts';
 import type { Field } from '@/types/api';
 
-const t = texts.directory;
+const booleans = ['No', 'Yes'] as const;
+
 const box =
   'w-full min-w-0 rounded-md border border-strong bg-panel px-2.5 text-sm placeholder:text-ink3 aria-invalid:border-bad';
 
@@ -65,7 +65,7 @@ export function InputField({
                 text:
                   choices.length > 0
                     ? escapeControlCharacters(choice)
-                    : t.booleans[choice === 'true' ? 1 : 0],
+                    : booleans[choice === 'true' ? 1 : 0],
               })),
             ]}
             onChange={onChange}

@@ -11,12 +11,21 @@ import { useState } from 'react';
 import { Section, SelectField } from '@/components/fields';
 import { classes } from '@/lib/class-names';
 import { escapeControlCharacters, roundDuration } from '@/lib/format';
-import { ownValue } from '@/lib/own-property';
+import { ownValue, withoutPrototypes } from '@/lib/own-property';
 import { messageOf, request } from '@/lib/request';
-import { texts } from '@/lib/texts';
 import type { Explanation, Verdict } from '@/types/api';
 
-const t = texts.explain;
+const explainTexts = withoutPrototypes({
+  results: {
+    pass: 'passes',
+    refuse: 'rejects',
+    ask: 'asks for approval',
+    wait: 'waits',
+    off: 'not configured',
+  },
+} as const);
+
+const t = explainTexts;
 
 const explainQuery = (server: string, tool: string, client: string) =>
   queryOptions({

@@ -1,11 +1,14 @@
 import { useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { escapeControlCharacters, exactTime } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { request } from '@/lib/request';
-import { texts } from '@/lib/texts';
 import type { RuleTrial } from '@/types/api';
 
-const t = texts.rules;
+const wouldTexts = withoutPrototypes({
+  ask: 'would have needed approval',
+  deny: 'would have been denied',
+} as const);
 
 /** The effect that a list of rules, as text, would have had on the calls of the last 30 days. */
 export function useTrial() {
@@ -45,7 +48,7 @@ export function TrialResult({ trial }: { trial: RuleTrial }) {
                 {escapeControlCharacters(`${one.server} / ${one.tool}`.slice(0, 200))}
               </Link>{' '}
               <span className={one.then === 'deny' ? 'text-bad' : 'text-warn'}>
-                {t.would[one.then]}
+                {wouldTexts[one.then]}
               </span>
               <span className="block text-xs text-ink3 [overflow-wrap:anywhere]">
                 {escapeControlCharacters(

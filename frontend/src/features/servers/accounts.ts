@@ -1,12 +1,16 @@
 import { moveEdit, setEdit } from '@/lib/config-edits';
 import { readJsonc, valueAt } from '@/lib/jsonc';
-import { isRecord } from '@/lib/own-property';
+import { isRecord, withoutPrototypes } from '@/lib/own-property';
 import { RequestError } from '@/lib/request';
 import { secretName } from '@/lib/secrets';
-import { texts } from '@/lib/texts';
 import type { Edit, Profiles } from '@/types/api';
 
-const t = texts.servers.accounts;
+const renameElsewhereTexts = withoutPrototypes({
+  profiles: (name: string) =>
+    `Profile ${name}, which is in another file, uses this account. Choose another account there first.`,
+  clients: (name: string) =>
+    `Client ${name}, which is in another file, uses this account. Choose another account there first.`,
+} as const);
 
 /** An error in one key of the configuration. */
 export interface Fault {
@@ -121,7 +125,7 @@ export function renameAccount(
         }
     const [elsewhere] = left;
     if (elsewhere !== undefined)
-      throw new RequestError(t.renameElsewhere[kind](elsewhere), 0, 'conflict');
+      throw new RequestError(renameElsewhereTexts[kind](elsewhere), 0, 'conflict');
   }
   return edits;
 }

@@ -5,13 +5,23 @@ import { SelectChevron } from '@/components/fields';
 import { FormDialog } from '@/components/form-dialog';
 import { CheckBox, inputClasses, TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { serversQuery, useServerLabel } from './api';
 import { toServerName, useAddServers } from './review-and-add-server';
 
-const t = texts.servers.serve;
+const serveTexts = withoutPrototypes({
+  periods: ['All', 'Last hour', 'Last 24 hours', 'Last 7 days', 'Custom…'],
+  missesOptions: {
+    strict: 'Fail',
+    nearest: 'Return the most similar result',
+    passthrough: 'Forward to the real server',
+  },
+} as const);
+
+const t = serveTexts;
 const hour = 3_600_000;
 
 /** The age of the calls to serve if no session is selected; 0 is unlimited, -1 a range of two times. */

@@ -18,11 +18,21 @@ import {
 } from '@/lib/format';
 import { isJson } from '@/lib/json-text';
 import { useNow } from '@/lib/now';
-import { ownValue } from '@/lib/own-property';
+import { ownValue, withoutPrototypes } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import type { Debug, Frame } from '@/types/api';
 import { debugQuery } from './api';
 import { ProcessTree } from './process-tree';
+
+const debugTexts = withoutPrototypes({
+  sessions: {
+    shared: 'One for all clients',
+    perClient: 'One for each client',
+    perSession: 'One for each session',
+    perRoot: 'One for each folder',
+    perCall: 'One for each call',
+  } as Record<string, string>,
+} as const);
 
 const words = {
   stderr: 'Last output',
@@ -31,7 +41,7 @@ const words = {
   capabilities: 'Capabilities',
 };
 
-const t = texts.servers.debug;
+const t = debugTexts;
 
 /** Debug information of a server: its command, environment, timings, output and messages. */
 export function ServerDebug({ id }: { id: string }) {

@@ -10,6 +10,7 @@ import { StateBadge } from '@/components/state-badge';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { age, bytes, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { withoutPrototypes } from '@/lib/own-property';
 import { RequestError } from '@/lib/request';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
@@ -27,6 +28,16 @@ import { ServerSandbox, sandboxQuery } from './server-sandbox';
 import { ServerTools } from './server-tools';
 import { SignedIn, SignIn } from './sign-in';
 import { ServerButtons } from './start-stop-buttons';
+
+const viewNamesTexts = withoutPrototypes({
+  about: 'About',
+  tools: 'Tools',
+  calls: 'Calls',
+  log: 'Log',
+  config: 'Configuration',
+  processes: 'Processes',
+  debug: 'Debug',
+} as const);
 
 const words = {
   process: 'Process',
@@ -111,7 +122,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
             <span className="w-full" />
             <TabList
               label="Server views"
-              options={views.map((value) => ({ value, text: t.viewNames[value] }))}
+              options={views.map((value) => ({ value, text: viewNamesTexts[value] }))}
             />
           </>
         }

@@ -8,11 +8,18 @@ import { SegmentedControl } from '@/components/segmented-control';
 import { classes } from '@/lib/class-names';
 import { clock, exactTime, logText } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { withoutPrototypes } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import type { LogLine, ServerDetail } from '@/types/api';
 import { type LogLevel, logLevels, logQuery } from './api';
 
-const t = texts.servers;
+const logLevelsTexts = withoutPrototypes({
+  debug: 'All',
+  stderr: 'Output',
+  lifecycle: 'Events',
+  warn: 'Warnings',
+  error: 'Errors',
+} as const);
 
 const colors: Record<string, string> = {
   error: 'text-bad',
@@ -38,7 +45,7 @@ export function LogView({ server }: { server: ServerDetail }) {
         <SegmentedControl
           label="Log level"
           value={level}
-          options={logLevels.map((value) => ({ value, text: t.logLevels[value] }))}
+          options={logLevels.map((value) => ({ value, text: logLevelsTexts[value] }))}
           onChange={setLevel}
         />
         <div className="flex min-w-40 flex-1 items-center gap-2">

@@ -7,12 +7,26 @@ import { Modal } from '@/components/modal';
 import { TextField } from '@/components/text-field';
 import { setEdit, textEdit } from '@/lib/config-edits';
 import { escapeControlCharacters } from '@/lib/format';
-import { ownValue } from '@/lib/own-property';
+import { ownValue, withoutPrototypes } from '@/lib/own-property';
 import { secretName, useSecret } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
 import type { Edit, Remedy, ServerStatus } from '@/types/api';
 import { useServerAction } from './api';
 import { inEntry, useSaveEdits } from './review-and-add-server';
+
+const titlesTexts = withoutPrototypes({
+  'install-program': (product: string) => `${product} is not installed`,
+  'install-package': (name: string) => `The package ${name} is not installed`,
+  'start-docker': () => 'Docker is not running',
+  'allow-docker': () => 'Your user account is not allowed to use Docker',
+  'start-container': (name: string) => `The container ${name} is not running`,
+  'unlock-secrets': () => 'The keyring that stores the secrets is locked',
+} as const);
+
+const howTexts = withoutPrototypes({
+  'install-package': 'Run this command in a terminal, in the server’s folder:',
+  'allow-docker': 'Run this command in a terminal, then log out and log back in:',
+} as const);
 
 const t = texts.servers.remedy;
 
@@ -94,7 +108,7 @@ export function InTerminal({
 }) {
   const restart = useServerAction(server);
   const title =
-    ownValue(t.titles, kind)?.(escapeControlCharacters(name)) ?? escapeControlCharacters(action);
+    ownValue(titlesTexts, kind)?.(escapeControlCharacters(name)) ?? escapeControlCharacters(action);
   return (
     <Modal label={action} onClose={onClose} className="max-w-lg">
       <div className="space-y-3 p-5">
@@ -108,7 +122,7 @@ export function InTerminal({
         {command && (
           <>
             <p className="text-sm text-ink2">
-              {ownValue(t.how, kind) ?? 'Run this command in a terminal:'}
+              {ownValue(howTexts, kind) ?? 'Run this command in a terminal:'}
             </p>
             <CopyField text={escapeControlCharacters(command)} label="Command" />
           </>

@@ -4,10 +4,21 @@ import { Button } from '@/components/button';
 import { Section } from '@/components/fields';
 import { More } from '@/components/more';
 import { escapeControlCharacters } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import type { SandboxStatus } from '@/types/api';
+
+const modesTexts = withoutPrototypes({ off: 'Off.', on: 'On.' } as const);
+
+const aboutTexts = withoutPrototypes({
+  off: 'The server can access everything that you can.',
+  on: 'Allowed in addition to the default rules:',
+} as const);
+
+const sandboxPortsText = (list: string) =>
+  `TCP to ${list.includes(',') ? 'ports' : 'port'} ${list}; all UDP`;
 
 const t = texts.servers.sandbox;
 
@@ -41,9 +52,9 @@ export function ServerSandbox({ server }: { server: string }) {
   return (
     <Section title={t.title}>
       <p className="text-sm">
-        <span className="font-medium">{t.modes[mode]}</span>{' '}
+        <span className="font-medium">{modesTexts[mode]}</span>{' '}
         <span className="text-ink2">
-          {nothing ? 'This system cannot restrict the server.' : t.about[mode]}
+          {nothing ? 'This system cannot restrict the server.' : aboutTexts[mode]}
         </span>
       </p>
       {data.reason && (
@@ -185,7 +196,7 @@ function Access({
     network === 'any'
       ? 'Any network connections'
       : ports.length > 0
-        ? t.ports(ports.join(', '))
+        ? sandboxPortsText(ports.join(', '))
         : 'No network connections',
     unixSockets === 'any'
       ? 'Any Unix sockets, through which the server may escape the sandbox'

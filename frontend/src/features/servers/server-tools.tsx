@@ -6,13 +6,25 @@ import { SearchField } from '@/components/fields';
 import { Failed, Loading } from '@/components/page';
 import { Switch } from '@/components/switch';
 import { escapeControlCharacters } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { ToolWithSettings } from '@/types/api';
 import { BulkToolSettings, SettingSelects } from './tool-setting-selects';
 import { type Change, toolSettingsQuery, useToolSetting } from './tool-settings';
 
-const t = texts.servers.tooling;
+const offer = (tool: string) => `Show ${tool} to clients`;
+
+const requireApproval = (client: string, tool: string) =>
+  `Require approval again when ${client} calls ${tool}`;
+
+const hiddenByTexts = withoutPrototypes({
+  enabled: 'Hidden here',
+  includeTools: 'Not in includeTools',
+  excludeTools: 'Excluded by excludeTools',
+  toolChanges: 'Hidden: changed, or blocked by you',
+} as const);
+
 const most = 200;
 
 /** Switches the visibility of one tool, for its page in the list of all tools. */
@@ -24,7 +36,7 @@ export function OfferTool({ server, tool }: { server: string; tool: string }) {
   return (
     <div className="flex flex-wrap items-center gap-3 border-t px-4 py-3 text-sm md:px-5">
       <Switch
-        label={t.offer(escapeControlCharacters(tool.slice(0, 200)))}
+        label={offer(escapeControlCharacters(tool.slice(0, 200)))}
         on={found.shown}
         disabled={change.isPending}
         onChange={(on) => change.mutate({ tools: [tool], set: { enabled: on ? null : false } })}
@@ -158,7 +170,7 @@ function ToolRow({
         )}
         <span className="mt-0.5">
           <Switch
-            label={t.offer(name)}
+            label={offer(name)}
             on={tool.shown}
             disabled={change.isPending || otherReasons.includes(tool.hiddenBy)}
             onChange={(on) => set({ enabled: on ? null : false })}
@@ -183,7 +195,7 @@ function ToolRow({
           </p>
           {tool.hiddenBy && (
             <p className="text-xs text-warn">
-              {t.hiddenBy[tool.hiddenBy as keyof typeof t.hiddenBy] ??
+              {hiddenByTexts[tool.hiddenBy as keyof typeof hiddenByTexts] ??
                 escapeControlCharacters(tool.hiddenBy)}
             </p>
           )}
@@ -231,8 +243,8 @@ function ApprovalExceptions({
               <button
                 type="button"
                 disabled={disabled}
-                aria-label={t.requireApproval(shown, name)}
-                title={t.requireApproval(shown, name)}
+                aria-label={requireApproval(shown, name)}
+                title={requireApproval(shown, name)}
                 onClick={() => onChange({ allowClients: rest.length > 0 ? rest : null })}
                 className="flex max-w-full items-center gap-1 rounded-full bg-accent-soft py-0.5 pr-1.5 pl-2.5 text-accent"
               >

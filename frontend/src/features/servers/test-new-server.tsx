@@ -13,11 +13,21 @@ import { Failure } from '@/components/failure';
 import { ScrollArea } from '@/components/scroll-area';
 import { duration, escapeControlCharacters, logText } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { withoutPrototypes } from '@/lib/own-property';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { TestResult } from '@/types/api';
 
-const t = texts.test;
+const testTexts = withoutPrototypes({
+  stages: {
+    configuration: 'Invalid configuration:',
+    start: 'Failed to start:',
+    connect: 'Failed to connect:',
+    done: '',
+  },
+} as const);
+
+const t = testTexts;
 const shownTools = 12;
 
 /** Starts a server briefly to test whether it works; nothing is saved. */

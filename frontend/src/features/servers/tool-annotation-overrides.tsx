@@ -3,24 +3,32 @@ import { useState } from 'react';
 import { SelectField } from '@/components/fields';
 import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
-import { texts } from '@/lib/texts';
+import { withoutPrototypes } from '@/lib/own-property';
 import type { ToolWithSettings } from '@/types/api';
 import { toolSettingsQuery, useToolSetting } from './tool-settings';
+
+const toolingDeclaredText = (value: boolean | null) =>
+  value === null ? 'Not declared' : `Declared: ${value ? 'yes' : 'no'}`;
+
+const hintsTexts = withoutPrototypes({
+  readOnlyHint: 'Read-only',
+  destructiveHint: 'Destructive (may delete or overwrite)',
+  idempotentHint: 'Can be repeated without further effect',
+  openWorldHint: 'External access (interacts with external systems)',
+} as const);
 
 const words = {
   title: 'Title',
   overridden: (yes: boolean) => `Set here: ${yes ? 'yes' : 'no'}`,
 };
 
-const t = texts.servers.tooling;
-
-const declaredBy: Record<keyof typeof t.hints, (tool: ToolWithSettings) => boolean | null> = {
+const declaredBy: Record<keyof typeof hintsTexts, (tool: ToolWithSettings) => boolean | null> = {
   readOnlyHint: (tool) => tool.readOnly,
   destructiveHint: (tool) => tool.destructive,
   idempotentHint: (tool) => tool.idempotent,
   openWorldHint: (tool) => tool.openWorld,
 };
-const hints = Object.keys(declaredBy) as (keyof typeof t.hints)[];
+const hints = Object.keys(declaredBy) as (keyof typeof hintsTexts)[];
 
 /** The title and annotations of a tool: the declared values and their overrides. */
 export function ToolAnnotations({ server, tool }: { server: string; tool: string }) {
@@ -60,12 +68,12 @@ export function ToolAnnotations({ server, tool }: { server: string; tool: string
         />
         {hints.map((hint) => (
           <div key={hint} className="contents">
-            <span>{t.hints[hint]}</span>
+            <span>{hintsTexts[hint]}</span>
             <SelectField
-              label={t.hints[hint]}
+              label={hintsTexts[hint]}
               value={hint in annotations ? String(annotations[hint]) : ''}
               options={[
-                { value: '', text: t.declared(declaredBy[hint](found)) },
+                { value: '', text: toolingDeclaredText(declaredBy[hint](found)) },
                 { value: 'true', text: words.overridden(true) },
                 { value: 'false', text: words.overridden(false) },
               ]}

@@ -2,16 +2,32 @@ import { Eye, EyeOff } from 'lucide-react';
 import { Button } from '@/components/button';
 import { SelectField } from '@/components/fields';
 import { escapeControlCharacters } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Approving, RecordMode, ToolWithSettings } from '@/types/api';
 import { type Change, useToolSetting } from './tool-settings';
 
+const approvalsTexts = withoutPrototypes({
+  unset: 'Approval: default',
+  never: 'Never ask',
+  ask: 'Always ask',
+  destructive: 'Ask if destructive',
+  deny: 'Always deny',
+} as const);
+
+const timeoutOf = (s: number) => (s < 60 ? `Timeout: ${s} s` : `Timeout: ${s / 60} min`);
+
+const recordsTexts = withoutPrototypes({
+  unset: 'Record: default',
+  full: 'Record: everything',
+  meta: 'Record: metadata only',
+  off: 'Record: nothing',
+} as const);
+
 const words = {
   selected: (n: number) => (n === 1 ? '1 selected tool' : `${n} selected tools`),
 };
-
-const t = texts.servers.tooling;
 
 const approvals: Approving[] = ['', 'never', 'ask', 'destructive', 'deny'];
 const records = ['', 'full', 'meta', 'off'] as const;
@@ -34,7 +50,7 @@ export function SettingSelects({
         label={`Approval for ${name}`}
         action={settings ? undefined : 'Approval…'}
         value={settings?.approval ?? ''}
-        options={approvals.map((value) => ({ value, text: t.approvals[value || 'unset'] }))}
+        options={approvals.map((value) => ({ value, text: approvalsTexts[value || 'unset'] }))}
         onChange={(value) => onChange({ approval: value === '' ? null : (value as Approving) })}
       />
       <Select
@@ -43,7 +59,7 @@ export function SettingSelects({
         value={timeout === 0 ? '' : String(timeout)}
         options={[...new Set([...timeouts, timeout])].map((ms) => ({
           value: ms === 0 ? '' : String(ms),
-          text: ms === 0 ? 'Timeout: default' : t.timeoutOf(ms / 1000),
+          text: ms === 0 ? 'Timeout: default' : timeoutOf(ms / 1000),
         }))}
         onChange={(value) => onChange({ requestTimeoutMs: value === '' ? null : Number(value) })}
       />
@@ -51,7 +67,7 @@ export function SettingSelects({
         label={`Recording for ${name}`}
         action={settings ? undefined : 'Recording…'}
         value={settings?.record ?? ''}
-        options={records.map((value) => ({ value, text: t.records[value || 'unset'] }))}
+        options={records.map((value) => ({ value, text: recordsTexts[value || 'unset'] }))}
         onChange={(value) => onChange({ record: value === '' ? null : (value as RecordMode) })}
       />
     </>

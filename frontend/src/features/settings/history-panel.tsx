@@ -3,14 +3,14 @@ import { Pause, Play } from 'lucide-react';
 import { Button } from '@/components/button';
 import { Facts } from '@/components/fields';
 import { bytes, count, exactTime } from '@/lib/format';
-import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import { historyStateQuery, useHistoryMaintenance, useRecording } from './api';
 import { Backup } from './history-backup';
 import { Rules } from './recording-rules';
 import { Prune, Retention } from './retention';
 
-const t = texts.settings.history;
+const indexPending = (n: string) =>
+  `${n === '1' ? '1 newer call' : `${n} newer calls`} not yet searchable`;
 
 /** The settings of the history and its size. */
 export function HistoryPanel({ servers }: { servers: string[] }) {
@@ -45,7 +45,7 @@ export function HistoryPanel({ servers }: { servers: string[] }) {
             'Size',
             `${bytes(state.bytes)}${state.freeBytes > 0 ? ` (${bytes(state.freeBytes)} free)` : ''}`,
           ],
-          ['Search index', state.indexPending > 0 && t.indexPending(count(state.indexPending))],
+          ['Search index', state.indexPending > 0 && indexPending(count(state.indexPending))],
           [
             'Kept past expiry',
             state.clockHold &&

@@ -8,17 +8,22 @@ import { ServerPrefix } from '@/components/server-prefix';
 import { TextField } from '@/components/text-field';
 import { readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import type { HistoryState, RecordMode, Rule } from '@/types/api';
 import { restoreRule, useRecording } from './api';
 
+const keepingTexts = withoutPrototypes({
+  full: 'Everything',
+  meta: 'Metadata only',
+  off: 'Nothing',
+} as const);
+
 const words = {
   ruleTool: 'Tool (leave empty for all)',
 };
-
-const t = texts.settings.history;
 
 const place = 'recording rule';
 
@@ -83,7 +88,7 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
                   escapeControlCharacters(serverName(rule.server).slice(0, 200))
                 )}
               </span>
-              <span className="text-ink2">{t.keeping[rule.record] ?? rule.record}</span>
+              <span className="text-ink2">{keepingTexts[rule.record] ?? rule.record}</span>
               <IconButton
                 small
                 label={`Remove the rule for ${nameOf(rule)}`}
@@ -129,7 +134,7 @@ export function Rules({ state, servers }: { state: HistoryState; servers: string
           <SelectField
             label="Record"
             value={keep}
-            options={keepings.map((value) => ({ value, text: t.keeping[value] }))}
+            options={keepings.map((value) => ({ value, text: keepingTexts[value] }))}
             onChange={(value) => setKeep(value as RecordMode)}
           />
           <Button type="submit" disabled={recording.isPending}>

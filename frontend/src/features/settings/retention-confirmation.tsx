@@ -6,6 +6,9 @@ import { texts } from '@/lib/texts';
 import type { RetentionPreview } from '@/types/api';
 import { useConfigRetentionPreview, type Wanted } from './api';
 
+const careLessText = (n: string, all: string) =>
+  `${n} of ${all} calls ${n === '1' ? 'exceeds' : 'exceed'} these limits and will be permanently deleted within a minute. To keep them, back up the history first.`;
+
 const t = texts.care;
 
 export const numberOf = ({ estimated, calls }: RetentionPreview) =>
@@ -25,7 +28,7 @@ export function RetentionLoss({ found }: { found: RetentionPreview | Error }) {
     );
   return (
     <>
-      <p>{t.less(numberOf(found), count(found.total))}</p>
+      <p>{careLessText(numberOf(found), count(found.total))}</p>
       <Span of={found} />
     </>
   );

@@ -22,6 +22,7 @@ import { configQuery } from '@/lib/config-file';
 import { type Density, setDensity, useDensity } from '@/lib/density';
 import { age, escapeControlCharacters, exactTime, sentence } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { withoutPrototypes } from '@/lib/own-property';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { setTheme, type Theme, useTheme } from '@/lib/theme';
@@ -36,6 +37,11 @@ import { GeneralPanel } from './general-panel';
 import { HistoryPanel } from './history-panel';
 import { SecretsPanel } from './secrets-panel';
 import { TokensPanel } from './tokens-panel';
+
+const densitiesTexts = withoutPrototypes({
+  comfortable: 'Comfortable',
+  compact: 'Compact',
+} as const);
 
 const t = texts.settings;
 
@@ -205,7 +211,7 @@ function DensityChoice() {
     <Choice
       label="Density"
       value={useDensity()}
-      options={densities.map((one) => ({ ...one, text: t.densities[one.value] }))}
+      options={densities.map((one) => ({ ...one, text: densitiesTexts[one.value] }))}
       onChange={setDensity}
     />
   );

@@ -10,11 +10,18 @@ import { SegmentedControl } from '@/components/segmented-control';
 import { classes } from '@/lib/class-names';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { measureFontScale } from '@/lib/measure-font-scale';
+import { withoutPrototypes } from '@/lib/own-property';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
 import { toolsQuery } from './api';
 import { type Group, grouped, groupings, tokenCost } from './groups';
+
+const groupsTexts = withoutPrototypes({
+  server: 'Server',
+  prefix: 'Prefix',
+  effect: 'Effect',
+} as const);
 
 const words = {
   group: 'Group by',
@@ -94,7 +101,7 @@ export function ToolsPage({
               onChange={(group) =>
                 navigate({ search: (old) => ({ ...old, group }), replace: true })
               }
-              options={groupings.map((value) => ({ value, text: t.groups[value] }))}
+              options={groupings.map((value) => ({ value, text: groupsTexts[value] }))}
             />
             <SearchField
               label={t.search}

@@ -4,6 +4,7 @@ import { Button } from '@/components/button';
 import { Facts, Section } from '@/components/fields';
 import { More } from '@/components/more';
 import { escapeControlCharacters } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
@@ -11,6 +12,16 @@ import type { ServerVersion, VersionPlan } from '@/types/api';
 import { summaryOf } from './change-summary';
 import { ToolDiff, Warnings } from './tool-changes';
 import { VersionComparison } from './version-comparison';
+
+const sourcesTexts = withoutPrototypes({
+  '': '',
+  configuration: 'Pinned in the configuration',
+  process: 'Read from the running process',
+  cache: 'Read from the package cache',
+  server: 'Reported by the server',
+  container: 'Read from the running container',
+  image: 'Read from the local image',
+} as const);
 
 const t = texts.versions;
 /** Names of packages can be longer than a narrow screen is wide. */
@@ -70,7 +81,7 @@ export function ServerVersionSection({ server }: { server: string }) {
               : escapeControlCharacters(version.configured),
           ],
           ['Version', version.version && t.short(escapeControlCharacters(version.version))],
-          ['Source', version.source && t.sources[version.source]],
+          ['Source', version.source && sourcesTexts[version.source]],
         ]}
       />
       <div className="mt-3 flex flex-wrap gap-2">

@@ -10,6 +10,14 @@ import type { DiffLine, ToolChange, ToolWarning } from '@/types/api';
 import { changesQuery, useToolDecision } from './api';
 import { summaryOf } from './change-summary';
 
+const nameOf = (kind: string, name: string) =>
+  ({
+    instructions: 'The server’s instructions',
+    prompt: `Prompt ${name}`,
+    resource: `Resource ${name}`,
+    template: `Resource template ${name}`,
+  })[kind] ?? name;
+
 const words = {
   accept: 'Accept',
   always: 'Always accept',
@@ -47,7 +55,7 @@ function Change({ change }: { change: ToolChange }) {
       hash: change.newHash,
     });
   const wary = (change.warnings ?? []).some(isAttackWarning);
-  const name = t.nameOf(change.kind, escapeControlCharacters(change.name.slice(0, 200)));
+  const name = nameOf(change.kind, escapeControlCharacters(change.name.slice(0, 200)));
   return (
     <GuardedItem id={`${change.kind} ${change.name}`} className="rounded-md border bg-panel p-3">
       <p className="font-medium [overflow-wrap:anywhere]">{name}</p>

@@ -5,14 +5,38 @@ import { MergeDiff } from '@/components/lazy-code-editor';
 import { More } from '@/components/more';
 import { textOfSide } from '@/lib/changes-as-text';
 import { duration, escapeControlCharacters } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import type { ComparedCall, ComparisonReport } from '@/types/api';
+
+const comparisonTexts = withoutPrototypes({
+  definitions: {
+    server: 'Instructions and capabilities',
+    prompts: 'List of prompts',
+    resources: 'List of resources',
+    resourceTemplates: 'List of resource templates',
+  },
+  counts: {
+    alike: (n: number) => `${n} the same`,
+    different: (n: number) => `${n} different`,
+    failed: (n: number) => `${n} failed`,
+    slower: (n: number) => `${n} slower`,
+    skipped: (n: number) => `${n} skipped`,
+  },
+  results: {
+    alike: 'Same',
+    different: 'Different',
+    failed: 'Failed',
+    slower: 'Slower',
+    skipped: 'Skipped',
+  },
+} as const);
 
 const words = {
   also: 'Include this tool',
 };
 
-const t = texts.comparison;
+const t = comparisonTexts;
 
 const looks = {
   alike: [CircleCheck, 'text-ok'],

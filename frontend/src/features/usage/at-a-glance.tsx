@@ -5,6 +5,7 @@ import { SegmentedControl } from '@/components/segmented-control';
 import { ServerPrefix } from '@/components/server-prefix';
 import { count, duration, escapeControlCharacters } from '@/lib/format';
 import { measureFontScale } from '@/lib/measure-font-scale';
+import { withoutPrototypes } from '@/lib/own-property';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Range } from '@/lib/time-range';
@@ -12,7 +13,12 @@ import type { UsageReport } from '@/types/api';
 import type { ToolCost } from './context-cost';
 import { CallsChart, DurationChart } from './usage-charts';
 
-const t = texts.overview;
+const ordersTexts = withoutPrototypes({
+  calls: 'Calls',
+  time: 'Time',
+  context: 'Context',
+} as const);
+
 const rows = 10;
 
 /**
@@ -130,7 +136,7 @@ function TopTools({
         <SegmentedControl
           label="Top tools by"
           value={order}
-          options={orders.map((value) => ({ value, text: t.orders[value] }))}
+          options={orders.map((value) => ({ value, text: ordersTexts[value] }))}
           onChange={setOrder}
         />
       }

@@ -5,16 +5,46 @@ import { SegmentedControl } from '@/components/segmented-control';
 import { classes } from '@/lib/class-names';
 import { age, bytes, count, cut, duration, escapeControlCharacters, share } from '@/lib/format';
 import { useNow } from '@/lib/now';
+import { withoutPrototypes } from '@/lib/own-property';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { UsageStats } from '@/types/api';
 import type { UsageFilters } from './api';
 
+const kindsTexts = withoutPrototypes({
+  servers: 'Servers',
+  tools: 'Tools',
+  clients: 'Clients',
+} as const);
+
+const columnsTexts = withoutPrototypes({
+  calls: 'Calls',
+  errors: 'Errors',
+  p50Ns: 'Median',
+  p95Ns: 'p95',
+  p99Ns: 'p99',
+  resultTokens: 'Result tokens',
+  repeatedBytes: 'Repeated',
+  blankBytes: 'Whitespace',
+  lastUsed: 'Last used',
+} as const);
+
+const columnHintsTexts = withoutPrototypes({
+  calls: undefined,
+  errors: undefined,
+  p50Ns: undefined,
+  p95Ns: undefined,
+  p99Ns: undefined,
+  resultTokens: 'Estimated as the size of the results in bytes, divided by four.',
+  repeatedBytes: 'Share of result bytes that repeat structuredContent as text.',
+  blankBytes:
+    'Share of result bytes taken up by whitespace: indentation in JSON and repeated spaces in text.',
+  lastUsed: undefined,
+} as const);
+
 const words = {
   breakdown: 'Breakdown',
 };
-
-const t = texts.usage;
 
 type Kind = 'servers' | 'tools' | 'clients';
 const columns = [
@@ -64,7 +94,7 @@ export function Breakdown({
           value={kind}
           options={(['tools', 'servers', 'clients'] as const).map((k) => ({
             value: k,
-            text: t.kinds[k],
+            text: kindsTexts[k],
           }))}
           onChange={(next) => {
             setKind(next);
@@ -80,7 +110,7 @@ export function Breakdown({
           <thead>
             <tr className="text-left text-xs text-ink3">
               <th scope="col" className="w-1/3 px-4 py-2 font-normal">
-                {t.kinds[kind]}
+                {kindsTexts[kind]}
               </th>
               {columns.map((column) => (
                 <th
@@ -91,14 +121,14 @@ export function Breakdown({
                 >
                   <button
                     type="button"
-                    title={t.columnHints[column]}
+                    title={columnHintsTexts[column]}
                     onClick={() => setBy(column)}
                     className={classes(
                       'rounded whitespace-nowrap underline-offset-2 hover:underline',
                       column === by && 'font-semibold text-ink',
                     )}
                   >
-                    {t.columns[column]}
+                    {columnsTexts[column]}
                   </button>
                 </th>
               ))}

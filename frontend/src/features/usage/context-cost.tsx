@@ -9,7 +9,8 @@ import { texts } from '@/lib/texts';
 import { recordedDays, usageQuery } from './api';
 import { Card } from './card';
 
-const t = texts.usage;
+const unusedNote = (n: number, tokens: string) =>
+  `${n === 1 ? '1 tool' : `${count(n)} tools`}, ~${tokens} tokens`;
 
 /** The number of servers that are shown at first. */
 const few = 12;
@@ -105,7 +106,7 @@ export function Unused({ costs }: { costs: ToolCost[] }) {
   return (
     <Card
       title="Not used in the last 30 days"
-      note={list.length > 0 && t.unusedNote(list.length, count(tokens))}
+      note={list.length > 0 && unusedNote(list.length, count(tokens))}
     >
       {list.length === 0 ? (
         <p className="text-sm text-ink3">All tools were used in the last 30 days.</p>

@@ -12,32 +12,9 @@ export const callsTexts = {
     timeRange: 'Time',
     from: 'From',
     to: 'To',
-    slowerThan: { '100': '> 0.1 s', '1000': '> 1 s', '10000': '> 10 s' },
-    chips: {
-      q: (q: string) => `“${q}”`,
-      client: (name: string) => `Client: ${name}`,
-      workspace: (path: string) => `Folder: ${path}`,
-      account: (name: string) => `Account: ${name}`,
-      version: (version: string) => `Version: ${version}`,
-      tag: (tag: string) => `Tag: ${tag}`,
-      slow: (ms: number) => `Longer than ${ms < 1000 ? `${ms} ms` : `${ms / 1000} s`}`,
-    },
-    indexedUpTo: (at: string, pending: string) =>
-      `Search covers calls up to ${at}; ${pending === '1' ? '1 newer call is' : `${pending} newer calls are`} not indexed yet.`,
 
     deleted: (n: number) => (n === 1 ? '1 call deleted.' : `${n} calls deleted.`),
-    task: {
-      methods: {
-        'tools/call': 'Created',
-        'tasks/get': 'Status',
-        'tasks/update': 'Input sent',
-        'tasks/cancel': 'Cancellation requested',
-        'tasks/result': 'Result fetched',
-        'notifications/tasks': 'Notification',
-        'notifications/tasks/status': 'Notification',
-      },
-    },
-    toolFilter: (tool: string) => `Tool: ${tool}`,
+
     columns: {
       time: 'Time',
       call: 'Call',
@@ -72,11 +49,6 @@ export const callsTexts = {
     noArguments: 'No arguments were sent.',
     goneBody: 'It may have expired, or the link is wrong.',
     fromServer: 'Server to client',
-
-    comparedVersions: (before: string, after: string) =>
-      before === after
-        ? `Both were handled by ${before}.`
-        : `The other call was handled by ${before}, this one by ${after}.`,
   },
   sessions: {
     title: 'Sessions',
@@ -100,34 +72,9 @@ export const callsTexts = {
   checks: {
     title: 'Checks',
 
-    auto: {
-      '': 'If all its tools are read-only',
-      on: 'Yes',
-      off: 'No',
-    },
-    autoShort: {
-      '': 'runs automatically if all its tools are read-only',
-      on: 'runs automatically after each change',
-      off: 'never runs automatically',
-    },
-
     openCall: 'Open call',
-    moreChanges: (n: string) => (n === '1' ? '1 more difference.' : `${n} more differences.`),
+
     whole: 'entire result',
     save: 'Save as check',
-
-    answeredBy: (version: string, recorded: string) =>
-      !recorded || recorded === version
-        ? `Handled by ${version}`
-        : `Handled by ${version}, recorded with ${recorded}`,
-  },
-  explain: {
-    results: {
-      pass: 'passes',
-      refuse: 'rejects',
-      ask: 'asks for approval',
-      wait: 'waits',
-      off: 'not configured',
-    },
   },
 } as const;

@@ -39,17 +39,8 @@ export const generalTexts = {
     draftRestored: 'Restored your draft',
 
     lessTitle: 'Delete older calls?',
-    less: (n: string, all: string) =>
-      `${n} of ${all} calls ${n === '1' ? 'exceeds' : 'exceed'} these limits and will be permanently deleted within a minute. To keep them, back up the history first.`,
 
     lessAction: 'Save and delete',
-
-    disconnectTitle: (client: string) => `Disconnect ${client}?`,
-    disconnectBody: (path: string) =>
-      `Removes the Drawbridge entry from ${path}. If the file has not changed since you connected, the original will be restored, including servers that were moved to Drawbridge.`,
-    forgetTitle: (client: string) => `Stop tracking ${client}?`,
-    forgetBody: (path: string) =>
-      `${path} will not be changed, but Drawbridge will no longer be able to restore the original. Backups of the file stay in the data folder.`,
   },
   connection: {
     connecting: 'Connecting',
@@ -111,18 +102,10 @@ export const generalTexts = {
     cancelled: 'Cancelled',
     expired: 'Expired',
   },
-  recordFull: {
-    more: (n: number) =>
-      n === 1 ? 'One other recording is active.' : `${n} other recordings are active.`,
-  },
+
   problems: {
     more: (n: number) => `${count(n)} more`,
     less: 'Show less',
-    otherShort: (n: number) => (n === 1 ? '1 notice' : `${count(n)} notices`),
-    dropped: (n: number) =>
-      n === 1
-        ? 'One call was not recorded because the disk was too slow.'
-        : `${count(n)} calls were not recorded because the disk was too slow.`,
   },
   ranges: {
     '15m': '15 min',
@@ -132,13 +115,7 @@ export const generalTexts = {
     '30d': '30 days',
     own: 'Custom range',
   },
-  json: {
-    pretty: 'Formatted',
-    raw: 'Raw',
-    cutText: (n: string) => `${n} more characters`,
-    view: 'JSON view',
-    yaml: 'YAML',
-  },
+
   errors: {
     notFound: 'Page not found',
   },
@@ -148,17 +125,7 @@ export const generalTexts = {
   },
   editor: {
     /** Keys are the phrases that CodeMirror uses. */
-    phrases: { Completions: 'Suggestions', '$ unchanged lines': '$ unchanged lines' },
 
     syntax: (line: number, column: number) => `Not valid JSON: line ${line}, column ${column}.`,
-
-    wrong: {
-      unknown: (path: string, near: string) =>
-        `Unknown key “${path}”; it is ignored.${near ? ` Did you mean “${near}”?` : ''}`,
-      type: (path: string, wanted: string) =>
-        `${path ? `“${path}”` : 'The value'} must be of type ${wanted}.`,
-      choice: (path: string, wanted: string) => `“${path}” must be one of: ${wanted}.`,
-      range: (path: string, wanted: string) => `“${path}” must be ${wanted}.`,
-    },
   },
 } as const;

@@ -34,23 +34,9 @@ export const serversTexts = {
     command: 'Command',
     tree: 'Processes',
     log: 'Log',
-    viewNames: {
-      about: 'About',
-      tools: 'Tools',
-      calls: 'Calls',
-      log: 'Log',
-      config: 'Configuration',
-      processes: 'Processes',
-      debug: 'Debug',
-    },
+
     sandbox: {
       title: 'Sandbox',
-      modes: { off: 'Off.', on: 'On.' },
-      about: {
-        off: 'The server can access everything that you can.',
-        on: 'Allowed in addition to the default rules:',
-      },
-      ports: (list: string) => `TCP to ${list.includes(',') ? 'ports' : 'port'} ${list}; all UDP`,
     },
     openLog: 'Open log',
     config: {
@@ -99,45 +85,11 @@ export const serversTexts = {
     },
     accounts: {
       rename: 'Rename',
-
-      renameElsewhere: {
-        profiles: (name: string) =>
-          `Profile ${name}, which is in another file, uses this account. Choose another account there first.`,
-        clients: (name: string) =>
-          `Client ${name}, which is in another file, uses this account. Choose another account there first.`,
-      },
     },
     remedy: {
       setKey: (name: string) => `Set ${name}…`,
+    },
 
-      titles: {
-        'install-program': (product: string) => `${product} is not installed`,
-        'install-package': (name: string) => `The package ${name} is not installed`,
-        'start-docker': () => 'Docker is not running',
-        'allow-docker': () => 'Your user account is not allowed to use Docker',
-        'start-container': (name: string) => `The container ${name} is not running`,
-        'unlock-secrets': () => 'The keyring that stores the secrets is locked',
-      },
-      how: {
-        'install-package': 'Run this command in a terminal, in the server’s folder:',
-        'allow-docker': 'Run this command in a terminal, then log out and log back in:',
-      },
-    },
-    logLevels: {
-      debug: 'All',
-      stderr: 'Output',
-      lifecycle: 'Events',
-      warn: 'Warnings',
-      error: 'Errors',
-    },
-    serve: {
-      periods: ['All', 'Last hour', 'Last 24 hours', 'Last 7 days', 'Custom…'],
-      missesOptions: {
-        strict: 'Fail',
-        nearest: 'Return the most similar result',
-        passthrough: 'Forward to the real server',
-      },
-    },
     edit: {
       rename: 'Rename',
       tags: 'Tags',
@@ -146,51 +98,7 @@ export const serversTexts = {
       elsewhere:
         'This server is defined in another file, so it cannot be shown or changed here. Edit that file; Settings lists the files.',
     },
-    tooling: {
-      offer: (tool: string) => `Show ${tool} to clients`,
 
-      approvals: {
-        unset: 'Approval: default',
-        never: 'Never ask',
-        ask: 'Always ask',
-        destructive: 'Ask if destructive',
-        deny: 'Always deny',
-      },
-      requireApproval: (client: string, tool: string) =>
-        `Require approval again when ${client} calls ${tool}`,
-      timeoutOf: (s: number) => (s < 60 ? `Timeout: ${s} s` : `Timeout: ${s / 60} min`),
-      records: {
-        unset: 'Record: default',
-        full: 'Record: everything',
-        meta: 'Record: metadata only',
-        off: 'Record: nothing',
-      },
-      hiddenBy: {
-        enabled: 'Hidden here',
-        includeTools: 'Not in includeTools',
-        excludeTools: 'Excluded by excludeTools',
-        toolChanges: 'Hidden: changed, or blocked by you',
-      },
-
-      declared: (value: boolean | null) =>
-        value === null ? 'Not declared' : `Declared: ${value ? 'yes' : 'no'}`,
-
-      hints: {
-        readOnlyHint: 'Read-only',
-        destructiveHint: 'Destructive (may delete or overwrite)',
-        idempotentHint: 'Can be repeated without further effect',
-        openWorldHint: 'External access (interacts with external systems)',
-      },
-    },
-    debug: {
-      sessions: {
-        shared: 'One for all clients',
-        perClient: 'One for each client',
-        perSession: 'One for each session',
-        perRoot: 'One for each folder',
-        perCall: 'One for each call',
-      } as Record<string, string>,
-    },
     failedAction: (action: string, label: string, message: string) =>
       `Cannot ${action} ${label}: ${message}`,
   },
@@ -208,14 +116,7 @@ export const serversTexts = {
     include: (name: string) => `Add ${name}`,
     added: (names: string) => `Added ${names}.`,
   },
-  test: {
-    stages: {
-      configuration: 'Invalid configuration:',
-      start: 'Failed to start:',
-      connect: 'Failed to connect:',
-      done: '',
-    },
-  },
+
   signIn: {
     start: 'Sign in',
 
@@ -223,39 +124,9 @@ export const serversTexts = {
   },
   versions: {
     short: shortVersion,
-    sources: {
-      '': '',
-      configuration: 'Pinned in the configuration',
-      process: 'Read from the running process',
-      cache: 'Read from the package cache',
-      server: 'Reported by the server',
-      container: 'Read from the running container',
-      image: 'Read from the local image',
-    },
+
     pin: (to: string) => `Pin to ${versionOf(to)}`,
     back: (to: string) => `Roll back to ${versionOf(to)}`,
   },
   /** Calls that were sent to the current and to another version of a server. */
-  comparison: {
-    definitions: {
-      server: 'Instructions and capabilities',
-      prompts: 'List of prompts',
-      resources: 'List of resources',
-      resourceTemplates: 'List of resource templates',
-    },
-    counts: {
-      alike: (n: number) => `${n} the same`,
-      different: (n: number) => `${n} different`,
-      failed: (n: number) => `${n} failed`,
-      slower: (n: number) => `${n} slower`,
-      skipped: (n: number) => `${n} skipped`,
-    },
-    results: {
-      alike: 'Same',
-      different: 'Different',
-      failed: 'Failed',
-      slower: 'Slower',
-      skipped: 'Skipped',
-    },
-  },
 } as const;

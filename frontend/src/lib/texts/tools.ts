@@ -9,7 +9,6 @@ export const toolsTexts = {
     noParameters: 'This tool takes no parameters.',
     required: 'required',
 
-    groups: { server: 'Server', prefix: 'Prefix', effect: 'Effect' },
     tokens: (n: string) => `~${n} tokens`,
     tokensHint: 'Estimated size of its definition in a model’s context: characters divided by four',
     openCall: 'Open call',
@@ -19,13 +18,7 @@ export const toolsTexts = {
   trust: {
     withheldBody:
       'These definitions changed since you trusted them. Clients do not see them until you accept the changes.',
-    nameOf: (kind: string, name: string) =>
-      ({
-        instructions: 'The server’s instructions',
-        prompt: `Prompt ${name}`,
-        resource: `Resource ${name}`,
-        template: `Resource template ${name}`,
-      })[kind] ?? name,
+
     states: {
       waiting: 'Changed since trusted',
       blocked: 'Blocked by you',
