@@ -4,8 +4,11 @@
 # that kind for Linux; PAGE=built packages the page as it was built before; ARCH=arm64 builds the
 # Linux packages for that architecture, and without the window if it is not this machine's.
 #
-# Linux: .deb, .rpm, Arch and a tar.gz of the static program. Windows: for amd64 and arm64 a zip and,
-# if makensis is installed, an installer; all are cross-compiled. macOS: on a Mac only, untested.
+# Linux: a tar.gz of the static program, .deb, .rpm and Arch. Windows: for amd64 and arm64 a zip and
+# an installer; all are cross-compiled. macOS: on a Mac only, untested.
+#
+# The tar.gz needs only git, make, Go, Node.js and npm. What else cannot be built on this machine is
+# skipped, with one line that names what is missing; with CI=true that is an error.
 #
 # The files depend only on the commit and on the versions of Go, gcc and the libraries of the window:
 # no time, path, user or locale of this machine enters them. build/reproduce.sh checks this.
@@ -41,15 +44,55 @@ trap 'rm -f app/drawbridge/rsrc_windows_*.syso rsrc_windows_*.syso' EXIT
 rm -rf "$out" "$stage"
 mkdir -p "$out" "$stage"
 
+# check finds out what can be built, before anything is. It sets window, kinds and targets.
+check() {
+	if [ "${CI-}" = true ]; then
+		build/setup.sh ui go window
+	else
+		build/setup.sh ui go
+	fi
+	local arch=${ARCH:-$(go env GOHOSTARCH)} wanted=("${targets[@]}") target
+	targets=() kinds=(${KINDS-deb rpm archlinux}) window=
+	for target in "${wanted[@]}"; do
+		case $target in
+		linux)
+			targets+=(linux)
+			if [ "$arch" != "$(go env GOHOSTARCH)" ]; then
+				echo "package: skipped the window for $arch, which needs the libraries of that architecture" >&2
+			elif pkg-config --exists gtk+-3.0 webkit2gtk-4.1 2>/dev/null && command -v "$(go env CC)" >/dev/null; then
+				window=yes
+			else
+				skip 'the window' 'a C compiler and the development files of GTK 3 and WebKitGTK 4.1' 'gcc libc6-dev pkg-config libgtk-3-dev libwebkit2gtk-4.1-dev'
+			fi
+			;;
+		windows)
+			if command -v zip >/dev/null; then targets+=(windows); else skip 'the files for Windows' 'the program zip' zip; fi
+			command -v makensis >/dev/null || skip 'the installers for Windows' 'the program makensis' nsis
+			;;
+		macos)
+			if [ "$(uname -s)" = Darwin ]; then targets+=(macos); else echo 'package: skipped the macOS bundle, which can be built only on a Mac' >&2; fi
+			;;
+		*) echo "package: no target $target" >&2; exit 2 ;;
+		esac
+	done
+}
+
+# skip WHAT MISSING PACKAGES reports that WHAT is not built, and the Debian packages with what is MISSING.
+skip() {
+	echo "package: skipped $1, because this machine does not have $2 (Debian: sudo apt-get install $3)" >&2
+	[ "${CI-}" != true ]
+}
+
 # common builds what the packages of all systems contain: the page in the programs, the licence texts
 # (which the licences require with each copy), manual pages and completions.
 common() {
-	build/setup.sh ui go
 	[ "${PAGE-}" = built ] || make ui
 	go run ./build/docs -notices "$stage/THIRD-PARTY.txt" -sbom "$out/drawbridge-$version.cdx.json" -version "$version"
 	go run ./build/package/manpages "$stage" "$version"
 	cp build/package/drawbridge-window.1 "$stage/man/"
 	gzip -9n "$stage"/man/*
+	mkdir "$stage/docs"
+	cp docs/*.md "$stage/docs/"
 }
 
 # normalize DIR gives all files the time of the commit, and permissions that do not depend on the umask of the checkout.
@@ -62,12 +105,10 @@ linux() {
 	local arch=${ARCH:-$(go env GOHOSTARCH)} omit=
 	CGO_ENABLED=0 GOARCH=$arch go build -trimpath -ldflags "$ldflags" -o build/bin/drawbridge ./app/drawbridge
 	programs+=(build/bin/drawbridge)
-	if [ "$arch" = "$(go env GOHOSTARCH)" ]; then
-		build/setup.sh window
+	if [ -n "$window" ]; then
 		build/window.sh
 		programs+=(build/bin/drawbridge-window)
 	else
-		echo "package: the packages for $arch do not contain the window, which needs the libraries of that architecture" >&2
 		omit='/bin\/drawbridge-window$/d; s/gtk3, hicolor-icon-theme, webkit2gtk-4.1/hicolor-icon-theme/'
 		rm "$stage/man/drawbridge-window.1.gz"
 	fi
@@ -82,12 +123,12 @@ linux() {
 	# Compression takes longest, so it runs while the other packages are built.
 	local dir=$stage/linux/drawbridge-$version
 	mkdir -p "$dir"
-	cp -R build/bin/drawbridge LICENSE README.md "$stage/THIRD-PARTY.txt" "$stage/man" "$stage/completions" "$dir/"
+	cp -R build/bin/drawbridge LICENSE README.md "$stage/THIRD-PARTY.txt" "$stage/man" "$stage/completions" "$stage/docs" "$dir/"
 	normalize "$dir"
 	tar -C "$stage/linux" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "drawbridge-$version" |
 		gzip -9n >"$out/drawbridge-$version-linux-$arch.tar.gz" &
 	local archive=$! kind license zsh licenses changelog
-	for kind in ${KINDS:-deb rpm archlinux}; do
+	for kind in "${kinds[@]}"; do
 		zsh=site-functions licenses=/usr/share/licenses license='' changelog=''
 		case $kind in
 		deb) zsh=vendor-completions licenses=/usr/share/doc ;;
@@ -121,28 +162,16 @@ windows() {
 		(cd "$dir" && find . -type f | sort | zip -Xq9 "$out/drawbridge-$version-windows-$arch.zip" -@)
 		if command -v makensis >/dev/null; then
 			makensis -V2 -NOCD "-DVERSION=$version" "-DPLAIN=$plain" "-DFROM=$dir" "-DTO=$out/drawbridge-$version-windows-$arch-setup.exe" build/package/installer.nsi
-		else
-			echo 'package: no installer for Windows: makensis (Debian: nsis) is missing' >&2
-			[ "${CI-}" != true ]
 		fi
 	done
 }
 
 macos() {
-	if [ "$(uname -s)" != Darwin ]; then
-		echo 'package: skipped the macOS bundle, which can be built only on a Mac (build/package/macos.sh)' >&2
-		return 0
-	fi
 	VERSION=$version LDFLAGS=$ldflags build/package/macos.sh "$out"
 }
 
 targets=(${@:-linux windows macos})
-for target in "${targets[@]}"; do
-	case $target in
-	linux | windows | macos) ;;
-	*) echo "package: no target $target" >&2; exit 2 ;;
-	esac
-done
+check
 common
 for target in "${targets[@]}"; do $target; done
 if [ ${#programs[@]} -gt 0 ]; then

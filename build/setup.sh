@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the missing dependencies of a task: setup.sh ui|go|window|e2e|docker ...
+# Installs the missing dependencies of a task: setup.sh ui|go|race|window|e2e|docker ...
 #
 # It installs system packages with apt, as root or with a sudo that needs no password. Otherwise it
 # prints the command to run and exits with 3, and the caller reports what it skips; with CI=true it
@@ -11,7 +11,7 @@ log() { printf '%s\n' "$*" >&2; }
 
 missing=0
 report_missing() { # report_missing WHAT HOW: reports that WHAT is missing and HOW to install it
-	log "setup: $1 is missing. $2"
+	log "setup: missing: $1. $2"
 	missing=1
 }
 
@@ -114,11 +114,15 @@ ui() {
 
 go_() {
 	need_go
+	go mod download
+}
+
+race() {
+	go_
 	packages 'a C compiler, for the race detector' gcc libc6-dev
 	command -v gcc >/dev/null || command -v cc >/dev/null || report_missing 'a C compiler, for the race detector' 'Install gcc or clang.'
 	packages 'a keyring, for the tests of secrets' dbus gnome-keyring
 	packages 'ip, for the test of network changes' iproute2
-	go mod download
 }
 
 window() {
@@ -181,7 +185,7 @@ docker_answers() { # docker_answers SECONDS [PID]
 
 for task; do
 	case $task in
-	ui | window | e2e) "$task" ;;
+	ui | race | window | e2e) "$task" ;;
 	go | docker) "${task}_" ;;
 	*)
 		log "setup: no task $task"

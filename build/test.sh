@@ -133,7 +133,7 @@ setup() {
 prepare() {
 	case $1 in
 	race)
-		setup go || { uncovered+=('race: needs a C compiler'); return 1; }
+		setup race || { uncovered+=('race: needs a C compiler'); return 1; }
 		setup docker || uncovered+=('tests that need Docker')
 		;;
 	window) setup window || { uncovered+=('the window'); return 1; } ;;

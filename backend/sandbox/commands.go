@@ -83,7 +83,7 @@ func printSandbox(e *terminal.Env, st SandboxStatus) error {
 		if st.UnixSockets == "none" {
 			say("  no Unix sockets")
 		} else {
-			say("  any Unix sockets, which the server may use to escape the sandbox: see docs/sandbox.md")
+			say("  any Unix sockets, through which the server may escape the sandbox: set \"unixSockets\": \"none\" unless it needs them")
 		}
 	}
 	if st.Access != nil {
