@@ -86,7 +86,7 @@ skip() {
 # common builds what the packages of all systems contain: the page in the programs, the licence texts
 # (which the licences require with each copy), manual pages and completions.
 common() {
-	[ "${PAGE-}" = built ] || make ui
+	[ "${PAGE-}" = built ] || npm --prefix frontend run --silent build -- --logLevel warn
 	go run ./build/docs -notices "$stage/THIRD-PARTY.txt" -sbom "$out/drawbridge-$version.cdx.json" -version "$version"
 	go run ./build/package/manpages "$stage" "$version"
 	cp build/package/drawbridge-window.1 "$stage/man/"
