@@ -11,15 +11,14 @@ import (
 
 const clientsHead = mark + `# Supported clients
 
-The clients that Drawbridge supports. ` + "`drawbridge clients connect ID`" + ` or the *Clients* page connects most of them automatically, and shows the steps for the others. [Clients](clients.md)
-describes how connecting works and how to undo it. Other clients can start ` + "`drawbridge stdio --client NAME`" + `, or use the URL with a
-token (see [Getting started](getting-started.md)).
+` + "`drawbridge clients connect ID`" + ` or the *Clients* page connects a client; [Clients](clients.md) describes how that works and how to undo it. Other clients
+can start ` + "`drawbridge stdio --client NAME`" + `, or use the URL with a token (see [Getting started](getting-started.md)).
 
-The last column of the table shows the source of the information about a client's configuration files: tested with the program, the
-program's source, its documentation, third-party sources, or not verified.
+Each section names the files of a client, where its servers are in them, how it connects, and where this information is from: tested with the program, its source,
+its documentation, third parties, or not verified. The entry is written to the first file that exists; servers are imported and moved from all of them.
 
-In paths, ` + "`~`" + ` is your home folder, and ` + "`*`" + ` is any name. ` + "`XDG_CONFIG_HOME`" + ` and ` + "`XDG_DATA_HOME`" + ` replace ` + "`~/.config`" + ` and
-` + "`~/.local/share`" + ` if they are set. A path that begins with a variable applies if the variable is set. If several files are listed, the entry is written to the first that exists; servers are imported and moved from all of them.
+` + "`~`" + ` is your home folder (on Windows ` + "`%UserProfile%`" + `), ` + "`*`" + ` any name; a path that begins with a variable applies if the variable is set (on Windows
+` + "`%NAME%`" + `). ` + "`XDG_CONFIG_HOME`" + ` and ` + "`XDG_DATA_HOME`" + ` replace ` + "`~/.config`" + ` and ` + "`~/.local/share`" + `.
 
 `
 
@@ -39,42 +38,43 @@ func projectFiles(c clientconf.Client) string {
 func clients() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(clientsHead)
-	b.WriteString("| client | id | kind | transport | source |\n|---|---|---|---|---|\n")
-	for _, c := range clientconf.Known() {
-		ways := "stdio"
-		if len(c.HTTP) > 0 && string(c.HTTP) != "null" {
-			ways += " or HTTP"
+	for i, c := range clientconf.Known() {
+		if i > 0 {
+			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s | %s |\n", escapeCell(c.Name), anchor(c.ID), c.ID, escapeCell(c.Kind), ways, grades[c.Confidence])
+		fmt.Fprintf(&b, "[%s](#%s)", c.ID, anchor(c.ID))
 	}
+	b.WriteString("\n")
 	for _, c := range clientconf.Known() {
 		rows := configFileRows(c)
 		if c.ProjectFile != "" {
 			rows = append(rows, configFileRow{"a project", projectFiles(c)})
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s: `drawbridge clients connect %s`.", c.ID, escapeCell(c.Name), c.ID)
+		ways := "stdio"
+		if len(c.HTTP) > 0 && string(c.HTTP) != "null" {
+			ways += " or HTTP"
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s: %s, %s, %s.", c.ID, escapeCell(c.Name), escapeCell(c.Kind), ways, grades[c.Confidence])
 		if len(rows) == 0 {
-			b.WriteString("\n\nThe client has no configuration file that Drawbridge can edit; the command prints the steps.")
-		}
-		if c.Reload != "" {
-			b.WriteString(" " + escapeCell(c.ApplyHint()))
-		}
-		b.WriteString("\n")
-		if len(rows) > 0 {
-			fmt.Fprintf(&b, "\n| system | file (%s, under `%s`) |\n|---|---|\n", formats[string(c.Format)], strings.Join(c.KeyPath, "."))
+			b.WriteString(" It has no configuration file that Drawbridge can edit; the command prints the steps.")
+		} else {
+			fmt.Fprintf(&b, " %s, under `%s`:\n\n", formats[string(c.Format)], strings.Join(c.KeyPath, "."))
 		}
 		for _, row := range rows {
-			fmt.Fprintf(&b, "| %s | %s |\n", row.systems, row.files)
+			fmt.Fprintf(&b, "- %s: %s\n", row.systems, row.files)
 		}
 		var notes []string
+		if c.Reload != "" {
+			notes = append(notes, "After connecting: "+escapeCell(c.Reload)+".")
+		}
 		if c.Rewrites {
-			notes = append(notes, "The client overwrites its file with its in-memory state, so quit it before connecting.")
+			notes = append(notes, "Quit it before connecting, because it overwrites its file.")
 		}
 		if c.MaxTools > 0 {
-			notes = append(notes, fmt.Sprintf("The client passes at most %d tools to its model.", c.MaxTools))
+			notes = append(notes, fmt.Sprintf("It passes at most %d tools to its model.", c.MaxTools))
 		}
 		if c.Synced {
-			notes = append(notes, "The file is synchronized to your other machines, so no token is written to it.")
+			notes = append(notes, "Its file is synchronized to other machines, so no token is written to it.")
 		}
 		if len(notes) > 0 {
 			fmt.Fprintf(&b, "\n%s\n", strings.Join(notes, " "))
@@ -90,13 +90,17 @@ type configFileRow struct{ systems, files string }
 // the same files.
 func configFileRows(c clientconf.Client) (rows []configFileRow) {
 	for _, system := range []struct{ id, name string }{{"linux", "Linux"}, {"darwin", "macOS"}, {"windows", "Windows"}} {
-		var files []string
+		var files, plain []string
 		for _, p := range c.Candidates[system.id] {
 			if p.Role != "legacy" {
 				files = append(files, "`"+readable(p.Path, system.id)+"`")
+				plain = append(plain, "`"+readable(p.Path, "linux")+"`")
 			}
 		}
 		text := strings.Join(files, ", ")
+		if same := strings.Join(plain, ", "); len(rows) == 1 && rows[0].files == same {
+			text = same // the notation of Windows is described once
+		}
 		switch last := len(rows) - 1; {
 		case text == "":
 		case last >= 0 && rows[last].files == text:

@@ -25,12 +25,6 @@ func commands() ([]byte, error) {
 	b.WriteString(commandsHead)
 	root := cli.New(cli.Options{Env: terminal.Env{Version: "docs"}, Features: features.Commands()})
 	root.InitDefaultHelpFlag()
-	b.WriteString("\n| command | |\n|---|---|\n")
-	for _, c := range root.Commands() {
-		if isDocumented(c) {
-			fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", c.CommandPath(), anchor(c.CommandPath()), escapeCell(sentence(c.Short)))
-		}
-	}
 	writeCommand(&b, root)
 	return b.Bytes(), nil
 }
@@ -69,10 +63,10 @@ func writeCommand(b *bytes.Buffer, c *cobra.Command) {
 		if kind != "" {
 			name += " " + kind
 		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s |\n", name, escapeCell(usage)))
+		rows = append(rows, fmt.Sprintf("- `%s`: %s\n", name, escapeCell(usage)))
 	})
 	if len(rows) > 0 {
-		b.WriteString("\n| flag | |\n|---|---|\n" + strings.Join(rows, ""))
+		b.WriteString("\n" + strings.Join(rows, ""))
 	}
 	for _, sub := range c.Commands() {
 		writeCommand(b, sub)

@@ -64,7 +64,8 @@ All keys of the configuration, generated from ` + "`config/schema.json`" + `, wh
 describes how the files are found, merged and watched; ` + "[config/examples](../config/examples)" + ` contains complete files.
 
 Unknown keys cause warnings with a suggestion, and invalid values cause errors; ` + "`drawbridge validate`" + ` shows both with line and column.
-` + "`${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${secret:NAME}`" + ` in strings are replaced by their values each time a server starts.
+` + "`${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${secret:NAME}`" + ` in strings are replaced by their values each time a server starts. Keys that end
+in Ms are times in milliseconds, at most 86400000, which is a day. In parentheses: the value, and the default.
 `
 
 // configuration generates the reference of all keys.
@@ -84,7 +85,7 @@ func configuration() ([]byte, error) {
 		top = append(top, p)
 	}
 	b.WriteString("\n## The file\n\n")
-	table(&b, top)
+	writeKeys(&b, top)
 	for _, p := range later {
 		writeSection(&b, 2, p.name, p.property)
 	}
@@ -112,13 +113,9 @@ var titles = map[string]string{
 
 func writeSection(b *bytes.Buffer, level int, title string, p property) {
 	fmt.Fprintf(b, "\n%s %s\n\n", strings.Repeat("#", level), title)
-	if p.Description != "" {
-		b.WriteString(escapeCell(p.Description) + "\n\n")
-	}
-	table(b, p.Properties)
+	writeKeys(b, p.Properties)
 	for _, inner := range p.Properties {
 		if each := inner.valueSchema(); len(each.Properties) > 0 {
-			each.Description = inner.Description
 			inner.property = each
 		}
 		if len(inner.Properties) > 0 {
@@ -127,10 +124,13 @@ func writeSection(b *bytes.Buffer, level int, title string, p property) {
 	}
 }
 
-func table(b *bytes.Buffer, list []namedProperty) {
-	b.WriteString("| key | value | default | |\n|---|---|---|---|\n")
+func writeKeys(b *bytes.Buffer, list []namedProperty) {
 	for _, p := range list {
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", p.name, permittedValues(p.property), defaultValue(p.property), escapeCell(p.Description))
+		value := permittedValues(p.property)
+		if p.Default != nil {
+			value += "; " + defaultValue(p.property)
+		}
+		fmt.Fprintf(b, "- `%s` (%s): %s\n", p.name, value, escapeCell(p.Description))
 	}
 }
 
@@ -159,7 +159,7 @@ func permittedValues(p property) string {
 		}
 		return strings.Join(words, ", ")
 	case len(p.Properties) > 0:
-		return "object, see below"
+		return "object"
 	}
 	switch p.Type {
 	case "array":
@@ -174,10 +174,10 @@ func permittedValues(p property) string {
 		if inner := p.valueSchema(); inner.Ref != "" {
 			return permittedValues(inner) + " by name"
 		}
-		return "map of objects, see below"
+		return "objects by name"
 	case "integer", "number":
 		text := "number"
-		if p.Minimum != nil && p.Maximum != nil {
+		if p.Minimum != nil && p.Maximum != nil && *p.Maximum != "86400000" {
 			return fmt.Sprintf("%s, %s to %s", text, *p.Minimum, *p.Maximum)
 		}
 		return text
@@ -189,8 +189,6 @@ func permittedValues(p property) string {
 
 func defaultValue(p property) string {
 	switch v := p.Default.(type) {
-	case nil:
-		return ""
 	case float64:
 		return fmt.Sprintf("%.0f", v)
 	case string:
