@@ -23,20 +23,38 @@ var errNotSent = errors.New("the daemon is not reachable")
 // was idle for too long. The message was not processed.
 var errSessionLost = errors.New("the session no longer exists")
 
-// forwardRequest forwards a request and its response. It reopens a lost session up to three times.
+// refusal is the error object with which the daemon refused a handshake.
+type refusal []byte
+
+func (r refusal) Error() string { return "the handshake was refused" }
+
+// forwardRequest forwards a request and its response. It opens a session that is lost, or was refused, up
+// to three times.
 func (s *Shim) forwardRequest(ctx context.Context, m message) {
 	for tries := 0; ; tries++ {
-		session := s.session.current()
-		err := s.exchange(ctx, m, session)
-		switch {
-		case err == nil || ctx.Err() != nil:
-			return
-		case errors.Is(err, errSessionLost) && tries < 3 && s.reopen(ctx, session) == nil:
-			continue
+		session, err := s.session.current(), errSessionLost
+		if session != "" || m.modern || m.env.Method == "ping" { // only these need no session
+			err = s.exchange(ctx, m, session)
 		}
-		s.respondError(m, wire.CodeInternal, errorText(err))
+		if errors.Is(err, errSessionLost) && tries < 3 {
+			if err = s.reopen(ctx, session); err == nil {
+				continue
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			s.respondFailure(m, err)
+		}
 		return
 	}
+}
+
+// respondFailure responds with the reason why a request could not be forwarded.
+func (s *Shim) respondFailure(m message, err error) {
+	if object, refused := errors.AsType[refusal](err); refused {
+		s.writeMessage(wire.AppendErrorObject(nil, wire.Bytes(m.raw, m.env.ID), object))
+		return
+	}
+	s.respondError(m, wire.CodeInternal, errorText(err))
 }
 
 // forward forwards a message without a response: a notification or a response of the client.

@@ -20,7 +20,7 @@ type session struct {
 	mu          sync.Mutex
 	id          string
 	version     string
-	initMessage []byte        // the client's initialize message, to repeat it
+	initMessage []byte        // the client's initialize message, also if it failed, to repeat it
 	streamEnd   chan struct{} // closed when the stream of the current session must end
 	ended       bool
 
@@ -45,6 +45,15 @@ func (s *session) set(id, version string, first []byte) chan struct{} {
 	return s.streamEnd
 }
 
+// keep keeps the message of a handshake that failed, for the next request.
+func (s *session) keep(first []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.id == "" {
+		s.initMessage = first
+	}
+}
+
 func (s *session) stopListening() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,14 +65,16 @@ func (s *session) stopListening() {
 // forwardInitialize forwards the legacy handshake and stores what is needed to repeat it.
 func (s *Shim) forwardInitialize(ctx context.Context, m message) {
 	answer, err := s.handshake(ctx, m)
+	s.session.keep(bytes.Clone(m.raw))
 	if err != nil {
-		s.respondError(m, wire.CodeInternal, errorText(err))
+		s.respondFailure(m, err)
 		return
 	}
 	s.writeMessage(answer)
 }
 
-// handshake posts an initialize message and begins the session that the daemon opens.
+// handshake posts an initialize message and begins the session that the daemon opens, in place of an
+// earlier one: SDKs for stdio servers accept a second initialize, too.
 func (s *Shim) handshake(ctx context.Context, m message) (answer []byte, err error) {
 	resp, err := s.post(ctx, m, "")
 	if err != nil {
@@ -74,8 +85,11 @@ func (s *Shim) handshake(ctx context.Context, m message) (answer []byte, err err
 		return nil, err
 	}
 	env, err := wire.Scan(answer)
-	if err != nil || env.Result.Empty() {
-		return answer, err // an error response
+	if err == nil && env.Result.Empty() {
+		err = refusal(bytes.Clone(wire.Bytes(answer, env.Error)))
+	}
+	if err != nil {
+		return nil, err
 	}
 	result := wire.Bytes(answer, env.Result)
 	found, err := wire.Pick(result, "protocolVersion")
@@ -88,8 +102,9 @@ func (s *Shim) handshake(ctx context.Context, m message) (answer []byte, err err
 	return answer, err
 }
 
-// reopen repeats the handshake after the daemon refused the session lost. Concurrent callers share
-// one handshake. The client is notified that the lists may have changed.
+// reopen repeats the handshake after the daemon refused the session lost, or without a session the one
+// that failed. Concurrent callers share one handshake. A client that had a session is notified that the
+// lists may have changed.
 func (s *Shim) reopen(ctx context.Context, lost string) error {
 	s.session.reopenMu.Lock()
 	defer s.session.reopenMu.Unlock()
@@ -100,7 +115,7 @@ func (s *Shim) reopen(ctx context.Context, lost string) error {
 		return nil // another goroutine has reopened it
 	}
 	if first == nil {
-		return errSessionLost
+		return refusal(wire.ErrorObject(wire.CodeInvalidRequest, "send initialize before any other request", nil))
 	}
 	m, errorResponse := parseMessage(first)
 	if errorResponse != nil {
@@ -114,6 +129,9 @@ func (s *Shim) reopen(ctx context.Context, lost string) error {
 	}
 	done, _ := parseMessage([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
 	s.forward(ctx, done)
+	if lost == "" {
+		return nil
+	}
 	for _, list := range []string{"tools", "prompts", "resources"} {
 		s.writeMessage(wire.AppendNotification(nil, "notifications/"+list+"/list_changed", nil))
 	}

@@ -205,6 +205,42 @@ func TestCallWithExpiredSessionIsRetriedInNewOne(t *testing.T) {
 	}
 }
 
+// A client continues after a failed handshake, or begins again, without knowing of sessions.
+func TestShimOpensSessionsByItself(t *testing.T) {
+	d := newDaemon(t, false)
+	term := start(t, d.find)
+	list := func(id int) string {
+		term.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, id)
+		return term.expect(fmt.Sprintf(`"id":%d`, id))
+	}
+	if line := list(1); !strings.Contains(line, "send initialize before any other request") {
+		t.Error("before initialize:", line)
+	}
+	ready := *d.handler.Load()
+	var missing http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"there is no server"}}`)
+	})
+	d.handler.Store(&missing)
+	term.send("%s", initializeLine)
+	for _, line := range []string{term.expect(`"id":0`), list(2)} {
+		if !strings.Contains(line, "there is no server") {
+			t.Error("while there is no server:", line)
+		}
+	}
+	d.handler.Store(&ready)
+	if line := list(3); !strings.Contains(line, "greet") {
+		t.Error("after a failed initialize:", line)
+	}
+	term.send("%s", strings.Replace(initializeLine, `"id":0`, `"id":4`, 1))
+	if line := term.expect(`"id":4`); !strings.Contains(line, `"result"`) {
+		t.Error("second initialize:", line)
+	}
+	if line := list(5); !strings.Contains(line, "greet") {
+		t.Error("after the second initialize:", line)
+	}
+}
+
 func TestShimWaitsForStartingDaemon(t *testing.T) {
 	d := newDaemon(t, false)
 	var asked atomic.Int32
@@ -302,7 +338,7 @@ func TestResponsesKeepTheirBytesExceptLineBreaks(t *testing.T) {
 	defer server.Close()
 	term := start(t, func(context.Context, bool) (Address, error) { return Address{URL: server.URL, Token: "good"}, nil })
 	for n := range 4 {
-		term.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		term.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 		if line := term.expect(`"result"`); line != exact {
 			t.Errorf("response %d: got %s", n+1, line)
 		}
