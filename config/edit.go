@@ -261,7 +261,7 @@ func countErrors(problems []Problem) (n int) {
 	return n
 }
 
-func validationError(problems []Problem) error {
+func validationError(problems []Problem) *core.Error {
 	e := core.Errorf(core.CodeValidation, "the configuration would be invalid")
 	for _, p := range problems {
 		if !p.Warning {

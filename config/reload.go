@@ -33,8 +33,11 @@ type Reloader struct {
 	o       ReloaderOptions
 	current atomic.Pointer[Config]
 
+	started chan struct{} // closed when Run has applied the first configuration
+
 	mu          sync.Mutex    // serializes reloads and edits; guards the fields below
 	apply       func(*Config) // of Run; nil before
+	refused     []Problem     // why the files as they were read last are not in use; nil if they are
 	mainExisted bool          // whether the main file existed when applied was read
 	readStamp   string        // stamp of the files at the last read
 	published   string        // value of seen at the last published event
@@ -51,7 +54,7 @@ func NewReloader(o ReloaderOptions) *Reloader {
 	if o.Bus == nil {
 		o.Bus = new(core.Bus)
 	}
-	r := &Reloader{o: o}
+	r := &Reloader{o: o, started: make(chan struct{})}
 	r.current.Store(Default())
 	return r
 }
@@ -98,6 +101,7 @@ func (r *Reloader) Load() error {
 		r.o.Log.Warn("Running with the last valid configuration", "copy", r.o.LastGood)
 	}
 	r.mainExisted = true // if the file appears, it is a change; if it stays missing, it is not
+	r.refused = problems
 	r.current.Store(fallback.With(fallback.Servers, problems))
 	return err
 }
@@ -171,6 +175,7 @@ func (r *Reloader) Run(ctx context.Context, apply func(*Config)) error {
 	r.apply = apply
 	apply(r.Current())
 	r.mu.Unlock()
+	close(r.started)
 	for {
 		// The files are not read once more at the end: reading many servers may take too long.
 		if err := r.waitForChange(ctx); err != nil || ctx.Err() != nil {
@@ -184,6 +189,32 @@ func (r *Reloader) Run(ctx context.Context, apply func(*Config)) error {
 func (r *Reloader) Reload(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.reload(ctx)
+}
+
+// Sync returns when the files as they are now run. Otherwise its error says why they do not: they have
+// errors, or ctx ended first.
+func (r *Reloader) Sync(ctx context.Context) error {
+	select {
+	case <-r.started:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fileStamp() != r.readStamp {
+		r.reload(ctx)
+	}
+	if len(r.refused) == 0 {
+		return ctx.Err()
+	}
+	err := validationError(r.refused)
+	err.Message, err.Hint = "the configuration file is not in use", "Drawbridge runs the last valid one. See: drawbridge validate"
+	return err
+}
+
+// reload must be called with r.mu held.
+func (r *Reloader) reload(ctx context.Context) {
 	c, problems := r.load()
 	if HasErrors(problems) {
 		// The file may have been read in the middle of a write.
@@ -225,7 +256,9 @@ func (r *Reloader) commit(c *Config, problems []Problem) {
 		}
 	}()
 	was := r.Current()
+	r.refused = nil
 	if c == nil {
+		r.refused = problems
 		if equalProblems(was.Problems, problems) {
 			return
 		}

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -348,6 +350,29 @@ func TestFileBeingWrittenIsNotReported(t *testing.T) {
 			t.Errorf("reported %v", e.Problems)
 		}
 	})
+}
+
+// Sync is how an operation that wrote the file itself waits for its effect.
+func TestSyncReturnsWhenTheFileIsInUse(t *testing.T) {
+	t.Parallel()
+	x := run(t, one)
+	writeConfig(t, x.file, two)
+	must(t, x.Sync(t.Context()))
+	if got := ids(<-x.applied); got != "a=a b=b" {
+		t.Errorf("applied %q", got)
+	}
+	must(t, x.Sync(t.Context()))
+	writeConfig(t, x.file, two[:20])
+	for range 2 {
+		if err := x.Sync(t.Context()); core.CodeOf(err) != core.CodeValidation || len(x.applied) > 0 {
+			t.Errorf("a file with errors: %v, applied %d more", err, len(x.applied))
+		}
+	}
+	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: x.file}})
+	ctx, cancel := context.WithCancel(t.Context())
+	if cancel(); !errors.Is(r.Sync(ctx), context.Canceled) { // nothing runs before the first configuration is applied
+		t.Error("a configuration that is not applied is in use")
+	}
 }
 
 // Whatever is written to the file, the running configuration is valid.

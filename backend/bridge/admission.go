@@ -148,7 +148,7 @@ const maxShownVersion = 40
 
 func unsupportedVersion(code int, version string) *rpcError {
 	version = strings.ToValidUTF8(version[:min(len(version), maxShownVersion)], "")
-	text := fmt.Sprintf("the protocol version %q in the header MCP-Protocol-Version is not supported. Supported versions: %s", version, strings.Join(supportedVersions, ", "))
+	text := fmt.Sprintf("the protocol version %q is not supported. Supported versions: %s", version, strings.Join(supportedVersions, ", "))
 	refusal := newRefusal(http.StatusBadRequest, code, text)
 	if code == codeBadVersion {
 		data, _ := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: supportedVersions, Requested: version})

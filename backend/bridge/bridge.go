@@ -38,6 +38,11 @@ type Options struct {
 	// of the client are not admitted. nil: tokens do not change.
 	Credential func(client string) (id [sha256.Size]byte, ok bool)
 
+	// Settle returns when the configuration files as they are now are in use, or when they cannot be or ctx
+	// is done. It is called for an endpoint that does not exist: a server may be written, but not loaded
+	// yet. nil: no endpoint is about to appear.
+	Settle func(ctx context.Context) error
+
 	// Builtin holds the built-in server, which is not in the configuration. It always has its own
 	// endpoint; BuiltinTools reports whether its tools are also listed at the aggregate endpoint.
 	// nil: there is no built-in server.

@@ -51,12 +51,17 @@ type views struct {
 	listings   toolListings
 }
 
-// resolveServerName replaces a server name in the endpoint with the id of the server.
-func (vs *views) resolveServerName(ep endpoint) endpoint {
-	if id := vs.Registry.Find(ep.server); id != "" {
+// exists reports whether the server or profile of an endpoint exists. It replaces a server name with
+// the id of the server.
+func (vs *views) exists(ep *endpoint) bool {
+	if vs.has(*ep) {
+		return true
+	}
+	id := vs.Registry.Find(ep.server)
+	if id != "" {
 		ep.server, ep.path = id, "/s/"+id+"/mcp"
 	}
-	return ep
+	return id != ""
 }
 
 // has reports whether the server or profile of an endpoint exists.

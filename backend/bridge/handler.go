@@ -16,8 +16,13 @@ import (
 // ServeHTTP implements http.Handler.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ep, ok := parseEndpoint(r.URL.Path)
-	if ok && !b.views.has(ep) {
-		ep = b.views.resolveServerName(ep)
+	if ok && !b.views.exists(&ep) && b.Settle != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), settleLimit)
+		if err := b.Settle(ctx); err != nil {
+			b.Log.Debug("The configuration is not in use yet", "error", err)
+		}
+		cancel()
+		b.views.exists(&ep)
 	}
 	if !ok || !b.views.has(ep) {
 		b.refuseEndpoint(w, r, notFoundText(ep))
@@ -48,6 +53,10 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusMethodNotAllowed, codeInvalidRequest, "method not allowed")
 	}
 }
+
+// settleLimit is how long a request for an endpoint that does not exist waits for a configuration that
+// is being loaded.
+const settleLimit = 15 * time.Second
 
 func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, origin requestOrigin) {
 	if !isJSON(r.Header) {

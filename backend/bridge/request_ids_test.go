@@ -1,12 +1,14 @@
 package bridge
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
 // Ids that a decoder would round or write differently are returned byte for byte.
@@ -44,6 +46,25 @@ func TestRefusalCarriesRequestID(t *testing.T) {
 		if got := s.postBody(c.path, c.body, c.headers...); !strings.Contains(got, `"id":41`) || !strings.Contains(got, c.contains) {
 			t.Errorf("%s: %s", name, got)
 		}
+	}
+}
+
+// A server that is written but not loaded yet is waited for; one that is unknown afterwards is refused.
+func TestRequestWaitsForServerThatIsBeingLoaded(t *testing.T) {
+	var s *fixture
+	s = newFixture(t, nil, func(o *Options) {
+		o.Settle = func(context.Context) error {
+			s.registry.Configure(registry.Prefixed, []registry.Server{{ID: "files"}, {ID: "coming"}})
+			s.registry.Set("coming", "Coming", mathCatalog())
+			return nil
+		}
+	})
+	for _, path := range []string{"/s/coming/mcp", "/s/Coming/mcp"} {
+		s.openSession(path, `{}`)
+		s.registry.Configure(registry.Prefixed, []registry.Server{{ID: "files"}})
+	}
+	if got := s.postBody("/s/nobody/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/list"}`); !strings.Contains(got, "there is no server named") {
+		t.Error(got)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestArgumentsOfAnyTypeReachTheServer(t *testing.T) {
 func TestUnknownVersionInHeaderIsNamedWithTheSupportedOnes(t *testing.T) {
 	s := newFixture(t, nil)
 	session := s.openSession("/mcp", "{}")[:2]
-	const want = `"error":{"code":-32022,"message":"the protocol version \"2030-01-01\" in the header MCP-Protocol-Version is not supported. ` +
+	const want = `"error":{"code":-32022,"message":"the protocol version \"2030-01-01\" is not supported. ` +
 		`Supported versions: 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05",` +
 		`"data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"2030-01-01"}}`
 	version := []string{versionHeader, "2030-01-01"}
