@@ -248,7 +248,7 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	sessions := loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: address.Port(), Log: d.log, Now: timeSource,
 		CodeEnded: func(code string) { removeExpiredBrowserFiles(o.Folders.Data, code) }})
 	removeExpiredBrowserFiles(o.Folders.Data, "")
-	connector, guard, err := newClientConfigGuard(o, d.bus, d.tokens, d.vault, d.url, d.log)
+	connector, guard, err := newClientConfigGuard(o, d.bus, d.tokens, d.vault, d.files.Sync, d.url, d.log)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -132,6 +132,10 @@ func (a *API) restoreCopy(ctx context.Context, in *restoreConfigInput) (*web.Ans
 	return web.Reply(RestoredConfig{undo, etagOf(text)})
 }
 
+func (a *API) reloadConfig(ctx context.Context, _ *web.None) (*web.None, error) {
+	return &web.None{}, a.ConfigEditor.Sync(ctx)
+}
+
 func conflictError() error {
 	return &core.Error{Code: core.CodeConflict, Retriable: true, Message: "the configuration has changed since the preview", Hint: "Nothing was written. Review it again."}
 }

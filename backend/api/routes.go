@@ -144,6 +144,7 @@ func (a *API) document() *routes {
 	for _, f := range a.Features {
 		f.Routes(r)
 	}
+	web.Op(r, "POST", "/api/v1/config/reload", "Read the configuration files now; the response comes when they are in use, and is an error if they are not", a.reloadConfig)
 	a.registerBackups(r)
 	documentEvents(doc.OpenAPI())
 	return t

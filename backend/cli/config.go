@@ -79,6 +79,9 @@ func (p *program) backupRestore() *cobra.Command {
 			if err := config.ReplaceFile(cmd.Context(), main, before, existed, src); err != nil {
 				return fmt.Errorf("cannot restore the backup: %w", err)
 			}
+			if err := p.SyncConfig(cmd.Context()); err != nil {
+				return err
+			}
 			return p.PrintSentence(map[string]string{"file": from}, "The configuration was restored from "+from+".")
 		},
 	}

@@ -49,10 +49,14 @@ func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 		{name: "a script", was: wide, copy: narrow, daemon: "counts", gone: 3, put: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			data := t.TempDir()
+			data, used := t.TempDir(), "" // what the daemon was told to use
 			if c.daemon != "" {
 				f := newFakeDaemon(t)
 				data = f.Data
+				f.Mux.HandleFunc("POST /api/v1/config/reload", func(http.ResponseWriter, *http.Request) {
+					now, _ := os.ReadFile(filepath.Join(data, "config.jsonc"))
+					used = string(now)
+				})
 				f.Mux.HandleFunc("POST /api/v1/config/retention-preview", func(w http.ResponseWriter, r *http.Request) {
 					var in struct{ Text string }
 					if json.NewDecoder(r.Body).Decode(&in) != nil || in.Text != c.copy {
@@ -78,6 +82,9 @@ func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 			copies, _ := config.BackupsOf(data).List()
 			if c.put && (got.Code != 0 || string(now) != c.copy) {
 				t.Errorf("exit %d, the file is %q: %s", got.Code, now, got.Err)
+			}
+			if c.put && c.daemon != "" && used != c.copy {
+				t.Errorf("the daemon uses %q", used)
 			}
 			if !c.put && (got.Code != 1 || string(now) != c.was || len(copies) > 0 || !strings.Contains(got.Err, "nothing was changed")) {
 				t.Errorf("exit %d, the file is %q, with %d copies: %s", got.Code, now, len(copies), got.Err)

@@ -30,8 +30,8 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 	must(t, err)
 	rt.Config = running
 	must(t, loopback.WriteRuntime(f.Data, rt))
-	for _, path := range []string{"doctor", "diagnostics"} { // responses of an older daemon
-		f.NotFound("GET /api/v1/"+path, `{"code":"not_found","detail":"no such API endpoint"}`)
+	for _, path := range []string{"GET /api/v1/doctor", "GET /api/v1/diagnostics", "POST /api/v1/config/reload"} { // responses of an older daemon
+		f.NotFound(path, `{"code":"not_found","detail":"no such API endpoint"}`)
 	}
 	if got := f.Run(false, "validate"); got.Code != 0 || !strings.Contains(got.Out, running+" is valid: 1 server.") {
 		t.Errorf("validate: %+v", got)

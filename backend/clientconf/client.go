@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -469,11 +470,15 @@ type Options struct {
 // from any goroutine, but not concurrently for the same client.
 type Connector struct {
 	recordFolder
-	system        System
-	program       string
-	data          string
-	config        string
-	vault         Vault
+	system  System
+	program string
+	data    string
+	config  string
+	vault   Vault
+	// Sync returns when a running daemon uses our configuration as it is now, or says why it does not;
+	// nil: there is no daemon. It is called after each write, and before the client's file refers to what
+	// was written.
+	Sync          func(context.Context) error
 	plannedConfig []byte // our configuration as preceding plans will leave it; nil: read the file
 }
 

@@ -41,7 +41,11 @@ func Open(e *terminal.Env) (*Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewDefault(folders.Data, folders.CustomData, e.Sources(folders).Main(), secret.For(folders.Data, e.Getenv), e.Getenv)
+	c, err := NewDefault(folders.Data, folders.CustomData, e.Sources(folders).Main(), secret.For(folders.Data, e.Getenv), e.Getenv)
+	if err == nil {
+		c.Sync = e.SyncConfig
+	}
+	return c, err
 }
 
 func clientsList(e *terminal.Env) *cobra.Command {

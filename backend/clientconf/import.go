@@ -524,7 +524,7 @@ func (c *Connector) UndoImport(ctx context.Context, id string) (UndoOutcome, err
 	if at < 0 {
 		return "", &core.Error{Code: core.CodeNotFound, Message: "there is no import named " + quote(id), Hint: "List them with: drawbridge clients imports."}
 	}
-	how, err := (&configChange{configRecord: all[at].Own, dir: c.dir, vault: c.vault}).undo(ctx)
+	how, err := (&configChange{configRecord: all[at].Own, dir: c.dir, vault: c.vault, sync: c.Sync}).undo(ctx)
 	if err != nil {
 		return "", err
 	}

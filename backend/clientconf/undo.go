@@ -101,7 +101,7 @@ func (c *Connector) undoConfig(ctx context.Context, r record) error {
 	if r.Own == nil {
 		return nil
 	}
-	_, err := (&configChange{configRecord: *r.Own, dir: c.dir, vault: c.vault}).undo(ctx)
+	_, err := (&configChange{configRecord: *r.Own, dir: c.dir, vault: c.vault, sync: c.Sync}).undo(ctx)
 	return err
 }
 
@@ -391,7 +391,7 @@ func (c *Connector) undoConfigServers(ctx context.Context, r *record, gone []Ser
 	if err != nil {
 		return err
 	}
-	removed := &configChange{configRecord: configRecord{Path: r.Own.Path, Existed: true, Servers: map[string]string{}, Secrets: map[string][]string{}}, dir: c.dir, vault: c.vault}
+	removed := &configChange{configRecord: configRecord{Path: r.Own.Path, Existed: true, Servers: map[string]string{}, Secrets: map[string][]string{}}, dir: c.dir, vault: c.vault, sync: c.Sync}
 	rest := *r.Own
 	rest.Servers, rest.Secrets = map[string]string{}, map[string][]string{}
 	for label, sum := range r.Own.Servers {

@@ -2,8 +2,10 @@ package clientconf
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -27,5 +29,43 @@ func TestRecordIsWrittenBeforeFile(t *testing.T) {
 	}
 	if got := content(t, path); got != claudeFile {
 		t.Errorf("without a record the file became\n%s", got)
+	}
+}
+
+// A client may start its servers at the moment its file changes, so the daemon knows them by then; if it
+// refuses them, nothing has changed.
+func TestDaemonKnowsServersBeforeClientsFileIsWritten(t *testing.T) {
+	c, home, config := newMover(t)
+	path := filepath.Join(home, ".claude.json")
+	write(t, path, fiveServers)
+	var refusal error
+	synced := 0
+	c.Sync = func(context.Context) error {
+		synced++
+		if !strings.Contains(content(t, config), `"github"`) || content(t, path) != fiveServers {
+			t.Error("synced before our file was written, or after the client's")
+		}
+		return refusal
+	}
+	apply := func() error {
+		p, err := c.PlanMove(Choice{Client: "claude-code"}, nil, false)
+		must(t, err)
+		return c.Apply(t.Context(), p)
+	}
+	refusal = errors.New("no")
+	if err := apply(); !errors.Is(err, refusal) || content(t, path) != fiveServers || exists(config) {
+		t.Errorf("refused: %v, %s", err, content(t, path))
+	}
+	refusal = nil
+	if err := apply(); err != nil || synced != 2 || content(t, path) == fiveServers {
+		t.Errorf("%v, synced %d times, %s", err, synced, content(t, path))
+	}
+	i, err := c.PlanImport(Choice{Client: "claude-code"}, nil)
+	if err == nil {
+		t.Fatal("imported what was moved", i.Servers)
+	}
+	c.Sync = func(context.Context) error { synced++; return nil }
+	if undo(t, c, "claude-code"); synced != 3 {
+		t.Errorf("undo: synced %d times", synced)
 	}
 }

@@ -31,8 +31,9 @@ type configChange struct {
 	configRecord
 	dir           string // directory of the backups
 	before, after []byte
-	vault         Vault             // nil: literal secrets stay
-	secretValues  map[string]string // secrets to store, by name
+	vault         Vault                       // nil: literal secrets stay
+	sync          func(context.Context) error // Connector.Sync
+	secretValues  map[string]string           // secrets to store, by name
 }
 
 // configClient describes our own file as a client for the splicer.
@@ -54,10 +55,14 @@ func configClient(src []byte) Client {
 // it.
 func (c *Connector) openConfig() (*configChange, error) {
 	o, err := openConfigFile(c.config, c.dir)
-	if err == nil && c.plannedConfig != nil {
+	if err != nil {
+		return nil, err
+	}
+	o.sync = c.Sync
+	if c.plannedConfig != nil {
 		o.before, o.after, o.Existed = c.plannedConfig, c.plannedConfig, true
 	}
-	return o, err
+	return o, nil
 }
 
 func openConfigFile(path, dir string) (*configChange, error) {
@@ -232,12 +237,19 @@ func (o *configChange) merge(old *configRecord) *configRecord {
 }
 
 // apply stores the secrets and writes the file. Secrets come first, because the daemon may
-// start the servers at once.
+// start the servers at once. It returns when a running daemon uses the file; if it does not, nothing
+// has changed.
 func (o *configChange) apply(ctx context.Context) error {
 	if err := o.storeSecrets(ctx); err != nil {
 		return err
 	}
 	err := o.write(ctx)
+	if err == nil && o.sync != nil && len(o.Servers) > 0 {
+		if err = o.sync(ctx); err != nil {
+			_, undone := o.undoFile(context.WithoutCancel(ctx))
+			err = errors.Join(err, undone)
+		}
+	}
 	if err != nil {
 		err = errors.Join(err, o.deleteSecrets(ctx, slices.Collect(maps.Keys(o.secretValues))))
 	}
@@ -263,6 +275,9 @@ func (o *configChange) undo(ctx context.Context) (UndoOutcome, error) {
 	how, err := o.undoFile(ctx)
 	if err != nil {
 		return how, err
+	}
+	if o.sync != nil && how != WasAbsent {
+		_ = o.sync(ctx) // what else is wrong with the file is no failure of the undo
 	}
 	var names []string
 	for _, list := range o.Secrets {

@@ -67,6 +67,22 @@ func (e *Env) DaemonRuns() bool {
 	return ok && err == nil
 }
 
+// SyncConfig returns when a running daemon uses the configuration files as they are now, or says why it
+// does not.
+func (e *Env) SyncConfig(ctx context.Context) error {
+	if !e.DaemonRuns() {
+		return nil
+	}
+	d, err := e.Daemon()
+	if err == nil {
+		err = d.Change(ctx, http.MethodPost, "config/reload", nil)
+	}
+	if core.CodeOf(err) == core.CodeNotFound {
+		return nil // an older daemon: it follows the files a moment later
+	}
+	return err
+}
+
 // Send makes one request; path is below /api/v1 and body nil or encoded as JSON.
 // A status other than 2xx is an error.
 func (d *Daemon) Send(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
