@@ -141,7 +141,7 @@ func approvals(e *terminal.Env) *cobra.Command {
 }
 
 func listApprovals(ctx context.Context, e *terminal.Env) error {
-	t := terminal.Table{Whole: true, Title: "Pending approvals", Empty: "No approvals are pending.", Head: []string{"ID", "Kind", "Server", "By", "Request"}}
+	t := terminal.Table{Wrap: true, Keep: []bool{true, true}, Title: "Pending approvals", Empty: "No approvals are pending.", Head: []string{"ID", "Kind", "Server", "By", "Request"}}
 	return terminal.ShowList(ctx, e, "approvals", nil, t, func(w shownItem) []string {
 		return []string{w.shortID(), string(w.Kind), w.Server, w.client(), w.listed()}
 	})

@@ -153,9 +153,9 @@ func TestJSONOutputIsAPIDocument(t *testing.T) {
 	f.Answer("GET /api/v1/status", doc)
 	f.Answer("GET /api/v1/tools", doc)
 	f.Answer("GET /api/v1/calls", doc)
-	f.Answer("GET /api/v1/calls/7", doc)
+	f.Answer("GET /api/v1/calls/7000", doc)
 	f.Answer("POST /api/v1/servers/files/stop", doc)
-	for _, args := range [][]string{{"status"}, {"tools"}, {"list-tools"}, {"history"}, {"history", "7"}, {"stop", "files"}} {
+	for _, args := range [][]string{{"status"}, {"tools"}, {"list-tools"}, {"history"}, {"history", "7000"}, {"stop", "files"}} {
 		if got := f.Run(true, append(args, "--json")...); got.Out != doc+"\n" || got.Code != 0 {
 			t.Errorf("%v: %+v", args, got)
 		}

@@ -81,7 +81,7 @@ func (p *program) fetchVersions(ctx context.Context) map[string]string {
 }
 
 func (p *program) printStatus(s *api.Status, versions map[string]string, now time.Time) error {
-	t := terminal.Table{Title: "MCP servers at " + terminal.EscapeLine(s.URL), Head: []string{"Server", "Status", "Tools", "Changed"}, Right: []bool{false, false, true, false}}
+	t := terminal.Table{Title: "MCP servers at " + terminal.EscapeLine(s.URL), Head: []string{"Server", "Status", "Tools", "Changed"}, Right: []bool{2: true}, Keep: []bool{0: true, 1: true, 3: true}}
 	takes := map[string]supervisor.ServerUsage{}
 	for _, u := range s.Usage {
 		takes[u.Server] = u

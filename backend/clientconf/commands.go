@@ -76,10 +76,12 @@ func listClients(ctx context.Context, e *terminal.Env, all bool) error {
 		addActivity(ctx, e, list)
 	}
 	t := terminal.Table{
-		Title: "Clients", Head: []string{"ID", "Client", "State", "File"},
+		Title: "Clients", Head: []string{"ID", "Client", "State", "File"}, Keep: []bool{0: true, 2: true}, Wrap: true,
 		Empty: "None of the " + core.Plural(left, "client") + " that Drawbridge supports is installed. List them with: drawbridge clients --all",
 	}
-	err = terminal.PrintList(e, list, t, func(c Connection) []string { return []string{c.Key, c.Name, describeConnection(c), c.Path} })
+	err = terminal.PrintList(e, list, t, func(c Connection) []string {
+		return []string{c.Key, c.Name, describeConnection(c), e.ShortPath(c.Path)}
+	})
 	if err != nil || e.JSON || left == 0 || len(list) == 0 {
 		return err
 	}
@@ -479,7 +481,7 @@ func clientsFeatures(e *terminal.Env) *cobra.Command {
 }
 
 func printFeatures(e *terminal.Env, list web.List[ClientFeatures]) error {
-	t := terminal.Table{Title: "Features", Head: []string{"Client", "Era", "Server", "Not supported by client", "Not offered by server", "With your approval"}}
+	t := terminal.Table{Title: "Features", Head: []string{"Client", "Era", "Server", "Not supported by client", "Not offered by server", "With your approval"}, Wrap: true}
 	for _, c := range list.Items {
 		for _, s := range c.Servers {
 			lacks := map[string][]string{}

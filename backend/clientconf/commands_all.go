@@ -300,7 +300,7 @@ func clientsImports(e *terminal.Env) *cobra.Command {
 			for _, i := range all {
 				list = append(list, i.CompletedImport)
 			}
-			t := terminal.Table{Title: "Imports", Head: []string{"ID", "Client", "Servers"}}
+			t := terminal.Table{Title: "Imports", Head: []string{"ID", "Client", "Servers"}, Keep: []bool{true}, Wrap: true}
 			return terminal.PrintList(e, list, t, func(i CompletedImport) []string {
 				return []string{i.ID, i.Client, strings.Join(i.Servers, ", ")}
 			})

@@ -34,7 +34,7 @@ func (c callRow) description() string {
 	return c.Method
 }
 
-func (c callRow) cells() []string {
+func (c callRow) cells(e *terminal.Env) []string {
 	outcome, took := string(c.Outcome), time.Duration(c.TookNs).Round(100*time.Microsecond).String()
 	switch {
 	case c.Outcome == core.OutcomeRunning:
@@ -42,7 +42,7 @@ func (c callRow) cells() []string {
 	case c.hasOpenTask():
 		outcome, took = cmp.Or(c.Task.Status, "working"), "-"
 	}
-	return []string{c.At.Local().Format("2006-01-02 15:04:05"), c.Client, c.Server, c.description(), outcome, took, c.ID}
+	return []string{e.Moment(c.At), c.Client, c.Server, c.description(), outcome, took, e.ShortID(c.ID)}
 }
 
 // hasOpenTask reports whether the task that the call created has not ended.
@@ -76,13 +76,11 @@ func history(e *terminal.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "history [ID]", Short: "Show the newest calls, or one call with its arguments and result", Args: cobra.ArbitraryArgs,
 		Long: "Show the newest calls, or one call with its arguments and result.\n\n" +
+			"ID is the last column of the list, the full id of a call, or the last digits of one (at least four). A number below 1000 counts from the newest call: 1 is the newest.\n\n" +
 			"Instead of ID, you can specify filters in the syntax of the Calls page: words, server:NAME, tool:NAME, client:NAME, session:ID, folder:PATH, account:NAME, version:VERSION, tag:TAG,\n" +
-			"outcome:OUTCOME (error means tool_error), took:>1s and took:<1s; put values with spaces in \"quotes\".\nTo search for a single word, use --search.",
+			"outcome:OUTCOME (error means tool_error), took:>1s and took:<1s; put values with spaces in \"quotes\".\nTo search for a number, use --search.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && !strings.ContainsAny(args[0], ": ") {
-				if _, err := strconv.ParseUint(args[0], 10, 63); err != nil {
-					return terminal.UsageError(fmt.Errorf("%q is not a call id; ids are in the last column of drawbridge history", args[0]))
-				}
+			if len(args) == 1 && strings.Trim(args[0], "0123456789") == "" && args[0] != "" {
 				return oneCall(cmd.Context(), e, args[0])
 			}
 			if err := filter.parse(strings.Join(args, " ")); err != nil {
@@ -124,11 +122,11 @@ func history(e *terminal.Env) *cobra.Command {
 }
 
 func calls(ctx context.Context, e *terminal.Env, query url.Values) error {
-	t := terminal.Table{Title: "Calls, newest first", Head: []string{"At", "Client", "Server", "Tool", "Outcome", "Took", "ID"}, Right: []bool{5: true}}
+	t := terminal.Table{Title: "Calls, newest first", Head: []string{"At", "Client", "Server", "Tool", "Outcome", "Took", "ID"}, Right: []bool{5: true}, Keep: []bool{0: true, 4: true, 6: true}}
 	if e.Terminal() {
 		t.Empty = "No calls match."
 	}
-	return terminal.ShowList(ctx, e, "calls", query, t, callRow.cells)
+	return terminal.ShowList(ctx, e, "calls", query, t, func(c callRow) []string { return c.cells(e) })
 }
 
 func servedBy(by *ServedBy) string {
@@ -142,12 +140,28 @@ func servedBy(by *ServedBy) string {
 	return text
 }
 
+// oneCall shows the call with an id, the last digits of one, or a position from the newest.
 func oneCall(ctx context.Context, e *terminal.Env, id string) error {
+	if n, _ := strconv.Atoi(id); n > 0 && len(id) < minSuffix {
+		d, err := e.Daemon()
+		if err != nil {
+			return err
+		}
+		list, err := terminal.Get[web.List[callRow]](ctx, d, "calls", url.Values{"limit": {strconv.Itoa(min(n, maxCalls))}})
+		if err != nil {
+			return err
+		}
+		if len(list.Items) < n {
+			return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no call %d among the newest %d", n, len(list.Items)), Hint: "List them with: drawbridge history. To search for a number: drawbridge history --search NUMBER"}
+		}
+		id = list.Items[n-1].ID
+	}
 	return terminal.Show(ctx, e, http.MethodGet, "calls/"+url.PathEscape(id), nil, nil, func(c callRow) error { return printCallDetail(e, c) })
 }
 
 func printCallDetail(e *terminal.Env, c callRow) error {
-	fmt.Fprintln(e.Stdout, terminal.EscapeLine(strings.Join(c.cells(), "  ")))
+	cells := c.cells(e)
+	fmt.Fprintln(e.Stdout, terminal.EscapeLine(strings.Join(append(cells[:len(cells)-1], c.ID), "  ")))
 	if c.Reason != "" {
 		fmt.Fprintln(e.Stdout, terminal.EscapeLine(c.Reason))
 	}
@@ -481,6 +495,6 @@ func printFollowed(e *terminal.Env, c endedCall) error {
 		_, err := fmt.Fprintf(e.Stdout, "%s\n", c.raw)
 		return err
 	}
-	_, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(strings.Join(c.cells(), "  ")))
+	_, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(strings.Join(c.cells(e), "  ")))
 	return err
 }

@@ -22,8 +22,8 @@ func TestCallResultIsPrintedOnce(t *testing.T) {
 func TestCallReportsResultNotMatchingSchema(t *testing.T) {
 	t.Parallel()
 	f := terminaltest.New(t, Commands)
-	f.Answer("GET /api/v1/calls/7", `{"id":"7","server":"demo","tool":"add","outcome":"ok","servedBy":{"name":"fs","version":"1.2","package":"fs@1.2","definition":"abcd"},"invalid":"sum must be\nnumber","invalidAs":"error","result":"{}"}`)
-	got := f.Run(true, "history", "7")
+	f.Answer("GET /api/v1/calls/7000", `{"id":"7","server":"demo","tool":"add","outcome":"ok","servedBy":{"name":"fs","version":"1.2","package":"fs@1.2","definition":"abcd"},"invalid":"sum must be\nnumber","invalidAs":"error","result":"{}"}`)
+	got := f.Run(true, "history", "7000")
 	if !strings.Contains(got.Out, "\nanswered by fs 1.2 (fs@1.2), definition abcd\n") {
 		t.Errorf("%+v", got)
 	}

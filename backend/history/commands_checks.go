@@ -257,11 +257,11 @@ func checks(e *terminal.Env) *cobra.Command {
 		&cobra.Command{
 			Use: "list", Short: "List the saved checks", Args: terminal.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				t := terminal.Table{Title: "Checks", Head: []string{"Name", "Steps", "Last run", "Result"}, Right: []bool{1: true}}
+				t := terminal.Table{Title: "Checks", Head: []string{"Name", "Steps", "Last run", "Result"}, Right: []bool{1: true}, Keep: []bool{0: true, 2: true, 3: true}}
 				return terminal.ShowList(cmd.Context(), e, "checks", nil, t, func(c SavedCheck) []string {
 					at, result := "-", "-"
 					if c.Last != nil {
-						at, result = c.Last.At.Local().Format("2006-01-02 15:04:05"), "ok"
+						at, result = e.Moment(c.Last.At), "ok"
 						if !c.Last.OK {
 							result = fmt.Sprintf("%d failed", c.Last.Failed)
 						}

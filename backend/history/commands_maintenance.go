@@ -244,7 +244,7 @@ func setRecordFull(ctx context.Context, e *terminal.Env, what store.FullRecordin
 }
 
 func printFull(e *terminal.Env, state HistoryState) error {
-	t := terminal.Table{Title: "Recorded in full", Head: []string{"What", "Name", "Until"}}
+	t := terminal.Table{Title: "Recorded in full", Head: []string{"What", "Name", "Until"}, Keep: []bool{2: true}}
 	if e.Terminal() {
 		t.Empty = "Nothing is recorded in full."
 	}
@@ -256,7 +256,7 @@ func printFull(e *terminal.Env, state HistoryState) error {
 		case one.Client != "":
 			kind = "client"
 		}
-		t.Add(kind, cmp.Or(one.Session, one.Client, one.Server), one.Until.Local().Format("2006-01-02 15:04"))
+		t.Add(kind, cmp.Or(one.Session, one.Client, one.Server), e.Moment(one.Until))
 	}
 	return e.PrintTable(&t)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 )
 
@@ -165,7 +166,35 @@ func TestClientNameIsCaseInsensitive(t *testing.T) {
 			t.Errorf("%s: %+v, asked for %q", text, got, asked)
 		}
 	}
-	if got := f.Run(true, "history", "stats"); got.Code != 2 || !strings.Contains(got.Err, "is not a call id") {
+}
+
+// What the table prints in 80 columns opens the call; so does its position.
+func TestHistoryPrintsIDsThatCanBeTyped(t *testing.T) {
+	f := terminaltest.New(t, Commands)
+	row := func(id string) string {
+		return `{"id":"` + id + `","at":"` + time.Now().Format(time.RFC3339) + `","client":"claude-code-in-a-terminal","server":"filesystem-of-notes","tool":"list_directory_with_sizes","outcome":"protocol_error","tookNs":4586800000}`
+	}
+	f.Answer("GET /api/v1/calls", `{"items":[`+row("1795907966123456")+","+row("1795907966000001")+`]}`)
+	asked := ""
+	f.Mux.HandleFunc("GET /api/v1/calls/{id}", func(w http.ResponseWriter, r *http.Request) {
+		asked = r.PathValue("id")
+		_, _ = io.WriteString(w, row(asked))
+	})
+	run := func(args ...string) terminaltest.Result {
+		return f.RunWith(t.Context(), func(e *terminal.Env) {
+			e.Terminal, e.Getenv = func() bool { return true }, func(string) string { return "80" }
+		}, append([]string{"history"}, args...)...)
+	}
+	lines := strings.Split(run().Out, "\n")
+	if fields := strings.Fields(lines[2]); len([]rune(lines[2])) > 80 || len(fields[0]) != len("15:04:05") || fields[4] != "protocol_error" || fields[6] != "66123456" {
+		t.Error(strings.Join(lines, "\n"))
+	}
+	for typed, want := range map[string]string{"66123456": "66123456", "1": "1795907966123456", "2": "1795907966000001"} {
+		if got := run(typed); got.Code != 0 || asked != want {
+			t.Errorf("history %s asked for %s: %+v", typed, asked, got)
+		}
+	}
+	if got := run("3"); got.Code != 1 || !strings.Contains(got.Err, "no call 3 among the newest 2") {
 		t.Errorf("%+v", got)
 	}
 }

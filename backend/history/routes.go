@@ -93,8 +93,11 @@ func (f *Feature) listCalls(ctx context.Context, in *callsInput) (*web.Answer[we
 }
 
 type callInput struct {
-	ID string `path:"id" pattern:"^[0-9]{1,18}$"`
+	ID string `path:"id" pattern:"^[0-9]{1,18}$" doc:"The id of a call, or its last digits (at least 4) if no other id ends with them"`
 }
+
+// minSuffix is the number of digits of an id from which it is found by them.
+const minSuffix = 4
 
 func (f *Feature) getCall(ctx context.Context, in *callInput) (*web.Answer[CallDetail], error) {
 	id := web.ParseID(in.ID)
@@ -104,6 +107,11 @@ func (f *Feature) getCall(ctx context.Context, in *callInput) (*web.Answer[CallD
 	}
 	if call, ok := f.Gateway.RunningCall(id); ok {
 		return web.Reply(CallDetail{Call: NewCall(f.RedactCall(&call))})
+	}
+	if core.CodeOf(err) == core.CodeNotFound && len(in.ID) >= minSuffix {
+		if id, err = f.Store.CallWithSuffix(ctx, in.ID); err == nil {
+			return f.getCall(ctx, &callInput{strconv.FormatInt(id, 10)})
+		}
 	}
 	return nil, err
 }

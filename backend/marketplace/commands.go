@@ -34,7 +34,7 @@ func versions(e *terminal.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "versions", Short: "Show the package versions that servers run; pin, update and roll back", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := terminal.Table{Title: "%d packages", Head: []string{"Server", "Launcher", "Package", "Version", "Source", "Pinned", "Previous"}}
+			t := terminal.Table{Title: "%d packages", Head: []string{"Server", "Launcher", "Package", "Version", "Source", "Pinned", "Previous"}, Keep: []bool{0: true, 3: true, 5: true}}
 			return terminal.ShowList(cmd.Context(), e, "versions", nil, t, func(v ServerVersion) []string {
 				pinned, before := "no", ""
 				if v.Pinned {
@@ -241,7 +241,7 @@ func printComparison(e *terminal.Env, r *history.ComparisonReport) error {
 		_, err := fmt.Fprintln(e.Stdout, "There is nothing to compare.")
 		return err
 	}
-	t := terminal.Table{Title: core.Plural(len(r.Calls), "comparison"), Head: []string{"Result", "Request", "Arguments", "Current", "New", "Check"}, Right: []bool{3: true, 4: true}}
+	t := terminal.Table{Title: core.Plural(len(r.Calls), "comparison"), Head: []string{"Result", "Request", "Arguments", "Current", "New", "Check"}, Right: []bool{3: true, 4: true}, Keep: []bool{true}}
 	took := func(ns int64) string {
 		if ns == 0 {
 			return ""
@@ -397,14 +397,13 @@ func directory(e *terminal.Env) *cobra.Command {
 }
 
 func printDirectory(e *terminal.Env, list Directory) error {
+	t := terminal.Table{Title: "%d servers", Head: []string{"Name", "Description"}, Keep: []bool{true}, Wrap: true, Empty: "No server matches."}
 	for _, one := range list.Items {
-		text := one.Name + "  " + one.Description
+		about := one.Description
 		if one.Refused != "" {
-			text = one.Name + "  cannot be installed: " + one.Refused
+			about = "cannot be installed: " + one.Refused
 		}
-		if _, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(text)); err != nil {
-			return err
-		}
+		t.Add(one.Name, about)
 	}
-	return nil
+	return e.PrintTable(&t)
 }

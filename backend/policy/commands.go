@@ -72,9 +72,9 @@ func readRules(e *terminal.Env, file string) ([]byte, error) {
 }
 
 func printRuleTrial(e *terminal.Env, t RuleTrial) error {
-	table := terminal.Table{Head: []string{"AT", "CLIENT", "SERVER", "TOOL", "THEN", "WHY", "ID"}}
+	table := terminal.Table{Title: "%d decisions", Head: []string{"ID", "At", "Client", "Server", "Tool", "Then", "Why"}, Keep: []bool{0: true, 1: true, 5: true}, Wrap: true}
 	for _, d := range t.Decisions {
-		table.Add(d.At.Local().Format("2006-01-02 15:04:05"), d.Client, d.Server, d.Tool, d.Then, d.Why, d.ID)
+		table.Add(e.ShortID(d.ID), e.Moment(d.At), d.Client, d.Server, d.Tool, d.Then, d.Why)
 	}
 	if len(t.Decisions) > 0 {
 		if err := e.PrintTable(&table); err != nil {

@@ -60,9 +60,9 @@ func explainCall(e *terminal.Env) *cobra.Command {
 
 func printExplanation(e *terminal.Env, x Explanation) error {
 	result := "would pass"
-	t := terminal.Table{Head: []string{"CHECK", "RESULT", "WHY", "SETTING"}}
+	t := terminal.Table{Head: []string{"Check", "Result", "Setting", "Why"}, Keep: []bool{true, true}, Wrap: true}
 	for _, c := range x.Checks {
-		t.Add(c.Name, c.Result, c.Detail, c.Key)
+		t.Add(c.Name, c.Result, c.Key, c.Detail)
 		switch {
 		case c.Result == Ask && x.Passes:
 			result = "would wait for the user"
@@ -185,7 +185,7 @@ func printReadiness(e *terminal.Env, list []readiness) error {
 		}
 	}
 	document := map[string]any{"ready": missing == 0, "items": list, "next": ""}
-	t := terminal.Table{Title: "Readiness", Head: []string{"Server", "Ready", "Tools", "Rejected", "Why"}, Right: []bool{false, false, true, true, false}}
+	t := terminal.Table{Title: "Readiness", Head: []string{"Server", "Ready", "Tools", "Rejected", "Why"}, Right: []bool{false, false, true, true, false}, Keep: []bool{true, true}, Wrap: true}
 	err := terminal.PrintRows(e, document, list, t, readinessRow)
 	if err == nil && missing > 0 {
 		err = terminal.SilentError(fmt.Errorf("%d servers are not ready", missing))

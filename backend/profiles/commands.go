@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
-	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
@@ -97,29 +97,18 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 }
 
 func listProfiles(ctx context.Context, e *terminal.Env) error {
-	return terminal.Show(ctx, e, http.MethodGet, "profiles", nil, nil, func(list web.List[Profile]) error { return printProfiles(e, list) })
-}
-
-func printProfiles(e *terminal.Env, list web.List[Profile]) error {
-	for _, one := range list.Items {
-		name := one.Name
-		if name == "" {
-			name = "(everything)"
-		}
-		servers := strings.Join(one.Servers, ", ")
-		if one.EveryServer {
+	t := terminal.Table{Title: "%d profiles", Head: []string{"Profile", "Address", "Listed", "Tools", "Tokens", "Clients", "Servers"}, Right: []bool{3: true, 4: true}, Keep: []bool{0: true, 1: true, 2: true}, Wrap: true}
+	return terminal.ShowList(ctx, e, "profiles", nil, t, func(p Profile) []string {
+		servers := strings.Join(p.Servers, ", ")
+		if p.EveryServer {
 			servers = "all servers"
 		}
-		text := fmt.Sprintf("%s  %s  %s of %s, about %d tokens (search %d, deferred %d), listed: %s", name, one.Address, core.Plural(one.Tools, "tool"), servers,
-			one.Tokens.All, one.Tokens.Search, one.Tokens.Deferred, one.ToolMode)
-		if len(one.Clients) > 0 {
-			text += ", clients: " + strings.Join(one.Clients, ", ")
+		tokens := map[string]int{"search": p.Tokens.Search, "deferred": p.Tokens.Deferred}
+		if _, other := tokens[p.ToolMode]; !other {
+			tokens[p.ToolMode] = p.Tokens.All
 		}
-		if _, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(text)); err != nil {
-			return err
-		}
-	}
-	return nil
+		return []string{cmp.Or(p.Name, "(everything)"), p.Address, p.ToolMode, strconv.Itoa(p.Tools), "~" + strconv.Itoa(tokens[p.ToolMode]), cmp.Or(strings.Join(p.Clients, ", "), "-"), servers}
+	})
 }
 
 func suggestProfiles(e *terminal.Env) *cobra.Command {
@@ -177,9 +166,9 @@ func printSuggestions(ctx context.Context, e *terminal.Env, query url.Values, fo
 		return err
 	}
 	if folder == "" {
-		t := terminal.Table{Title: "%d suggestions", Head: []string{"FOLDER", "TOOLS", "OF", "SAVES", "LAST CALL"}, Right: []bool{false, true, true, true}}
+		t := terminal.Table{Title: "%d suggestions", Head: []string{"Folder", "Tools", "Of", "Saves", "Last call"}, Right: []bool{false, true, true, true}, Keep: []bool{0: true, 4: true}}
 		for _, one := range list.Items {
-			t.Add(one.Folder, strconv.Itoa(len(one.Tools)), strconv.Itoa(one.AllTools), fmt.Sprintf("~%d tokens", one.Saved), one.Last.Local().Format(time.DateOnly))
+			t.Add(e.ShortPath(one.Folder), strconv.Itoa(len(one.Tools)), strconv.Itoa(one.AllTools), fmt.Sprintf("~%d tokens", one.Saved), one.Last.Local().Format(time.DateOnly))
 		}
 		if err := e.PrintTable(&t); err != nil {
 			return err
@@ -195,7 +184,7 @@ func printSuggestions(ctx context.Context, e *terminal.Env, query url.Values, fo
 		return e.RequestChange(ctx, http.MethodPut, "profiles/"+url.PathEscape(one.Name), map[string]any{"entry": one.Entry},
 			fmt.Sprintf("Clients that work in %s now use the profile %s. Undo it with: drawbridge profiles remove %s", terminal.EscapeLine(folder), one.Name, one.Name))
 	}
-	t := terminal.Table{Title: "%d tools", Head: []string{"SERVER", "TOOL", "CALLS"}, Right: []bool{false, false, true}}
+	t := terminal.Table{Title: "%d tools", Head: []string{"Server", "Tool", "Calls"}, Right: []bool{false, false, true}, Keep: []bool{true, true}}
 	for _, tool := range one.Tools {
 		t.Add(tool.Server, tool.Tool, strconv.FormatInt(tool.Calls, 10))
 	}

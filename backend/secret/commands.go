@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
@@ -125,9 +124,9 @@ func listSecrets(ctx context.Context, e *terminal.Env) error {
 	}
 	status := s.Status(ctx)
 	document := map[string]any{"items": all, "next": "", "status": status}
-	t := terminal.Table{Title: "Secrets", Head: []string{"Name", "Changed"}}
+	t := terminal.Table{Title: "Secrets", Head: []string{"Name", "Changed"}, Keep: []bool{true, true}}
 	err = terminal.PrintRows(e, document, all, t, func(s Entry) []string {
-		return []string{s.Name, s.ChangedAt.Local().Format(time.DateTime)}
+		return []string{s.Name, e.Moment(s.ChangedAt)}
 	})
 	if err == nil && !e.JSON && status.Notice != "" {
 		fmt.Fprintln(e.Stdout, status.Notice)

@@ -6,7 +6,9 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -365,6 +367,26 @@ func scanCut(size sql.NullInt64, hash []byte) *Cut {
 		return nil
 	}
 	return &Cut{Size: int(size.Int64), Hash: hash}
+}
+
+// CallWithSuffix returns the id of the only call whose id ends with digits. It returns a *core.Error
+// with CodeNotFound if there is none, and with CodeValidation if there are several.
+func (s *calls) CallWithSuffix(ctx context.Context, digits string) (int64, error) {
+	suffix, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	var newest, oldest int64
+	_, err = s.queryRow(ctx, []any{&newest, &oldest}, `SELECT coalesce(max(id), 0), coalesce(min(id), 0) FROM call WHERE id % ? = ?`, int64(math.Pow10(len(digits))), suffix)
+	switch {
+	case err != nil:
+		return 0, err
+	case newest == 0:
+		return 0, core.Errorf(core.CodeNotFound, "there is no call %s in the history", digits)
+	case newest != oldest:
+		return 0, core.Errorf(core.CodeValidation, "several ids end with %s, such as %d and %d", digits, newest, oldest)
+	}
+	return newest, nil
 }
 
 // LastCallID returns the id of the newest call, or 0 if the history is empty.

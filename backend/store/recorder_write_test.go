@@ -69,6 +69,11 @@ func TestUnusualCallsRoundTrip(t *testing.T) {
 	if last, err := s.LastCallID(t.Context()); err != nil || last != want[len(want)-1].ID {
 		t.Errorf("LastCallID = %d, %v", last, err)
 	}
+	for digits, code := range map[string]core.Code{"01000": "", "1000": core.CodeValidation, "0007": core.CodeNotFound} {
+		if id, err := s.CallWithSuffix(t.Context(), digits); core.CodeOf(err) != code || code == "" && (err != nil || id != aCall(1).ID) {
+			t.Errorf("the suffix %s finds %d, %v", digits, id, err)
+		}
+	}
 	if _, err := s.Call(t.Context(), 5); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("an unknown call gives %v", err)
 	}

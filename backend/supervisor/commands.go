@@ -166,7 +166,7 @@ func tools(e *terminal.Env) *cobra.Command {
 }
 
 func printTools(ctx context.Context, e *terminal.Env, query url.Values) error {
-	t := terminal.Table{Title: "%d tools", Head: []string{"Server", "Tool", "Description"}}
+	t := terminal.Table{Title: "%d tools", Head: []string{"Server", "Tool", "Description"}, Keep: []bool{true, true}}
 	err := terminal.ShowList(ctx, e, "tools", query, t, func(tool Tool) []string {
 		return []string{tool.Server, tool.Tool, terminal.Truncate(tool.Description, 60)}
 	})

@@ -299,6 +299,32 @@ func FormatAge(now, t time.Time) string {
 	return fmt.Sprintf("%dd ago", int(d.Hours()/24))
 }
 
+// Moment formats a point in time. On a terminal, today's date is left out.
+func (e *Env) Moment(t time.Time) string {
+	t = t.Local()
+	if e.Terminal() && t.Format(time.DateOnly) == time.Now().Format(time.DateOnly) {
+		return t.Format(time.TimeOnly)
+	}
+	return t.Format(time.DateTime)
+}
+
+// ShortID returns the end of the id of a call on a terminal: the commands accept it, too.
+func (e *Env) ShortID(id string) string {
+	if e.Terminal() {
+		return id[max(0, len(id)-8):]
+	}
+	return id
+}
+
+// ShortPath writes ~ for the home folder on a terminal.
+func (e *Env) ShortPath(path string) string {
+	home, err := os.UserHomeDir()
+	if below, ok := strings.CutPrefix(path, home+string(os.PathSeparator)); ok && err == nil && e.Terminal() {
+		return "~" + string(os.PathSeparator) + below
+	}
+	return path
+}
+
 // DebugEnabled reports whether the environment enables debug logging.
 func (e *Env) DebugEnabled() bool {
 	switch strings.ToLower(strings.TrimSpace(e.Getenv("DRAWBRIDGE_DEBUG"))) {

@@ -18,20 +18,23 @@ import (
 )
 
 // Table prints rows under a header, in columns separated by two or more spaces. On a terminal it
-// begins with a title and its columns are shortened to the width of the terminal.
+// begins with a title, and its longest columns are shortened so that a line fits.
 type Table struct {
 	Title string // may contain %d: the number of rows
 	Empty string // printed instead of a table without rows; "" prints the table
 	Head  []string
-	Right []bool // right-aligned columns
-	Whole bool   // the last column is never shortened
+	Right []bool // right-aligned columns, which are never shortened
+	Keep  []bool // columns that are never shortened: what is typed in the next command, and states
+	Wrap  bool   // the last column continues on further lines instead of being shortened
 	Rows  [][]string
 }
 
-// Add adds a row. Its cells are escaped, except the last one of a Whole table.
+// Add adds a row and escapes its cells. A column that wraps keeps its spaces.
 func (t *Table) Add(cells ...string) {
 	for i := range cells {
-		if !t.Whole || i < len(cells)-1 {
+		if t.Wrap && i == len(cells)-1 {
+			cells[i] = strings.ReplaceAll(EscapeText(cells[i]), "\n", " ")
+		} else {
 			cells[i] = EscapeLine(cells[i])
 		}
 	}
@@ -44,7 +47,13 @@ func (e *Env) PrintTable(t *Table) error {
 		_, err := fmt.Fprintln(e.Stdout, t.Empty)
 		return err
 	}
-	return t.print(e.Stdout, e.Terminal())
+	columns := 0
+	if e.Terminal() {
+		if columns, _ = strconv.Atoi(e.Getenv("COLUMNS")); columns <= 0 {
+			columns = terminalWidth(e.Stdout)
+		}
+	}
+	return t.print(e.Stdout, e.Terminal(), columns)
 }
 
 // PrintList prints a list of the API with --json, otherwise a table with one row for each item.
@@ -63,7 +72,7 @@ func PrintRows[T any](e *Env, document any, items []T, t Table, row func(T) []st
 	return e.PrintTable(&t)
 }
 
-func (t *Table) print(w io.Writer, terminal bool) error {
+func (t *Table) print(w io.Writer, terminal bool, columns int) error {
 	widths := make([]int, len(t.Head))
 	for _, row := range append([][]string{t.Head}, t.Rows...) {
 		for i, cell := range row {
@@ -71,35 +80,71 @@ func (t *Table) print(w io.Writer, terminal bool) error {
 		}
 	}
 	var b strings.Builder
+	t.shrinkToFit(widths, columns)
 	if terminal {
-		t.shrinkToFit(widths, terminalWidth(w))
 		title := strings.ReplaceAll(t.Title, "%d", strconv.Itoa(len(t.Rows)))
 		if len(t.Rows) == 1 {
 			title = strings.TrimSuffix(title, "s")
 		}
-		b.WriteString(title + "\n")
+		if title != "" {
+			b.WriteString(title + "\n")
+		}
 	}
 	for _, row := range append([][]string{t.Head}, t.Rows...) {
-		var l strings.Builder
-		for i, cell := range row {
-			if i > 0 {
-				l.WriteString("  ")
+		for rest := ""; ; row = append(make([]string, len(row)-1), rest) {
+			var l strings.Builder
+			rest = ""
+			for i, cell := range row {
+				if i > 0 {
+					l.WriteString("  ")
+				}
+				if t.Wrap && i == len(row)-1 {
+					cell, rest = splitLine(cell, widths[i])
+				} else if uniseg.StringWidth(cell) > widths[i] {
+					cell = Truncate(cell, widths[i])
+				}
+				l.WriteString(t.pad(i, cell, widths[i]))
 			}
-			l.WriteString(t.pad(i, cell, widths[i]))
+			b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
+			if rest == "" {
+				break
+			}
 		}
-		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// splitLine splits s after at most n columns, if possible after a space.
+func splitLine(s string, n int) (line, rest string) {
+	cut, used := 0, 0
+	for rest, state := s, -1; rest != ""; {
+		at := len(s) - len(rest)
+		var cluster string
+		var columns int
+		cluster, rest, columns, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		if used += columns; used > n && cluster != " " {
+			if cut == 0 {
+				cut = max(at, len(cluster))
+			}
+			return s[:cut], s[cut:]
+		}
+		if cluster == " " {
+			cut = len(s) - len(rest)
+		}
+	}
+	return s, ""
+}
+
 func (t *Table) pad(column int, cell string, to int) string {
 	space := strings.Repeat(" ", max(0, to-uniseg.StringWidth(cell)))
-	if column < len(t.Right) && t.Right[column] {
+	if isSet(t.Right, column) {
 		return space + cell
 	}
 	return cell + space
 }
+
+func isSet(columns []bool, i int) bool { return i < len(columns) && columns[i] }
 
 // Truncate cuts s to at most n columns.
 func Truncate(s string, n int) string {
@@ -136,29 +181,24 @@ func terminalWidth(w io.Writer) int {
 	return columns
 }
 
-// shrinkToFit shortens columns so that a line is at most limit wide: the right column first, the
-// others only if necessary. A limit of 0 means none.
+// shrinkToFit reduces the widths of the widest columns so that a line is at most limit wide. A limit
+// of 0 means none.
 func (t *Table) shrinkToFit(widths []int, limit int) {
 	excess := (len(widths)-1)*2 - limit
 	for _, w := range widths {
 		excess += w
 	}
-	for i := len(widths) - 1; i >= 0 && limit > 0 && excess > 0; i-- {
-		if t.Whole && i == len(widths)-1 {
-			excess -= widths[i] // it wraps
-			continue
-		}
-		cut := min(excess, max(0, widths[i]-minColumnWidth))
-		widths[i] -= cut
-		excess -= cut
-		if cut == 0 {
-			continue
-		}
-		for _, row := range append([][]string{t.Head}, t.Rows...) {
-			if i < len(row) {
-				row[i] = Truncate(row[i], widths[i])
+	for ; limit > 0 && excess > 0; excess-- {
+		widest, width := -1, minColumnWidth
+		for i, w := range widths {
+			if w > width && !isSet(t.Right, i) && !isSet(t.Keep, i) {
+				widest, width = i, w
 			}
 		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
 	}
 }
 

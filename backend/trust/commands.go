@@ -85,9 +85,9 @@ func toolLog(e *terminal.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "log [SERVER]", Short: "Show the history of tool definitions, newest first", Args: terminal.ArgCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t := terminal.Table{Title: "%d events", Head: []string{"Time", "Server", "Tool", "Action", "Old hash", "New hash", "Detail"}}
-			return terminal.ShowList(cmd.Context(), e, "tool-changes/log", terminal.ServerQuery(args), t, func(e Event) []string {
-				return []string{e.At.Local().Format("2006-01-02 15:04:05"), e.Server, definitionName(e.Kind, e.Name), e.Action, e.OldHash[:min(8, len(e.OldHash))], e.NewHash[:min(8, len(e.NewHash))], terminal.Truncate(e.Detail, 80)}
+			t := terminal.Table{Title: "%d events", Head: []string{"Time", "Server", "Tool", "Action", "Old hash", "New hash", "Detail"}, Keep: []bool{0: true, 2: true, 3: true}}
+			return terminal.ShowList(cmd.Context(), e, "tool-changes/log", terminal.ServerQuery(args), t, func(v Event) []string {
+				return []string{e.Moment(v.At), v.Server, definitionName(v.Kind, v.Name), v.Action, v.OldHash[:min(8, len(v.OldHash))], v.NewHash[:min(8, len(v.NewHash))], terminal.Truncate(v.Detail, 80)}
 			})
 		},
 	}
@@ -103,7 +103,7 @@ func toolWarnings(e *terminal.Env) *cobra.Command {
 }
 
 func printToolWarnings(e *terminal.Env, list web.List[ToolTrust]) error {
-	t := terminal.Table{Title: "%d warnings", Head: []string{"Server", "Tool", "Warning", "Why", "Where", "Text"}}
+	t := terminal.Table{Title: "%d warnings", Head: []string{"Server", "Tool", "Warning", "Why", "Where", "Text"}, Keep: []bool{1: true}}
 	for _, tool := range list.Items {
 		name := cmp.Or(tool.Tool, instructionsWord)
 		for _, w := range tool.Warnings {
@@ -192,9 +192,9 @@ func recentChanges(e *terminal.Env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			query := terminal.ServerQuery(args)
 			query.Set("days", strconv.Itoa(days))
-			t := terminal.Table{Title: "%d changes", Head: []string{"Time", "Server", "Kind", "Name", "Action", "Detail"}}
+			t := terminal.Table{Title: "%d changes", Head: []string{"Time", "Server", "Kind", "Name", "Action", "Detail"}, Keep: []bool{0: true, 4: true}}
 			return terminal.ShowList(cmd.Context(), e, "recent-changes", query, t, func(c RecentChange) []string {
-				return []string{c.At.Local().Format("2006-01-02 15:04"), c.Server, c.Kind, c.Name, c.Action, terminal.Truncate(c.Detail, 80)}
+				return []string{e.Moment(c.At), c.Server, c.Kind, c.Name, c.Action, terminal.Truncate(c.Detail, 80)}
 			})
 		},
 	}
