@@ -54,6 +54,10 @@ func (p *program) test() *cobra.Command {
 			if err != nil || done {
 				return err
 			}
+			if len(args) > 0 && clientconf.IsURL(args[0]) {
+				address, _, _ := strings.Cut(args[0], "?")
+				t.Error = strings.Replace(t.Error, `server "server"`, address, 1)
+			}
 			if err := p.printTrial(&t, schemas); err != nil {
 				return err
 			}
@@ -109,6 +113,9 @@ func (p *program) printTrial(t *supervisor.TestResult, schemas bool) error {
 			fmt.Fprintln(&b, terminal.EscapeLine(t.Hint))
 		}
 		for _, l := range t.Log {
+			if len(t.Log) == 1 && strings.HasSuffix(t.Error, l) {
+				break
+			}
 			fmt.Fprintln(&b, "  "+terminal.EscapeLine(l))
 		}
 		_, err := p.Stdout.Write([]byte(b.String()))

@@ -37,6 +37,10 @@ func TestTestCommandTriesServer(t *testing.T) {
 	if got := f.Run(false, "test", "files"); got.Code != 1 || !strings.Contains(got.Out, "failed at start: executable not found\nCorrect command.\n  why\n") {
 		t.Errorf("%+v", got)
 	}
+	answer = `{"ok":false,"stage":"connect","error":"server \"server\" cannot be reached; last output: why","log":["why"]}`
+	if got := f.Run(false, "test", "https://example.com/mcp?key=1"); got.Out != "failed at connect: https://example.com/mcp cannot be reached; last output: why\n" {
+		t.Errorf("%+v", got)
+	}
 	for _, args := range [][]string{{"test"}, {"test", "a", "b"}} {
 		if got := f.Run(false, args...); got.Code != 2 {
 			t.Errorf("%v: %+v", args, got)

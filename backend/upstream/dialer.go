@@ -160,7 +160,14 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 		if err != nil {
 			return Session{Process: started.describe()}, err
 		}
-		o.Dial = func(context.Context) (Pipe, error) { return d.spawn(c, spec, started) }
+		o.Dial = func(context.Context) (Pipe, error) {
+			if exit := started.describe().Exit; exit != nil { // the second start of a trial, in the other era
+				if e, ended := exit(); ended && e.Code > 0 { // it crashed: it would again
+					return nil, core.Errorf(core.CodeUnavailable, "%s", e.Text)
+				}
+			}
+			return d.spawn(c, spec, started)
+		}
 	case core.Docker:
 		if o.Dial, container, started.Command, err = d.dialDocker(c, env, started); err != nil {
 			return Session{Process: started.describe()}, err

@@ -60,6 +60,9 @@ func TestTrialShowsServerWithoutStoringIt(t *testing.T) {
 		if got.Err == nil || !strings.Contains(got.Reason, name) || strings.Contains(got.Reason, "test-") {
 			t.Errorf("%s: %q, %v; %s", name, got.Reason, got.Err, logText(got))
 		}
+		if strings.Count(logText(got), "why") > 1 {
+			t.Errorf("%s: a command that crashes is started again: %s", name, logText(got))
+		}
 	}
 }
 
