@@ -48,7 +48,7 @@ func (p *Policy) checkApproval(ctx context.Context, call *core.Call, plan *Plan,
 	if p.Approvals == nil || p.Reachable != nil && !p.Reachable() {
 		call.Approval = core.ApprovalNobody
 		e := core.Errorf(core.CodeRejected, "tool %q of server %q needs the user's approval, and neither the window nor the web UI is open", call.Name, call.Server)
-		e.Hint = "Ask the user to open Drawbridge, then try again."
+		e.Hint = "Ask the user to open Drawbridge, or to run in a terminal: drawbridge approvals --wait. Then try again."
 		return e
 	}
 	if p.Process != nil {

@@ -22,7 +22,7 @@ func explainCall(e *terminal.Env) *cobra.Command {
 	var limit time.Duration
 	cmd := &cobra.Command{
 		Use: "explain SERVER TOOL | --all", Short: "Show whether a call would pass each policy check, and why", Args: terminal.ArgCount(0, 2),
-		Long: "Show whether a call to a tool would pass each policy check now, and why. No call is made.\n" +
+		Long: "Show whether a call to a tool would pass each policy check now, and why. No call is made. The exit code is 0 even if the call would be rejected: scripts read passes in --json.\n" +
 			"With --all, show whether each server is ready, and how many of its tools would be rejected. Exit with 1 if a server is not ready.",
 		Example: "  drawbridge explain files delete_file --client cursor\n  drawbridge explain files write_file --client cursor --folder . --arguments '{\"path\": \"../x\"}'\n  drawbridge explain --all --wait --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,9 +60,13 @@ func explainCall(e *terminal.Env) *cobra.Command {
 
 func printExplanation(e *terminal.Env, x Explanation) error {
 	result := "would pass"
-	t := terminal.Table{Head: []string{"Check", "Result", "Setting", "Why"}, Keep: []bool{true, true}, Wrap: true}
+	t := terminal.Table{Head: []string{"Check", "Result", "Why"}, Keep: []bool{true, true}, Wrap: true}
 	for _, c := range x.Checks {
-		t.Add(c.Name, c.Result, c.Key, c.Detail)
+		why := c.Detail
+		if c.Key != "" {
+			why += " (" + c.Key + ")"
+		}
+		t.Add(c.Name, c.Result, why)
 		switch {
 		case c.Result == Ask && x.Passes:
 			result = "would wait for the user"

@@ -3,6 +3,8 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -165,13 +167,43 @@ func (r *ruleset) argumentRulesFor(s *server, call *core.Call) (list []*argument
 	return list
 }
 
+// explainRelativePath says why an allow rule about folders before the deciding one does not apply to a
+// relative path, or is "".
+func explainRelativePath(list []*argumentRule, s *server, call *core.Call, decided *argumentRule) string {
+	for _, rule := range list {
+		if rule == decided || call.Params == nil {
+			break
+		}
+		if rule.Then != config.RuleAllow || rule.where == nil || !rule.where.paths {
+			continue
+		}
+		e := evaluation{server: s, call: call}
+		e.condition(rule.where)
+		for _, text := range slices.Sorted(maps.Keys(e.texts)) {
+			if filepath.IsAbs(text) || strings.HasPrefix(text, "~") || strings.Contains(text, ":") {
+				continue
+			}
+			var places []string
+			for _, p := range e.texts[text].paths {
+				places = append(places, p.path)
+			}
+			if !e.texts[text].complete {
+				places = append(places, "a path in another folder")
+			}
+			return fmt.Sprintf(" %s (allow) does not apply to the relative path %q, which may be %s: use an absolute path.", rule.Key, text, strings.Join(places, " or "))
+		}
+	}
+	return ""
+}
+
 func (r *ruleset) explainArgumentRules(s *server, call *core.Call, d argumentDecision) Verdict {
 	list := r.argumentRulesFor(s, call)
+	skipped := explainRelativePath(list, s, call, d.rule)
 	switch d.then() {
 	case config.RuleDeny:
-		return Verdict{"rules", Refuse, "A rule denies the call: " + d.why() + ".", d.rule.Key}
+		return Verdict{"rules", Refuse, "A rule denies the call: " + d.why() + "." + skipped, d.rule.Key}
 	case config.RuleAsk:
-		return Verdict{"rules", Pass, "A rule requires approval: " + d.why() + ".", d.rule.Key}
+		return Verdict{"rules", Pass, "A rule requires approval: " + d.why() + "." + skipped, d.rule.Key}
 	case config.RuleAllow:
 		return Verdict{"rules", Pass, "A rule allows the call: " + d.why() + ".", d.rule.Key}
 	}
@@ -179,9 +211,9 @@ func (r *ruleset) explainArgumentRules(s *server, call *core.Call, d argumentDec
 	case len(list) == 0:
 		return Verdict{"rules", Off, "No rule applies to this tool.", ""}
 	case call.Params != nil && len(list) == 1:
-		return Verdict{"rules", Pass, "The only rule for this tool does not match the arguments.", ""}
+		return Verdict{"rules", Pass, "The only rule for this tool does not match the arguments." + skipped, ""}
 	case call.Params != nil:
-		return Verdict{"rules", Pass, fmt.Sprintf("None of the %d rules for this tool matches the arguments.", len(list)), ""}
+		return Verdict{"rules", Pass, fmt.Sprintf("None of the %d rules for this tool matches the arguments.", len(list)) + skipped, ""}
 	}
 	words := make([]string, len(list))
 	for i, rule := range list {
@@ -230,7 +262,7 @@ func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *
 	case p.grants.find(s, call, p.grantFor(call, byArguments), time.Now()) != "":
 		return Verdict{"approval", Pass, "The user has approved it temporarily.", key}
 	case p.Approvals == nil || p.Reachable != nil && !p.Reachable():
-		return Verdict{"approval", Refuse, "Approval is required (" + why + "), but neither the window nor the web UI is open to show the request.", key}
+		return Verdict{"approval", Refuse, "Approval is required (" + why + "), but neither the window nor the web UI is open to show the request, and drawbridge approvals --wait does not run.", key}
 	}
 	return Verdict{"approval", Ask, "Approval is required: " + why + ".", key}
 }

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
@@ -63,6 +65,21 @@ func TestExplainMatchesAdmit(t *testing.T) {
 	}
 	if e, _ := s.Explain(ExplainRequest{Server: "files", Tool: "read"}); e.Passes || e.Checks[9].Result != Refuse {
 		t.Errorf("%+v", e)
+	}
+}
+
+// An allow rule about folders that seems to apply says why it does not.
+func TestExplainSaysWhyFolderRuleIgnoresRelativePath(t *testing.T) {
+	s := withRules(t, ``, `"policy": {"rules": [{"where": {"/path": {"under": "/notes"}}, "then": "allow"}, {"then": "ask"}]}, `, Options{})
+	for path, want := range map[string]bool{"b.txt": true, "/notes/b.txt": false, "/etc/passwd": false} {
+		e, err := s.Explain(ExplainRequest{Server: "files", Tool: "read", Arguments: []byte(`{"path":"` + path + `"}`)})
+		at := slices.IndexFunc(e.Checks, func(v Verdict) bool { return v.Name == "rules" })
+		if err != nil || at < 0 {
+			t.Fatal(err, e)
+		}
+		if got := e.Checks[at].Detail; strings.Contains(got, `rules[0] (allow) does not apply to the relative path "b.txt", which may be /`) != want {
+			t.Errorf("%s: %s", path, got)
+		}
 	}
 }
 
