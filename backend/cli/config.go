@@ -136,7 +136,11 @@ func findCopy(copies config.Backups, args []string) (from string, src []byte, er
 			return filepath.Join(copies.Dir, args[0]), src, nil
 		}
 		if src, err = os.ReadFile(args[0]); err != nil {
-			return "", nil, fmt.Errorf("cannot read the backup: %w", err)
+			code := core.CodeInternal
+			if errors.Is(err, fs.ErrNotExist) {
+				code = core.CodeNotFound
+			}
+			return "", nil, &core.Error{Code: code, Message: "cannot read the backup", Hint: "The backups are in " + copies.Dir + ".", Cause: err}
 		}
 		return args[0], src, nil
 	}

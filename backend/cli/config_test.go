@@ -123,6 +123,13 @@ func TestRestoreKeepsEditMadeSinceItsBackup(t *testing.T) {
 	}
 }
 
+func TestRestoreOfMissingBackupIsNotFound(t *testing.T) {
+	got := runMain(t.Context(), t.TempDir(), answering("", false), "backup", "restore", "/nowhere.jsonc", "--json")
+	if got.Code != 1 || !strings.Contains(got.Err, `"status":404`) || !strings.Contains(got.Err, "The backups are in ") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestServerIsRemoved(t *testing.T) {
 	f := newFakeDaemon(t)
 	var removed string

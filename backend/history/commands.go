@@ -186,6 +186,9 @@ func printCallDetail(e *terminal.Env, c callRow) error {
 	return nil
 }
 
+// outcomeChoices lists outcomes for people.
+const outcomeChoices = "one of ok, tool_error, protocol_error, timeout, cancelled, rejected, working, input_required and expired"
+
 var outcomes = []core.Outcome{core.OutcomeOK, core.OutcomeToolError, core.OutcomeProtocolError, core.OutcomeTimeout, core.OutcomeCancelled, core.OutcomeRejected, "working", "input_required", core.TaskExpired}
 
 // callFilter holds the filters of commands on calls; they equal those of the API.
@@ -250,7 +253,7 @@ func (c *callFilter) parse(text string) error {
 
 func (c *callFilter) query() (url.Values, error) {
 	if c.outcome != "" && !slices.Contains(outcomes, core.Outcome(c.outcome)) {
-		return nil, terminal.UsageError(fmt.Errorf("--outcome must be one of %v", outcomes))
+		return nil, terminal.UsageError(errors.New("--outcome must be " + outcomeChoices))
 	}
 	query := url.Values{}
 	set := func(key, value string) {

@@ -126,9 +126,12 @@ func historyPrune(e *terminal.Env) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Delete the calls that exceed the configured or the given retention limits", Args: terminal.NoArgs,
-		Long: "Permanently delete the calls that exceed the retention limits, either the configured ones or those given as flags. In a terminal, the command shows how many calls would be deleted, and asks for confirmation.",
+		Long: "Permanently delete the calls that exceed the retention limits, either the configured ones or those given as flags. The command shows how many calls would be deleted, and asks for confirmation; without a terminal, it requires --yes.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !yes && !e.JSON && e.Attended() {
+			if !yes {
+				if e.JSON || !e.Attended() {
+					return terminal.UsageError(errors.New("nothing was deleted: use --yes to skip the confirmation"))
+				}
 				if err := askPrune(cmd.Context(), e, bounds); err != nil {
 					return err
 				}

@@ -33,8 +33,9 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 		{"yes to the configuration's bounds", true, "yes\n", nil, 3, 0, `{"keepDays":30,"maxBytes":1000}`, `{}`},
 		{"nothing would go", true, "", []string{"--bytes", "5"}, 0, 0, `{"keepDays":0,"maxBytes":5}`, `{"maxBytes":5}`},
 		{"--yes", true, "", []string{"--yes"}, 3, 0, "", `{}`},
-		{"--json", true, "", []string{"--json"}, 3, 0, "", `{}`},
-		{"a script", false, "", []string{"--days", "7"}, 3, 0, "", `{"keepDays":7}`},
+		{"--json", true, "", []string{"--json"}, 3, 2, "", ""},
+		{"a script", false, "", []string{"--days", "7"}, 3, 2, "", ""},
+		{"a script with --yes", false, "", []string{"--days", "7", "--yes"}, 3, 0, "", `{"keepDays":7}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := terminaltest.New(t, Commands)

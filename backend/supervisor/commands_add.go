@@ -64,7 +64,7 @@ func add(e *terminal.Env) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVarP(&f.env, "env", "e", nil, "set an environment variable, as `NAME=VALUE`; may be repeated")
 	cmd.Flags().StringArrayVar(&f.headers, "header", nil, "set an HTTP header, as `'NAME: VALUE'`; may be repeated")
-	cmd.Flags().StringArrayVar(&f.secrets, "secret", nil, "ask for the value of the variable or header with this `NAME` and store it as a secret; without a terminal, read it from standard input")
+	cmd.Flags().StringArrayVar(&f.secrets, "secret", nil, "ask for the value of the variable or header with this `NAME`, for Authorization including \"Bearer\", and store it as a secret; without a terminal, read it from standard input")
 	cmd.Flags().StringVar(&f.cwd, "cwd", "", "run the command in this `FOLDER`")
 	cmd.Flags().BoolVar(&f.disabled, "disabled", false, "add the server without enabling it")
 	cmd.Flags().BoolVar(&f.noTest, "no-test", false, "do not wait for the server to start")
@@ -139,11 +139,19 @@ func prepare(e *terminal.Env, c *clientconf.Connector, a addition, f addFlags) (
 	}
 	s.Secrets = map[string]string{}
 	for _, name := range f.secrets {
-		if s.Secrets[name], err = secret.ReadValue(e, "Value of "+name+": "); err != nil {
+		if s.Secrets[name], err = secret.ReadValue(e, secretPrompt(name)); err != nil {
 			return nil, err
 		}
 	}
 	return c.PrepareServer(s)
+}
+
+// secretPrompt asks for the value of a variable or header.
+func secretPrompt(name string) string {
+	if strings.EqualFold(name, "Authorization") {
+		return "Value of " + name + ", with its scheme, as in \"Bearer TOKEN\": "
+	}
+	return "Value of " + name + ": "
 }
 
 func parsePairs(all []string, between, flag, form string) (map[string]string, error) {
