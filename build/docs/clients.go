@@ -14,8 +14,9 @@ const clientsHead = mark + `# Supported clients
 ` + "`drawbridge clients connect ID`" + ` or the *Clients* page connects a client; [Clients](clients.md) describes how that works and how to undo it. Other clients
 can start ` + "`drawbridge stdio --client NAME`" + `, or use the URL with a token (see [Getting started](getting-started.md)).
 
-Each section names the files of a client, where its servers are in them, how it connects, and where this information is from: tested with the program, its source,
-its documentation, third parties, or not verified. The entry is written to the first file that exists; servers are imported and moved from all of them.
+Each section names the files of a client and where this information is from: tested with the program, its source, its documentation, third parties, or not
+verified. Unless a section says otherwise, the file is JSON with the servers under ` + "`mcpServers`" + `, the client can connect by stdio or HTTP, and it must be
+restarted afterwards. The entry is written to the first file that exists; servers are imported and moved from all of them.
 
 ` + "`~`" + ` is your home folder (on Windows ` + "`%UserProfile%`" + `), ` + "`*`" + ` any name; a path that begins with a variable applies if the variable is set (on Windows
 ` + "`%NAME%`" + `). ` + "`XDG_CONFIG_HOME`" + ` and ` + "`XDG_DATA_HOME`" + ` replace ` + "`~/.config`" + ` and ` + "`~/.local/share`" + `.
@@ -50,21 +51,24 @@ func clients() ([]byte, error) {
 		if c.ProjectFile != "" {
 			rows = append(rows, configFileRow{"a project", projectFiles(c)})
 		}
-		ways := "stdio"
+		ways := ", stdio only"
 		if len(c.HTTP) > 0 && string(c.HTTP) != "null" {
-			ways += " or HTTP"
+			ways = ""
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s: %s, %s, %s.", c.ID, escapeCell(c.Name), escapeCell(c.Kind), ways, grades[c.Confidence])
+		fmt.Fprintf(&b, "\n## %s\n\n%s: %s%s, %s.", c.ID, escapeCell(c.Name), escapeCell(c.Kind), ways, grades[c.Confidence])
 		if len(rows) == 0 {
-			b.WriteString(" It has no configuration file that Drawbridge can edit; the command prints the steps.")
+			b.WriteString(" It has no configuration file that Drawbridge can edit; the command prints the steps.\n")
 		} else {
-			fmt.Fprintf(&b, " %s, under `%s`:\n\n", formats[string(c.Format)], strings.Join(c.KeyPath, "."))
+			if place := formats[string(c.Format)] + ", under `" + strings.Join(c.KeyPath, ".") + "`"; place != "JSON, under `mcpServers`" {
+				b.WriteString(" " + place + ":")
+			}
+			b.WriteString("\n\n")
 		}
 		for _, row := range rows {
-			fmt.Fprintf(&b, "- %s: %s\n", row.systems, row.files)
+			fmt.Fprintf(&b, "- %s: %s\n", strings.ReplaceAll(row.systems, "Linux, macOS, Windows", "all"), row.files)
 		}
 		var notes []string
-		if c.Reload != "" {
+		if c.Reload != "" && c.Reload != "restart the client" {
 			notes = append(notes, "After connecting: "+escapeCell(c.Reload)+".")
 		}
 		if c.Rewrites {

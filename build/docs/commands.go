@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/app/features"
@@ -16,7 +18,8 @@ import (
 const commandsHead = mark + `# Commands
 
 The help texts of all commands. Every command accepts ` + "`--data DIR`" + ` (or the variable ` + "`DRAWBRIDGE_DATA`" + `), the folder for all data, and
-all except the interactive ones accept ` + "`--json`" + `, which prints the JSON documents of the API. The exit code is 0 for success, 1 for failure, and 2 for a usage error.
+all except the interactive ones accept ` + "`--json`" + `, which prints the JSON documents of the API. Commands that ask for confirmation
+accept ` + "`-y` or `--yes`" + `. The exit code is 0 for success, 1 for failure, and 2 for a usage error.
 `
 
 // commands generates the reference of the command line.
@@ -25,7 +28,7 @@ func commands() ([]byte, error) {
 	b.WriteString(commandsHead)
 	root := cli.New(cli.Options{Env: terminal.Env{Version: "docs"}, Features: features.Commands()})
 	root.InitDefaultHelpFlag()
-	writeCommand(&b, root)
+	writeCommand(&b, root, map[string]string{})
 	return b.Bytes(), nil
 }
 
@@ -34,7 +37,8 @@ func isDocumented(c *cobra.Command) bool {
 	return !c.Hidden && c.Name() != "help" && c.Name() != "completion"
 }
 
-func writeCommand(b *bytes.Buffer, c *cobra.Command) {
+// described maps each line about a flag to the command that it was first written for.
+func writeCommand(b *bytes.Buffer, c *cobra.Command, described map[string]string) {
 	if !isDocumented(c) {
 		return
 	}
@@ -43,34 +47,56 @@ func writeCommand(b *bytes.Buffer, c *cobra.Command) {
 	if text == "" {
 		text = c.Short
 	}
-	fmt.Fprintf(b, "%s\n\n```\n%s\n```\n", formatDescription(text), strings.TrimSuffix(c.UseLine(), " [flags]"))
+	b.WriteString(formatDescription(text) + "\n")
+	if usage := strings.TrimSuffix(c.UseLine(), " [flags]"); usage != c.CommandPath() {
+		fmt.Fprintf(b, "\n`%s`\n", usage)
+	}
 	if len(c.Aliases) > 0 {
 		fmt.Fprintf(b, "\nAlias: `%s`.\n", strings.Join(c.Aliases, "`, `"))
 	}
 	if c.Example != "" {
 		fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.TrimRight(dedent(c.Example), "\n"))
 	}
-	var rows []string
+	if rows := flagRows(c, described); len(rows) > 0 {
+		b.WriteString("\n" + strings.Join(rows, ""))
+	}
+	for _, sub := range c.Commands() {
+		writeCommand(b, sub, described)
+	}
+}
+
+// flagRows returns a line for each flag of a command, and one for those that it shares with another.
+func flagRows(c *cobra.Command, described map[string]string) (rows []string) {
+	names, shared := map[string][]string{}, map[string][]string{}
 	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Name == "help" || f.Name == "version" {
+		kind, usage := pflag.UnquoteUsage(f)
+		if f.Hidden || f.Name == "help" || f.Name == "version" || usage == "do not ask for confirmation" {
 			return
 		}
 		name := "--" + f.Name
 		if f.Shorthand != "" {
 			name = "-" + f.Shorthand + ", " + name
 		}
-		kind, usage := pflag.UnquoteUsage(f)
 		if kind != "" {
 			name += " " + kind
 		}
-		rows = append(rows, fmt.Sprintf("- `%s`: %s\n", name, escapeCell(usage)))
+		row := fmt.Sprintf("- `%s`: %s\n", name, escapeCell(usage))
+		first := described[row]
+		if first == "" {
+			described[row] = c.CommandPath()
+			rows = append(rows, row)
+			return
+		}
+		names[first], shared[first] = append(names[first], "`--"+f.Name+"`"), append(shared[first], row)
 	})
-	if len(rows) > 0 {
-		b.WriteString("\n" + strings.Join(rows, ""))
+	for _, first := range slices.Sorted(maps.Keys(shared)) {
+		if len(shared[first]) < 4 {
+			rows = append(rows, shared[first]...)
+			continue
+		}
+		rows = append(rows, fmt.Sprintf("- %s: as for [`%s`](#%s)\n", strings.Join(names[first], ", "), first, anchor(first)))
 	}
-	for _, sub := range c.Commands() {
-		writeCommand(b, sub)
-	}
+	return rows
 }
 
 // formatDescription formats the long description of a command: one line per paragraph, and indented
