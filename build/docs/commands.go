@@ -57,17 +57,19 @@ func writeCommand(b *bytes.Buffer, c *cobra.Command, described map[string]string
 	if c.Example != "" {
 		fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.TrimRight(dedent(c.Example), "\n"))
 	}
-	if rows := flagRows(c, described); len(rows) > 0 {
-		b.WriteString("\n" + strings.Join(rows, ""))
+	if list := flagEntries(c); len(list) > 0 {
+		b.WriteString("\n")
+		writeEntries(b, c.CommandPath(), list, described)
 	}
 	for _, sub := range c.Commands() {
 		writeCommand(b, sub, described)
 	}
 }
 
-// flagRows returns a line for each flag of a command, and one for those that it shares with another.
-func flagRows(c *cobra.Command, described map[string]string) (rows []string) {
-	names, shared := map[string][]string{}, map[string][]string{}
+// entry is a flag or a key, and the line that describes it.
+type entry struct{ name, line string }
+
+func flagEntries(c *cobra.Command) (list []entry) {
 	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		kind, usage := pflag.UnquoteUsage(f)
 		if f.Hidden || f.Name == "help" || f.Name == "version" || usage == "do not ask for confirmation" {
@@ -80,23 +82,34 @@ func flagRows(c *cobra.Command, described map[string]string) (rows []string) {
 		if kind != "" {
 			name += " " + kind
 		}
-		row := fmt.Sprintf("- `%s`: %s\n", name, escapeCell(usage))
-		first := described[row]
-		if first == "" {
-			described[row] = c.CommandPath()
-			rows = append(rows, row)
-			return
-		}
-		names[first], shared[first] = append(names[first], "`--"+f.Name+"`"), append(shared[first], row)
+		list = append(list, entry{"--" + f.Name, fmt.Sprintf("- `%s`: %s\n", name, escapeCell(usage))})
 	})
-	for _, first := range slices.Sorted(maps.Keys(shared)) {
-		if len(shared[first]) < 4 {
-			rows = append(rows, shared[first]...)
-			continue
+	return list
+}
+
+// writeEntries writes the lines of a section, but only a reference to an earlier section with the
+// same lines, if there are at least four. described maps lines to sections.
+func writeEntries(b *bytes.Buffer, section string, list []entry, described map[string]string) {
+	shared := map[string][]entry{}
+	for _, e := range list {
+		switch first := described[e.line]; first {
+		case "":
+			described[e.line] = section
+			b.WriteString(e.line)
+		default:
+			shared[first] = append(shared[first], e)
 		}
-		rows = append(rows, fmt.Sprintf("- %s: as for [`%s`](#%s)\n", strings.Join(names[first], ", "), first, anchor(first)))
 	}
-	return rows
+	for _, first := range slices.Sorted(maps.Keys(shared)) {
+		var names, lines []string
+		for _, e := range shared[first] {
+			names, lines = append(names, "`"+e.name+"`"), append(lines, e.line)
+		}
+		if len(lines) >= 4 {
+			lines = []string{fmt.Sprintf("- %s: as for [%s](#%s)\n", strings.Join(names, ", "), first, anchor(first))}
+		}
+		b.WriteString(strings.Join(lines, ""))
+	}
 }
 
 // formatDescription formats the long description of a command: one line per paragraph, and indented

@@ -85,16 +85,17 @@ func configuration() ([]byte, error) {
 		top = append(top, p)
 	}
 	b.WriteString("\n## The file\n\n")
-	writeKeys(&b, top)
+	described := map[string]string{}
+	writeKeys(&b, "The file", top, described)
 	for _, p := range later {
-		writeSection(&b, 2, p.name, p.property)
+		writeSection(&b, 2, p.name, p.property, described)
 	}
 	for _, name := range []string{"server", "tool", "retry", "breaker", "rateLimit", "concurrency", "sandbox", "account", "profile", "profileServer", "client", "clientResults", "argumentRule", "argumentCondition", "argumentTest"} {
 		p, ok := root.Defs[name]
 		if !ok {
 			return nil, fmt.Errorf("the schema has no %s", name)
 		}
-		writeSection(&b, 2, titles[name], p)
+		writeSection(&b, 2, titles[name], p, described)
 	}
 	for name := range root.Defs {
 		if titles[name] == "" && !slices.Contains([]string{"strings", "servers", "patterns", "texts"}, name) {
@@ -111,27 +112,29 @@ var titles = map[string]string{
 	"argumentRule": "An argument rule", "argumentCondition": "A condition of a rule", "argumentTest": "A test of a condition",
 }
 
-func writeSection(b *bytes.Buffer, level int, title string, p property) {
+func writeSection(b *bytes.Buffer, level int, title string, p property, described map[string]string) {
 	fmt.Fprintf(b, "\n%s %s\n\n", strings.Repeat("#", level), title)
-	writeKeys(b, p.Properties)
+	writeKeys(b, title, p.Properties, described)
 	for _, inner := range p.Properties {
 		if each := inner.valueSchema(); len(each.Properties) > 0 {
 			inner.property = each
 		}
 		if len(inner.Properties) > 0 {
-			writeSection(b, level+1, title+": "+inner.name, inner.property)
+			writeSection(b, level+1, title+": "+inner.name, inner.property, described)
 		}
 	}
 }
 
-func writeKeys(b *bytes.Buffer, list []namedProperty) {
+func writeKeys(b *bytes.Buffer, section string, list []namedProperty, described map[string]string) {
+	var entries []entry
 	for _, p := range list {
 		value := permittedValues(p.property)
 		if p.Default != nil {
 			value += "; " + defaultValue(p.property)
 		}
-		fmt.Fprintf(b, "- `%s` (%s): %s\n", p.name, value, escapeCell(p.Description))
+		entries = append(entries, entry{p.name, fmt.Sprintf("- `%s` (%s): %s\n", p.name, value, escapeCell(p.Description))})
 	}
+	writeEntries(b, section, entries, described)
 }
 
 // permittedValues describes the permitted values of a property.
