@@ -36,6 +36,7 @@ type logLine struct {
 func logs(e *terminal.Env) *cobra.Command {
 	var follow bool
 	var level string
+	tail := 50
 	cmd := &cobra.Command{
 		Use: "logs [SERVER]", Short: "Show the stderr output and the lifecycle events of servers", Args: terminal.ArgCount(0, 1),
 		Long: `Show the stderr output and the lifecycle events of servers.
@@ -47,8 +48,11 @@ lifecycle events.`,
 			if _, ok := serverlog.Filter(level); !ok || level == "" {
 				return terminal.UsageError(fmt.Errorf("--level must be %s", serverlog.FilterChoices))
 			}
+			if tail < 0 {
+				return terminal.UsageError(errors.New("--tail must not be negative"))
+			}
 			if !e.DaemonRuns() {
-				return logsOfFiles(e, args, level, follow)
+				return logsOfFiles(e, args, level, follow, tail)
 			}
 			d, err := e.Daemon()
 			if err != nil {
@@ -63,9 +67,10 @@ lifecycle events.`,
 					}
 					return err
 				}
-				if err := printLogLines(e, lines, len(args) == 0); err != nil || !follow {
+				if err := printLogLines(e, lastLines(lines, tail), len(args) == 0); err != nil || !follow {
 					return err
 				}
+				tail = 0
 				select {
 				case <-cmd.Context().Done():
 					return nil
@@ -74,6 +79,7 @@ lifecycle events.`,
 			}
 		},
 	}
+	cmd.Flags().IntVarP(&tail, "tail", "n", tail, "show only the last `NUMBER` of lines; 0 shows all")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until interrupted")
 	cmd.Flags().StringVar(&level, "level", "debug", "show lines of this `LEVEL`: "+serverlog.FilterChoices)
 	return cmd
@@ -110,6 +116,14 @@ func daemonLogs(ctx context.Context, d *terminal.Daemon, servers []string, level
 	return all, nil
 }
 
+// lastLines returns the last n lines, or all if n is 0.
+func lastLines(lines []logLine, n int) []logLine {
+	if n == 0 {
+		return lines
+	}
+	return lines[max(0, len(lines)-n):]
+}
+
 func printLogLines(e *terminal.Env, lines []logLine, withServer bool) error {
 	for _, l := range lines {
 		if e.JSON {
@@ -118,7 +132,11 @@ func printLogLines(e *terminal.Env, lines []logLine, withServer bool) error {
 			}
 			continue
 		}
-		text := l.At.Local().Format("15:04:05.000") + " "
+		at := l.At.Local()
+		text := at.Format("15:04:05.000") + " "
+		if at.Format(time.DateOnly) != time.Now().Format(time.DateOnly) {
+			text = at.Format(time.DateOnly) + " " + text
+		}
 		if withServer {
 			text += terminal.EscapeLine(l.Server) + " "
 		}
@@ -138,7 +156,7 @@ const (
 
 // logsOfFiles prints from files while no daemon runs: the end of the log of Drawbridge, or the log
 // of a server.
-func logsOfFiles(e *terminal.Env, servers []string, level string, follow bool) error {
+func logsOfFiles(e *terminal.Env, servers []string, level string, follow bool, tail int) error {
 	folders, err := e.Folders()
 	if err != nil {
 		return err
@@ -169,7 +187,7 @@ func logsOfFiles(e *terminal.Env, servers []string, level string, follow bool) e
 	if !e.JSON {
 		fmt.Fprintln(e.Stderr, terminal.EscapeLine("Drawbridge is not running. The last lines of "+path+":"))
 	}
-	return printLogLines(e, lines, false)
+	return printLogLines(e, lastLines(lines, tail), false)
 }
 
 // configuredID returns the id of the configured server with the given id or name.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
@@ -62,6 +63,9 @@ func TestLogsOfAllServersAreOrderedByTime(t *testing.T) {
 	got := f.Run(false, "logs")
 	one, two, three := strings.Index(got.Out, "a info  one"), strings.Index(got.Out, "b error two"), strings.Index(got.Out, "a debug three")
 	if one < 0 || two < one || three < two {
+		t.Errorf("%+v", got)
+	}
+	if got := f.Run(false, "logs", "-n", "1"); strings.Count(got.Out, "\n") != 1 || !strings.HasPrefix(got.Out, time.Date(2026, 1, 2, 3, 4, 7, 0, time.UTC).Local().Format("2006-01-02 15:04:05.000 ")+"a debug three") {
 		t.Errorf("%+v", got)
 	}
 }
