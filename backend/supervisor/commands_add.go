@@ -37,7 +37,9 @@ func add(e *terminal.Env) *cobra.Command {
 		Long: "Add servers to the configuration: a command to run, the URL of a remote server, or the configuration\n" +
 			"block, \"claude mcp add\" command or install link from a README. Use - to read it from standard input.\n\n" +
 			"Without NAME, a server is named after its package, image or URL. All arguments after a command\n" +
-			"belong to the command. Literal tokens and passwords are stored as secrets.",
+			"belong to the command. Literal tokens and passwords are stored as secrets.\n\n" +
+			"The exit code is 1 if a server was saved but does not work, or does not respond within two minutes. Adding the\n" +
+			"same server again changes nothing and exits with 0; another server with the name of an existing one is refused.",
 		Example: "  drawbridge add files -- npx -y @modelcontextprotocol/server-filesystem /tmp\n" +
 			"  drawbridge add npx -y @upstash/context7-mcp\n" +
 			"  drawbridge add github --secret GITHUB_TOKEN -- docker run -i --rm -e GITHUB_TOKEN ghcr.io/github/github-mcp-server\n" +

@@ -21,42 +21,54 @@ const (
 	onDemandStartDelay = 2 * time.Second
 )
 
-// printServerResults waits for new servers and prints the tools of each, or why it does not work.
+// printServerResults waits for new servers and prints the tools of each, or why it does not work,
+// which is an error.
 func printServerResults(ctx context.Context, e *terminal.Env, d *terminal.Daemon, added []core.ServerStatus) error {
 	ctx, cancel := context.WithTimeout(ctx, resultLimit)
 	defer cancel()
+	var broken []string
 	for _, one := range added {
-		if e.Terminal() {
-			fmt.Fprintf(e.Stderr, "Starting %s… (Ctrl-C stops waiting)\n", terminal.EscapeLine(terminal.DisplayName(one)))
+		name := terminal.EscapeLine(terminal.DisplayName(one))
+		if one.State != core.StateDisabled {
+			fmt.Fprintf(e.Stderr, "Starting %s, for up to %.0f minutes… (Ctrl-C stops waiting)\n", name, resultLimit.Minutes())
 		}
-		text, err := awaitResult(ctx, d, one)
+		text, works, err := awaitResult(ctx, d, one)
 		if err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintln(e.Stdout, text); err != nil {
 			return err
 		}
+		if !works {
+			broken = append(broken, name)
+		}
+	}
+	if len(broken) > 0 {
+		return &core.Error{Code: core.CodeUnavailable, Message: "saved, but not working: " + strings.Join(broken, ", "), Hint: "Its state: drawbridge status. To remove it: drawbridge remove " + broken[0]}
 	}
 	return nil
 }
 
 // awaitResult waits until a server works, fails or needs the user.
-func awaitResult(ctx context.Context, d *terminal.Daemon, s core.ServerStatus) (string, error) {
+func awaitResult(ctx context.Context, d *terminal.Daemon, s core.ServerStatus) (text string, works bool, err error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	began := time.Now()
 	for {
 		now, err := terminal.Get[core.ServerStatus](ctx, d, terminal.ServerPath(s.ID, ""), nil)
-		if err != nil && core.CodeOf(err) != core.CodeNotFound {
-			return terminal.EscapeLine(terminal.DisplayName(s) + ": its state is not known yet; see \"drawbridge status\""), nil
+		if err != nil && ctx.Err() == nil && core.CodeOf(err) != core.CodeNotFound {
+			return terminal.EscapeLine(terminal.DisplayName(s) + ": its state is not known yet; see \"drawbridge status\""), false, nil
 		}
 		switch now.State {
 		case core.StateRunning, core.StateDegraded:
-			return describeTools(ctx, d, now)
-		case core.StateFailed, core.StateRestarting, core.StateNeedsSignIn, core.StateNeedsApproval, core.StateDisabled:
-			return describeFailure(now), nil
+			text, err := describeTools(ctx, d, now)
+			return text, err == nil, err
+		case core.StateDisabled:
+			return describeFailure(now), true, nil
+		case core.StateFailed, core.StateRestarting, core.StateNeedsSignIn, core.StateNeedsApproval:
+			return describeFailure(now), false, nil
 		case core.StateWaiting:
-			return describeFailure(now) + "\n  It connects automatically when the problem is resolved.", nil
+			return describeFailure(now) + "\n  It connects automatically when the problem is resolved.", false, nil
 		case core.StateStopped:
 			if time.Since(began) > onDemandStartDelay {
 				return startOnce(ctx, d, now)
@@ -65,7 +77,7 @@ func awaitResult(ctx context.Context, d *terminal.Daemon, s core.ServerStatus) (
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return terminal.EscapeLine(terminal.DisplayName(s) + ": it is still starting; see \"drawbridge status\""), nil
+			return terminal.EscapeLine(terminal.DisplayName(s) + ": it is still starting; see \"drawbridge status\""), false, nil
 		}
 	}
 }
@@ -106,17 +118,17 @@ func describeWorking(s core.ServerStatus, tools []string) string {
 }
 
 // startOnce starts an on-demand server once.
-func startOnce(ctx context.Context, d *terminal.Daemon, s core.ServerStatus) (string, error) {
+func startOnce(ctx context.Context, d *terminal.Daemon, s core.ServerStatus) (text string, works bool, err error) {
 	t, err := terminal.Request[TestResult](ctx, d, http.MethodPost, "test", nil, TestRequest{Server: s.ID})
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if !t.OK {
-		return describeFailure(core.ServerStatus{ID: s.ID, Label: s.Label, State: core.StateFailed, Reason: t.Error, Hint: t.Hint}), nil
+		return describeFailure(core.ServerStatus{ID: s.ID, Label: s.Label, State: core.StateFailed, Reason: t.Error, Hint: t.Hint}), false, nil
 	}
 	var names []string
 	for _, tool := range t.Tools {
 		names = append(names, tool.Name)
 	}
-	return describeWorking(s, names), nil
+	return describeWorking(s, names), true, nil
 }

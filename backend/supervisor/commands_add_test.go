@@ -135,7 +135,9 @@ func TestAddReportsWhetherServerWorks(t *testing.T) {
 		`{"id":"files","label":"files","state":"waiting","reason":"cannot be reached"}`:                "files: added\nfiles: Waiting, cannot be reached\n  It connects automatically when the problem is resolved.\n",
 	} {
 		f, _ := newAddDaemon(t, state)
-		if got := f.Run(false, "add", "files", "--", "npx"); got.Code != 0 || got.Out != want {
+		got := f.Run(false, "add", "files", "--", "npx")
+		works := strings.Contains(want, "works")
+		if got.Out != want || !strings.Contains(got.Err, "Starting files, for up to 2 minutes") || works != (got.Code == 0) || works == strings.Contains(got.Err, "saved, but not working: files\n") {
 			t.Errorf("%s: %+v", state, got)
 		}
 	}
