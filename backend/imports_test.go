@@ -53,12 +53,12 @@ var edges = map[string]string{
 	"backend/desktop":     "backend/core backend/osutil backend/approvals config backend/web backend/loopback backend/terminal",                                                                 // the installed version is asked for its number
 	"backend/doctor":      "backend/osutil backend/core backend/redact config backend/clientconf backend/upstream backend/loopback backend/terminal backend/secret backend/web backend/process", // how a missing program is installed, said in one place
 	"backend/builtin":     "backend/core backend/store",
-	"backend/shim":        "backend/core backend/wire config backend/loopback backend/process backend/terminal",                                                                                                                     // apart from cli, so that a process per client stays small
-	"backend/web":         "backend/core backend/loopback",                                                                                                                                                                          // loopback: whether the page or a command asks
-	"backend/terminal":    "backend/core backend/web config backend/loopback backend/serverlog",                                                                                                                                     // serverlog: escapes what servers write
-	"backend/profiles":    "backend/core backend/registry backend/store backend/loopback backend/bridge config backend/web backend/terminal",                                                                                        // bridge: the modes of tool lists
-	"backend/cli":         "backend/core backend/web backend/terminal config backend/history backend/loopback backend/clientconf backend/builtin backend/secret backend/desktop backend/api backend/supervisor backend/marketplace", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
-	"backend/mcptest":     "backend/wire",                                                                                                                                                                                           // never shipped: only tests import it
+	"backend/shim":        "backend/core backend/wire config backend/loopback backend/process backend/terminal",                                                                                                                                                   // apart from cli, so that a process per client stays small
+	"backend/web":         "backend/core backend/loopback",                                                                                                                                                                                                        // loopback: whether the page or a command asks
+	"backend/terminal":    "backend/core backend/web config backend/loopback backend/serverlog",                                                                                                                                                                   // serverlog: escapes what servers write
+	"backend/profiles":    "backend/core backend/registry backend/store backend/loopback backend/bridge config backend/web backend/terminal",                                                                                                                      // bridge: the modes of tool lists
+	"backend/cli":         "backend/core backend/web backend/terminal config backend/history backend/loopback backend/clientconf backend/builtin backend/secret backend/desktop backend/api backend/supervisor backend/marketplace backend/sandbox backend/trust", // what works without a daemon; the shim launches one; api, history, trust and supervisor: the documents of the daemon; wire: its streams of events
+	"backend/mcptest":     "backend/wire",                                                                                                                                                                                                                         // never shipped: only tests import it
 
 	"backend/sandbox/reexec": "", // and of the standard library only what is initialized early
 
@@ -106,7 +106,7 @@ var owners = map[string]string{
 	"aead.dev/minisign":                      "backend/desktop",
 	"golang.org/x/mod":                       "backend/desktop", // the order of semantic versions
 	"github.com/google/licensecheck":         "build/docs",
-	"github.com/spf13/pflag":                 "backend/cli build/docs backend/history",
+	"github.com/spf13/pflag":                 "backend/cli build/docs backend/history backend/terminal",
 	"github.com/google/jsonschema-go":        "backend/schema",
 	"golang.org/x/text":                      "backend/policy",
 	"github.com/kljensen/snowball":           "backend/registry",

@@ -258,7 +258,7 @@ func (r *reader) checkChosenAccounts(c *Config, at string, chosen map[string]str
 			delete(chosen, id)
 			chosen[s.ID] = name
 		}
-		switch near := nearest(id, withAccounts); {
+		switch near := Nearest(id, withAccounts); {
 		case !known && near != "":
 			report(id, false, fmt.Sprintf("did you mean '%s'?", near), "'%s' sets an account for server '%s', but that server is not configured", at, id)
 		case !known:

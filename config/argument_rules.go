@@ -172,7 +172,7 @@ func (r *reader) condition(name string, n *node, depth int) Condition {
 			c.All = append(c.All, Condition{Pointer: tokens, Test: r.argumentTest(m)})
 		default:
 			suggestion := "a JSON pointer starts with '/': '/" + m.name + "'"
-			if near := nearest(m.name, []string{"all", "any", "not"}); near != "" {
+			if near := Nearest(m.name, []string{"all", "any", "not"}); near != "" {
 				suggestion = fmt.Sprintf("did you mean '%s' or '/%s'?", near, m.name)
 			}
 			r.report(m.at, m.name, false, suggestion, "'%s' is not a JSON pointer, all, any or not", m.name)
@@ -356,7 +356,7 @@ func (r *reader) checkRuleServers(c *Config) {
 	for i := range c.Policy.Arguments {
 		rule := &c.Policy.Arguments[i]
 		warn := func(key, name, suggestion string) {
-			if near := nearest(name, known); near != "" {
+			if near := Nearest(name, known); near != "" {
 				suggestion = fmt.Sprintf("did you mean '%s'?", near)
 			}
 			r.problems = append(r.problems, Problem{File: rule.Source.File, Line: rule.Source.Line, Column: rule.Source.Column, Key: rule.Key + "." + key, Warning: true,

@@ -84,7 +84,7 @@ func (r *reader) unknown(m member, fields []field) {
 		names[i] = f.name
 	}
 	suggestion := ""
-	near := nearest(m.name, names)
+	near := Nearest(m.name, names)
 	if near != "" {
 		suggestion = fmt.Sprintf("did you mean '%s'?", near)
 	} else if (r.path == "" || r.path == "mcp") && isServer(m.value) {
@@ -145,7 +145,7 @@ func oneOfThen(name string, words []string, set func(word string)) field {
 	return field{name, func(r *reader, name string, _ Position, n *node) {
 		if n.kind != kindString || !slices.Contains(words, n.text) {
 			suggestion := ""
-			if near := nearest(n.text, words); n.kind == kindString && near != "" {
+			if near := Nearest(n.text, words); n.kind == kindString && near != "" {
 				suggestion = fmt.Sprintf("did you mean '%s'?", near)
 			}
 			r.report(n.at, name, false, suggestion, "'%s'%s must be one of %s", name, r.inServer(), strings.Join(words, ", "))

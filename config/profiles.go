@@ -194,7 +194,7 @@ func (r *reader) checkProfileReferences(c *Config) {
 				for _, s := range c.Servers {
 					ids = append(ids, s.ID)
 				}
-				if near := nearest(id, ids); near != "" {
+				if near := Nearest(id, ids); near != "" {
 					suggestion = fmt.Sprintf("did you mean '%s'?", near)
 				}
 				at := p.Source

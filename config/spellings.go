@@ -536,9 +536,10 @@ var keyPlaces = sync.OnceValue(func() map[string][]string {
 	return places
 })
 
-// nearest returns the known word that is most similar to word, or "" if none is close: equal
-// ignoring case and separators, or within an edit distance of a third of its length.
-func nearest(word string, known []string) string {
+// Nearest returns the known word that is most similar to word, or "" if none is close: equal
+// ignoring case and separators, within an edit distance of a third of its length, or the first one
+// that begins with word, if that has three letters.
+func Nearest(word string, known []string) string {
 	best, distance := "", max(1, len(word)/3)+1
 	for _, k := range known {
 		d := editDistance(fold(word), fold(k))
@@ -546,11 +547,16 @@ func nearest(word string, known []string) string {
 			best, distance = k, d
 		}
 	}
+	if best == "" && len(word) > 2 {
+		if at := slices.IndexFunc(known, func(k string) bool { return strings.HasPrefix(fold(k), fold(word)) }); at >= 0 {
+			return known[at]
+		}
+	}
 	return best
 }
 
 func fold(s string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(s))
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(s))
 }
 
 // editDistance counts insertions, deletions, substitutions and swaps of adjacent characters.

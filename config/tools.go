@@ -125,7 +125,7 @@ func (f *Filter) Unmatched(tools []string) []string {
 func nearestPattern(pattern string, tools []string) string {
 	head, tail, glob := strings.Cut(pattern, "*")
 	if !glob {
-		return nearest(pattern, tools)
+		return Nearest(pattern, tools)
 	}
 	heads := make([]string, 0, len(tools))
 	for _, t := range tools {
@@ -133,7 +133,7 @@ func nearestPattern(pattern string, tools []string) string {
 			heads = append(heads, t[:len(head)])
 		}
 	}
-	if near := nearest(head, heads); near != "" && len(head) > 0 {
+	if near := Nearest(head, heads); near != "" && len(head) > 0 {
 		return near + "*" + tail
 	}
 	return ""

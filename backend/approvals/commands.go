@@ -51,7 +51,7 @@ func (w *shownItem) listed() string {
 	if text := w.question(); len(text) <= maxListed && !w.ArgumentsCut {
 		return text
 	}
-	return fmt.Sprintf("%s… (cut; see all with: drawbridge approvals show %s)", core.CutBytes(w.question(), maxListed), w.shortID())
+	return fmt.Sprintf("%s… (cut; see all with: drawbridge approvals %s)", core.CutBytes(w.question(), maxListed), w.shortID())
 }
 
 // complete loads the arguments that the list of the API has cut.
@@ -79,14 +79,17 @@ func Commands(e *terminal.Env, root *cobra.Command) { root.AddCommand(approvals(
 
 func approvals(e *terminal.Env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "approvals", Short: "List pending approvals: calls, new commands, changed tools, and forms and URLs from servers", Args: terminal.NoArgs,
-		Long:    "List pending approvals: calls, new commands, changed tools, and forms and URLs from servers.\nForms can be filled in only in the web UI: drawbridge open /approvals.",
+		Use: "approvals [APPROVAL]", Short: "List what waits for your approval, or show all of one", Args: terminal.ArgCount(0, 1),
+		Long:    "List pending approvals, or show all of one: calls, new commands, changed tools, and forms and URLs from servers.\nForms can be filled in only in the web UI: drawbridge open /approvals.",
 		Example: "  drawbridge approvals\n  drawbridge approvals --wait\n  drawbridge approvals allow command:files:1a2b3c4d\n  drawbridge approvals deny 3f2a",
 	}
 	var wait bool
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if wait {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case wait:
 			return watchApprovals(cmd.Context(), e)
+		case len(args) == 1:
+			return showApproval(cmd.Context(), e, args[0])
 		}
 		return listApprovals(cmd.Context(), e)
 	}
@@ -95,7 +98,7 @@ func approvals(e *terminal.Env) *cobra.Command {
 	var where string
 	var reviewed bool
 	allow := &cobra.Command{
-		Use: "allow ID", Short: "Approve a command or a call", Args: terminal.ArgCount(1, 1),
+		Use: "allow APPROVAL", Short: "Approve a command or a call", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope := "once"
 			switch {
@@ -117,27 +120,25 @@ func approvals(e *terminal.Env) *cobra.Command {
 	allow.Flags().StringVar(&where, "where", "", "allow further calls only if their arguments match this `CONDITION`, in the syntax of argument rules, for example '{\"/path\": {\"under\": \"/home/me/notes\"}}'")
 	allow.Flags().BoolVar(&always, "always", false, "always allow this tool; changes the configuration")
 	deny := &cobra.Command{
-		Use: "deny ID", Short: "Deny a call or decline a form; a command stays pending and does not run", Args: terminal.ArgCount(1, 1),
+		Use: "deny APPROVAL", Short: "Deny a call or decline a form; a command stays pending and does not run", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return answer(cmd.Context(), e, args[0], "decline", "once", "", true)
 		},
 	}
-	show := &cobra.Command{
-		Use: "show ID", Short: "Show all of a pending approval", Args: terminal.ArgCount(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := e.Daemon()
-			if err != nil {
-				return err
-			}
-			w, err := findPending(cmd.Context(), e, d, args[0])
-			if err == nil {
-				err = e.PrintSentence(w, strconv.Quote(w.Server)+": "+w.question())
-			}
-			return err
-		},
-	}
-	cmd.AddCommand(allow, deny, show)
+	cmd.AddCommand(allow, deny)
 	return cmd
+}
+
+func showApproval(ctx context.Context, e *terminal.Env, id string) error {
+	d, err := e.Daemon()
+	if err != nil {
+		return err
+	}
+	w, err := findPending(ctx, e, d, id)
+	if err != nil {
+		return err
+	}
+	return e.PrintSentence(w, strconv.Quote(w.Server)+": "+w.question())
 }
 
 func listApprovals(ctx context.Context, e *terminal.Env) error {
@@ -180,7 +181,7 @@ func answer(ctx context.Context, e *terminal.Env, id, action, scope, where strin
 	}
 	if !reviewed && len(w.question()) > maxListed {
 		return &core.Error{Code: core.CodeValidation, Message: "the list shows only the beginning of this request",
-			Hint: "Read it with: drawbridge approvals show " + w.shortID() + ". Then add --reviewed."}
+			Hint: "Read it with: drawbridge approvals " + w.shortID() + ". Then add --reviewed."}
 	}
 	if w.Command != nil && action == "accept" && !strings.HasPrefix(id, w.shortID()) {
 		return &core.Error{Code: core.CodeValidation, Message: "the id does not say which command of the server is meant; it would now " + w.listed(),

@@ -75,7 +75,7 @@ func TestApprovalShowsAllOfWhatItApproves(t *testing.T) {
 		}
 	}
 	w := &shownItem{Approval{ID: "a1", Kind: "call", Tool: "exec", Arguments: strings.Repeat("x", maxListed)}}
-	if got := w.listed(); !strings.Contains(got, "drawbridge approvals show a1") {
+	if got := w.listed(); !strings.Contains(got, "drawbridge approvals a1") {
 		t.Errorf("a cut request does not say so: %q", got[maxListed-20:])
 	}
 }
@@ -87,10 +87,10 @@ func TestCutApprovalIsNotAnsweredBeforeItWasShown(t *testing.T) {
 	f.Mux.HandleFunc("GET /api/v1/approvals", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"items":[%s]}`, long) })
 	answered := 0
 	f.Mux.HandleFunc("POST /api/v1/approvals/{id}", func(w http.ResponseWriter, _ *http.Request) { answered++ })
-	if got := f.Run(false, "approvals", "allow", "a1"); got.Code != 1 || !strings.Contains(got.Err, "approvals show a1") || answered != 0 {
+	if got := f.Run(false, "approvals", "allow", "a1"); got.Code != 1 || !strings.Contains(got.Err, "approvals a1") || answered != 0 {
 		t.Errorf("%+v", got)
 	}
-	if got := f.Run(false, "approvals", "show", "a1"); got.Code != 0 || !strings.Contains(got.Out, "END") {
+	if got := f.Run(false, "approvals", "a1"); got.Code != 0 || !strings.Contains(got.Out, "END") {
 		t.Errorf("%+v", got)
 	}
 	if got := f.Run(false, "approvals", "allow", "a1", "--reviewed"); got.Code != 0 || answered != 1 {

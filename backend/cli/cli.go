@@ -2,9 +2,12 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
+	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -62,6 +65,32 @@ func newProgram(o Options) *program {
 	return &program{Options: o}
 }
 
+// screen is the help of the program: it fits into a terminal of 80 columns and 24 lines with the prompt.
+const screen = `Run each MCP server once, share it with every AI client, record every call.
+
+Usage: drawbridge [COMMAND]         Without a command: open the window.
+       drawbridge COMMAND --help    Every command takes --data DIR and --json.
+Set up
+  add            Add a server: a command, a URL, or a name from the directory
+  test           Start a server once to see what it offers; nothing is saved
+  clients        Connect AI clients, move their servers here, and undo both
+  login, logout  Sign in to a remote server, and sign out
+  secret         Keep tokens and passwords out of the configuration
+Watch
+  status         Show the servers, or everything about one
+  history        Show, search and export the recorded calls
+  logs, tools    Show the output of the servers, and their tools
+  doctor         Find problems, fix them, or write a bug report
+Control
+  start, stop, restart, enable, disable, rename, remove    Change a server
+  approvals      Answer what waits for your approval
+  call           Call a tool
+  open, quit     Open the window, quit Drawbridge
+Advanced
+  backup, check, completion, explain, profiles, replay, sandbox, serve, stdio,
+  token, uninstall, validate, versions
+`
+
 func (p *program) command() *cobra.Command {
 	root := terminal.NewRoot(&p.Env)
 	root.Short = "Run each MCP server once, share it with every AI client, record every call"
@@ -71,13 +100,24 @@ func (p *program) command() *cobra.Command {
 	root.AddCommand(
 		p.serve(), p.demo(),
 		p.status(),
-		p.test(), p.remove(), p.rename(),
+		supervisor.Add(&p.Env, marketplace.AddFromDirectory), p.test(), p.remove(), p.rename(),
 		p.validate(), p.uninstall(), p.backup(),
-		p.version(),
+		p.version(), terminal.Completion(&p.Env),
 	)
 	for _, add := range p.Features {
 		add(&p.Env, root)
 	}
+	for _, sub := range root.Commands() {
+		p.CompleteNames(sub)
+	}
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd.HasParent() {
+			help(cmd, args)
+			return
+		}
+		fmt.Fprint(p.Stdout, screen)
+	})
 	return root
 }
 
@@ -92,7 +132,7 @@ type versionDocument struct {
 
 func (p *program) version() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: terminal.NoArgs,
+		Use: "version", Hidden: true, Short: "Print the version", Args: terminal.NoArgs,
 		Long: "Print the version. With --json, also print the commit and its date, and the Go version and system of the build.",
 		RunE: func(*cobra.Command, []string) error {
 			return p.PrintSentence(versionDocument{p.Version, p.Commit, p.CommitDate, runtime.Version(), runtime.GOOS, runtime.GOARCH}, "drawbridge "+p.Version)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -19,11 +20,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// backup makes and restores backups of the main configuration file.
+// backup makes and restores backups of the main configuration file and of the history.
 func (p *program) backup() *cobra.Command {
+	var calls string
 	cmd := &cobra.Command{
-		Use: "backup", Short: "Back up the configuration file; \"backup restore\" restores a backup", Args: terminal.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Use: "backup", Short: "Back up the configuration or the history; \"backup restore\" restores both", Args: terminal.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if calls != "" {
+				path, err := filepath.Abs(calls)
+				if err != nil {
+					return err
+				}
+				return terminal.Show(cmd.Context(), &p.Env, http.MethodPost, "history/backup", nil, map[string]string{"path": path}, func(file history.BackupFile) error {
+					_, err := fmt.Fprintln(p.Stdout, terminal.EscapeLine(file.Path))
+					return err
+				})
+			}
 			main, copies, err := p.backupPlaces()
 			if err != nil {
 				return err
@@ -39,16 +51,50 @@ func (p *program) backup() *cobra.Command {
 			return p.PrintSentence(map[string]string{"file": path}, "Backed up as "+path+".")
 		},
 	}
+	cmd.Flags().StringVar(&calls, "history", "", "back up the history to this new `FILE` instead")
 	cmd.AddCommand(p.backupRestore())
 	return cmd
+}
+
+// isDatabase reports whether a file is a database: a backup of the history.
+func isDatabase(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	const magic = "SQLite format 3\x00"
+	head := make([]byte, len(magic))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == magic
+}
+
+// restoreHistory restores a backup of the history while no daemon runs.
+func (p *program) restoreHistory(ctx context.Context, file string) error {
+	folders, err := p.Folders()
+	if err != nil {
+		return err
+	}
+	aside, err := history.Restore(ctx, folders, file)
+	if err != nil {
+		return err
+	}
+	text := "The history was restored from " + file + "."
+	if aside != "" {
+		text += " The previous history was kept as " + aside + "."
+	}
+	return p.PrintSentence(map[string]string{"file": file, "aside": aside}, text)
 }
 
 func (p *program) backupRestore() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "restore [FILE]", Short: "Restore a backup of the configuration, by default the newest; the current file is backed up first", Args: terminal.ArgCount(0, 1),
-		Long: "Restore a backup of the configuration, by default the newest; the current file is backed up first. In a terminal, the command asks for confirmation if the backup has lower history limits, because older calls would be deleted permanently.",
+		Use: "restore [FILE]", Short: "Restore a backup of the configuration or of the history", Args: terminal.ArgCount(0, 1),
+		Long: "Restore a backup of the configuration, by default the newest, or a backup of the history, for which Drawbridge must not be running. The current file is kept. In a terminal, the command asks for confirmation if the backup has lower history limits, because older calls would be deleted permanently.",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && isDatabase(args[0]) {
+				return p.restoreHistory(cmd.Context(), args[0])
+			}
 			main, copies, err := p.backupPlaces()
 			if err != nil {
 				return err

@@ -137,10 +137,8 @@ func TestServerIsRemoved(t *testing.T) {
 		removed = r.PathValue("id")
 		w.WriteHeader(http.StatusNoContent)
 	})
-	for _, command := range []string{"remove", "debug"} {
-		if got := f.Run(false, command); got.Code != 2 {
-			t.Errorf("%s: %+v", command, got)
-		}
+	if got := f.Run(false, "remove"); got.Code != 2 {
+		t.Errorf("%+v", got)
 	}
 	if got := f.Run(false, "remove", "files", "--yes"); got.Code != 0 || got.Out != "files: removed\n" || removed != "files" {
 		t.Errorf("%+v", got)

@@ -17,7 +17,7 @@ import (
 func (p *program) demo() *cobra.Command {
 	var address string
 	cmd := &cobra.Command{
-		Use: "demo-server", Short: "Run a small MCP server for demonstrations", Args: terminal.NoArgs,
+		Use: "demo-server", Hidden: true, Short: "Run a small MCP server for demonstrations", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if address == "" {
 				return builtin.RunDemo(cmd.Context(), p.Stdin, p.Stdout)

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,28 +15,94 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
+	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
 
 func (p *program) status() *cobra.Command {
-	var ack bool
+	var ack, changes, destinations bool
+	days := 7
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show the servers and their states", Args: terminal.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if ack {
-				return p.dismissNotices(cmd.Context())
+		Use: "status [SERVER]", Aliases: []string{"ls", "list"}, Short: "Show the servers and their states, or everything about one", Args: terminal.ArgCount(0, 1),
+		Long: "Show the servers and their states. With SERVER, show everything about it: its command, its stderr output, its last messages, what changed this week, and the hosts that it connects to.\n\n" +
+			"Recognized secrets in messages are redacted; others may remain. Connections are sampled every few seconds (Linux), so short ones may be missing.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, query := cmd.Context(), terminal.ServerQuery(args)
+			query.Set("days", strconv.Itoa(days))
+			switch {
+			case (destinations || ack) && destinations != (len(args) == 1):
+				return terminal.UsageError(fmt.Errorf("usage: %s", cmd.UseLine()))
+			case ack:
+				return p.dismissNotices(ctx)
+			case changes:
+				return terminal.Show(ctx, &p.Env, http.MethodGet, "recent-changes", query, nil, func(list web.List[trust.RecentChange]) error { return trust.PrintRecent(&p.Env, list) })
+			case destinations:
+				return terminal.Show(ctx, &p.Env, http.MethodGet, terminal.ServerPath(args[0], "/destinations"), nil, nil, func(d sandbox.Destinations) error { return sandbox.PrintDestinations(&p.Env, d) })
+			case len(args) == 1:
+				return p.serverStatus(ctx, args[0], query)
 			}
-			return terminal.Show(cmd.Context(), &p.Env, http.MethodGet, "status", nil, nil, func(s api.Status) error {
-				return p.printStatus(&s, p.fetchVersions(cmd.Context()), time.Now())
+			return terminal.Show(ctx, &p.Env, http.MethodGet, "status", nil, nil, func(s api.Status) error {
+				return p.printStatus(&s, p.fetchVersions(ctx), time.Now())
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&ack, "ack", false, "acknowledge the notices below the table: they are not shown again")
+	f := cmd.Flags()
+	f.BoolVar(&ack, "ack", false, "acknowledge the notices below the table: they are not shown again")
+	f.BoolVar(&changes, "changes", false, "show what changed this week: versions, definitions, new tools and new destinations")
+	f.IntVar(&days, "days", days, "with --changes: show the last `NUMBER` days, at most 90")
+	f.BoolVar(&destinations, "destinations", false, "with SERVER: show only the hosts and ports that it connects to")
+	cmd.MarkFlagsMutuallyExclusive("ack", "changes", "destinations")
 	return cmd
+}
+
+// serverStatus prints everything about a server. With --json, its recent changes and its
+// destinations are members of the document about the process.
+func (p *program) serverStatus(ctx context.Context, server string, query url.Values) error {
+	d, err := p.Daemon()
+	if err != nil {
+		return err
+	}
+	raw, err := d.RequestRaw(ctx, http.MethodGet, terminal.ServerPath(server, "/debug"), nil, nil)
+	if err != nil {
+		return err
+	}
+	changes, err := d.RequestRaw(ctx, http.MethodGet, "recent-changes", query, nil)
+	if err != nil {
+		return err
+	}
+	destinations, err := d.RequestRaw(ctx, http.MethodGet, terminal.ServerPath(server, "/destinations"), nil, nil)
+	if err != nil {
+		return err
+	}
+	if p.JSON {
+		return p.PrintRaw(fmt.Appendf(bytes.TrimSuffix(raw, []byte("}")), `,"changes":%s,"destinations":%s}`, changes, destinations))
+	}
+	var process supervisor.Debug
+	var recent web.List[trust.RecentChange]
+	var hosts sandbox.Destinations
+	err = errors.Join(terminal.Decode(raw, &process), terminal.Decode(changes, &recent), terminal.Decode(destinations, &hosts))
+	if err != nil {
+		return err
+	}
+	if err := supervisor.PrintDebug(&p.Env, &process, time.Now()); err != nil {
+		return err
+	}
+	if len(recent.Items) > 0 {
+		fmt.Fprintln(p.Stdout, "\nChanged this week")
+		if err := trust.PrintRecent(&p.Env, recent); err != nil {
+			return err
+		}
+	}
+	if len(hosts.Items) == 0 {
+		return nil
+	}
+	fmt.Fprintln(p.Stdout, "\nConnects to")
+	return sandbox.PrintDestinations(&p.Env, hosts)
 }
 
 // dismissNotices dismisses the notices that the user has seen, except those about the current
@@ -147,7 +215,7 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 		fmt.Fprintln(p.Stdout, "No token is required: every program on this machine can call every tool.")
 	}
 	if p.Terminal() {
-		fmt.Fprintln(p.Stdout, "\nList the tools:            drawbridge tools\nShow a server's output:    drawbridge logs SERVER")
+		fmt.Fprintln(p.Stdout, "\nList the tools:            drawbridge tools\nEverything about one:      drawbridge status SERVER")
 	}
 	return nil
 }

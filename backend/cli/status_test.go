@@ -147,3 +147,34 @@ func TestStatusShowsKnownVersions(t *testing.T) {
 		})
 	}
 }
+
+func TestStatusOfOneServerShowsEverything(t *testing.T) {
+	f := newFakeDaemon(t)
+	const doc = `{"status":{"id":"files","label":"files","state":"crashed","reason":"exit code 3"},"configured":"npx x","environment":["A","B"],"processes":[{"pid":7,"name":"node","rssBytes":1500000}],"stderr":["\u001b[31mbad"],"frames":[{"at":"2026-01-02T03:04:05Z","sent":true,"text":"{\"id\":1}","bytes":8}],"timings":{"startTookNs":1500000000}}`
+	f.Answer("GET /api/v1/servers/files/debug", doc)
+	const changes = `{"items":[{"at":"2026-01-02T03:04:05Z","server":"files","kind":"tool","name":"write_file","action":"new"}],"next":""}`
+	const hosts = `{"available":true,"items":[{"host":"example.com","port":443,"protocol":"tcp"}]}`
+	f.Answer("GET /api/v1/recent-changes", changes)
+	f.Answer("GET /api/v1/servers/files/destinations", hosts)
+	got := f.Run(true, "status", "files")
+	for _, want := range []string{"Server        files: Failed\n", "Reason        exit code 3\n", "Configured    npx x\n", "Environment   A, B\n", "Process       7 node, 1.5 MB\n", "Startup time  1.5s\n", "bad\n", `-> 8 bytes  {"id":1}`, "write_file", "example.com"} {
+		if !strings.Contains(got.Out, want) {
+			t.Errorf("%q is not in\n%s", want, got.Out)
+		}
+	}
+	if strings.Contains(got.Out, "\x1b") || strings.Contains(got.Out, "Executable") || got.Code != 0 {
+		t.Errorf("%+v", got)
+	}
+	for args, want := range map[string]string{
+		"status files":                doc[:len(doc)-1] + `,"changes":` + changes + `,"destinations":` + hosts + "}",
+		"debug files":                 doc[:len(doc)-1] + `,"changes":` + changes + `,"destinations":` + hosts + "}",
+		"status files --changes":      changes,
+		"changes --days 3":            changes,
+		"status files --destinations": hosts,
+		"destinations files":          hosts,
+	} {
+		if got := f.Run(true, append(strings.Fields(args), "--json")...); got.Out != want+"\n" || got.Err != "" {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Client describes one MCP client application. It is a row of clients.json and must not be
@@ -135,11 +136,30 @@ func ByID(id string) (Client, error) {
 			return c, nil
 		}
 	}
-	return Client{}, &core.Error{
-		Code:    core.CodeNotFound,
-		Message: "there is no client named " + quote(id),
-		Hint:    "List them with: drawbridge clients list.",
+	return Client{}, unknownClient(id)
+}
+
+// Find returns the client with this id or name, ignoring case, blanks and hyphens.
+func Find(text string) (Client, error) {
+	fold := func(s string) string { return strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(s)) }
+	for _, c := range Known() {
+		if fold(c.ID) == fold(text) || fold(c.Name) == fold(text) {
+			return c, nil
+		}
 	}
+	return Client{}, unknownClient(text)
+}
+
+func unknownClient(text string) error {
+	var names []string
+	for _, c := range Known() {
+		names = append(names, c.ID)
+	}
+	err := &core.Error{Code: core.CodeNotFound, Message: "there is no client named " + quote(text), Hint: "List them with: drawbridge clients --all"}
+	if near := config.Nearest(text, names); near != "" {
+		err.Message += "; did you mean " + quote(near) + "?"
+	}
+	return err
 }
 
 // ReloadsAutomatically reports whether the client picks up a changed file without an action of the

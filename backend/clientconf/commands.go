@@ -26,12 +26,26 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 }
 
 func clients(e *terminal.Env) *cobra.Command {
-	cmd := &cobra.Command{Use: "clients", Short: "Connect and disconnect the AI clients on this machine", Args: terminal.NoArgs}
-	var all bool
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return listClients(cmd.Context(), e, all || e.JSON) }
+	var all, withFeatures bool
+	var client, server string
+	cmd := &cobra.Command{
+		Use: "clients [CLIENT]", Short: "Connect AI clients, move their servers to Drawbridge, and undo both", Args: terminal.ArgCount(0, 1),
+		Long: "List the AI clients on this machine, or show one: its file, and which MCP features work between it and the servers. The commands connect clients and move their servers to Drawbridge; each change can be undone.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 1:
+				return showClient(cmd.Context(), e, args[0], server)
+			case withFeatures || server != "":
+				return showFeatures(cmd.Context(), e, client, server)
+			}
+			return listClients(cmd.Context(), e, all || e.JSON && !cmd.Flags().Changed("all"))
+		},
+	}
 	cmd.Flags().BoolVar(&all, "all", false, "include clients that are not installed")
-	cmd.AddCommand(clientsList(e), clientsConnect(e), clientsDisconnect(e), clientsUndo(e), clientsDiff(e), clientsImport(e), clientsMove(e),
-		clientsRestore(e), clientsForget(e), clientsImports(e), clientsBundle(e), clientsFeatures(e))
+	cmd.Flags().BoolVar(&withFeatures, "features", false, "show which MCP features work between each connected client and server")
+	cmd.Flags().StringVar(&server, "server", "", "show only the features between clients and this `SERVER`")
+	cmd.Flags().StringVar(&client, "client", "", "with --features: only this `CLIENT`, by the name of its token or application")
+	cmd.AddCommand(clientsConnect(e), clientsDisconnect(e), clientsUndo(e), clientsImport(e), clientsMove(e))
 	return cmd
 }
 
@@ -46,16 +60,6 @@ func Open(e *terminal.Env) (*Connector, error) {
 		c.Sync = e.SyncConfig
 	}
 	return c, err
-}
-
-func clientsList(e *terminal.Env) *cobra.Command {
-	var all bool
-	cmd := &cobra.Command{
-		Use: "list", Short: "List the installed clients", Args: terminal.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return listClients(cmd.Context(), e, all) },
-	}
-	cmd.Flags().BoolVar(&all, "all", false, "include clients that are not installed")
-	return cmd
 }
 
 func listClients(ctx context.Context, e *terminal.Env, all bool) error {
@@ -147,13 +151,6 @@ func (f *connectFlags) forceFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace or remove the entry even if it was changed manually")
 }
 
-// addFormFlags are the flags for the form of the entry.
-func (f *connectFlags) addFormFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.http, "http", false, "write a URL instead of a command; Drawbridge must then be running before the client starts")
-	cmd.Flags().BoolVar(&f.byVariable, "token-by-variable", false, "with --http: refer to "+TokenVar+" instead of writing the token")
-	cmd.Flags().StringVar(&f.server, "server", "", "connect only this `SERVER`, under its own name")
-}
-
 type clientCommandRun struct {
 	ctx    context.Context
 	c      *Connector
@@ -171,7 +168,11 @@ func clientCommand(e *terminal.Env, f *connectFlags, use, short string, most int
 			if err != nil {
 				return err
 			}
-			choice, err := connectOptions(e, args[0], *f)
+			client, err := Find(args[0])
+			if err != nil {
+				return err
+			}
+			choice, err := connectOptions(e, client.ID, *f)
 			if err != nil {
 				return err
 			}
@@ -228,21 +229,43 @@ func TokenOf(e *terminal.Env) func(client string) (string, error) {
 
 func clientsConnect(e *terminal.Env) *cobra.Command {
 	var f connectFlags
+	var dryRun, restore, bundle bool
+	var out string
 	cmd := clientCommand(e, &f, "connect CLIENT", "Add the Drawbridge entry to a client's configuration file", 1, func(r clientCommandRun) error {
-		if f.snippet {
+		switch {
+		case f.snippet:
 			return printManualSetup(e, r)
+		case bundle:
+			return writeBundle(e, r, out)
+		case restore:
+			whole, err := r.c.Restore(r.ctx, r.key, TokenOf(e))
+			if err != nil {
+				return err
+			}
+			return e.PrintSentence(map[string]any{"key": r.key, "whole": whole}, "The entry was restored.")
 		}
 		plan, err := r.c.Plan(r.choice)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case dryRun && plan.Action == Equal:
+			return e.PrintSentence(NewConnectionPlan(plan), "Nothing would change.")
+		case dryRun:
+			return e.PrintSentence(NewConnectionPlan(plan), strings.TrimSuffix(terminal.EscapeText(plan.Diff), "\n"))
 		}
 		return applyPlan(e, r, plan, f.yes)
 	})
 	f.yesFlag(cmd)
-	f.addFormFlags(cmd)
+	cmd.Flags().BoolVar(&f.http, "http", false, "write a URL instead of a command; Drawbridge must then be running before the client starts")
+	cmd.Flags().BoolVar(&f.byVariable, "token-by-variable", false, "with --http: refer to "+TokenVar+" instead of writing the token")
+	cmd.Flags().StringVar(&f.server, "server", "", "connect only this `SERVER`, under its own name")
 	cmd.Flags().BoolVar(&f.snippet, "snippet", false, "print a snippet to paste, and write nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change, and write nothing")
+	cmd.Flags().BoolVar(&restore, "restore", false, "restore the entry as it was, after the client removed it")
+	cmd.Flags().BoolVar(&bundle, "bundle", false, "write an extension that connects the client without changing its file")
+	cmd.Flags().StringVarP(&out, "output", "o", BundleName, "with --bundle: the `FILE` to write")
 	addAllFlag(e, cmd, "all installed clients that are not connected, with one confirmation", func(ctx context.Context) error {
-		if f.http || f.server != "" || f.project != "" || f.snippet {
+		if f.http || f.server != "" || f.project != "" {
 			return terminal.UsageError(errors.New("--all can only be combined with --yes"))
 		}
 		c, err := Open(e)
@@ -252,6 +275,7 @@ func clientsConnect(e *terminal.Env) *cobra.Command {
 		t := c.PlanConnectAll()
 		return applyToAll(ctx, e, t, f.yes, "Connect "+describeCount(t)+"?")
 	})
+	cmd.MarkFlagsMutuallyExclusive("snippet", "dry-run", "restore", "bundle", "all")
 	return cmd
 }
 
@@ -303,22 +327,6 @@ func applyPlan(e *terminal.Env, r clientCommandRun, plan *Plan, yes bool) error 
 	return errors.Join(e.PrintSentence(NewConnectionPlan(plan), sentence), skippedError(&Batch{Plans: []*Plan{plan}}))
 }
 
-func clientsDiff(e *terminal.Env) *cobra.Command {
-	var f connectFlags
-	cmd := clientCommand(e, &f, "diff CLIENT", "Show what connecting a client would change", 1, func(r clientCommandRun) error {
-		plan, err := r.c.Plan(r.choice)
-		if err != nil {
-			return err
-		}
-		if plan.Action == Equal {
-			return e.PrintSentence(NewConnectionPlan(plan), "Nothing would change.")
-		}
-		return e.PrintSentence(NewConnectionPlan(plan), strings.TrimSuffix(terminal.EscapeText(plan.Diff), "\n"))
-	})
-	f.addFormFlags(cmd)
-	return cmd
-}
-
 var undoneWords = map[UndoOutcome]string{
 	Restored:  "The file was restored byte for byte.",
 	Removed:   "The Drawbridge entry was removed; other changes since then were kept.",
@@ -333,7 +341,7 @@ var undoneImportWords = map[UndoOutcome]string{
 
 func clientsDisconnect(e *terminal.Env) *cobra.Command {
 	var f connectFlags
-	var all, restore bool
+	var all bool
 	one := clientCommand(e, &f, "disconnect [CLIENT]", "Remove the Drawbridge entry from a client's configuration file", 1, func(r clientCommandRun) error {
 		return undoClient(e, r, f.force)
 	})
@@ -351,15 +359,20 @@ func clientsDisconnect(e *terminal.Env) *cobra.Command {
 	f.yesFlag(one)
 	f.forceFlag(one)
 	one.Flags().BoolVar(&all, "all", false, "all connected clients")
-	one.Flags().BoolVar(&restore, "restore", false, "has no effect: moved servers are always restored (kept for old scripts)")
 	return one
 }
 
 func clientsUndo(e *terminal.Env) *cobra.Command {
 	var f connectFlags
 	var imported string
-	var all bool
+	var all, list, forget bool
 	cmd := clientCommand(e, &f, "undo CLIENT [SERVER...]", "Undo a connection, move or import", 1000, func(r clientCommandRun) error {
+		if forget {
+			if err := r.c.Forget(r.key); err != nil {
+				return err
+			}
+			return e.PrintSentence(map[string]any{"key": r.key, "forgotten": true}, "Drawbridge no longer reports the missing entry.")
+		}
 		if len(r.rest) == 0 {
 			return undoClient(e, r, f.force)
 		}
@@ -374,18 +387,20 @@ func clientsUndo(e *terminal.Env) *cobra.Command {
 	cmd.Args = terminal.ArgCount(0, 1000)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		named := 0
-		for _, given := range []bool{all, imported != "", len(args) > 0} {
+		for _, given := range []bool{all, list, imported != "", len(args) > 0} {
 			if given {
 				named++
 			}
 		}
 		if named != 1 {
-			return terminal.UsageError(errors.New("specify a client, or an import with --import, or use --all"))
+			return terminal.UsageError(errors.New("specify a client, or an import with --import, or use --all or --list"))
 		}
-		if all {
+		switch {
+		case all:
 			return undoAll(cmd.Context(), e, f.yes, f.force)
-		}
-		if imported == "" {
+		case list:
+			return listImports(e)
+		case imported == "":
 			return client(cmd, args)
 		}
 		c, err := Open(e)
@@ -397,7 +412,9 @@ func clientsUndo(e *terminal.Env) *cobra.Command {
 	f.yesFlag(cmd)
 	f.forceFlag(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "undo all connections, moves and imports, the newest first")
-	cmd.Flags().StringVar(&imported, "import", "", "undo the import with this `ID` (see clients imports)")
+	cmd.Flags().StringVar(&imported, "import", "", "undo the import with this `ID` (see --list)")
+	cmd.Flags().BoolVar(&list, "list", false, "list the imports that can be undone")
+	cmd.Flags().BoolVar(&forget, "forget", false, "change no file: only stop reporting an entry that you removed yourself")
 	return cmd
 }
 
@@ -435,49 +452,43 @@ func DisconnectAll(ctx context.Context, e *terminal.Env, force bool) error {
 	return undoEach(ctx, e, c, false, force)
 }
 
-func clientsRestore(e *terminal.Env) *cobra.Command {
-	var f connectFlags
-	cmd := clientCommand(e, &f, "restore CLIENT", "Restore the Drawbridge entry if a client removed it", 1, func(r clientCommandRun) error {
-		whole, err := r.c.Restore(r.ctx, r.key, TokenOf(e))
-		if err != nil {
-			return err
-		}
-		return e.PrintSentence(map[string]any{"key": r.key, "whole": whole}, "The entry was restored.")
-	})
-	f.yesFlag(cmd)
-	return cmd
-}
-
-func clientsForget(e *terminal.Env) *cobra.Command {
-	var f connectFlags
-	cmd := clientCommand(e, &f, "forget CLIENT", "Stop tracking an entry that was removed intentionally", 1, func(r clientCommandRun) error {
-		if err := r.c.Forget(r.key); err != nil {
-			return err
-		}
-		return e.PrintSentence(map[string]any{"key": r.key, "forgotten": true}, "Drawbridge no longer reports the missing entry.")
-	})
-	f.yesFlag(cmd)
-	return cmd
-}
-
-func clientsFeatures(e *terminal.Env) *cobra.Command {
+func showFeatures(ctx context.Context, e *terminal.Env, client, server string) error {
 	query := url.Values{}
-	var client, server string
-	cmd := &cobra.Command{
-		Use: "features", Short: "Show which MCP features work between each connected client and server", Args: terminal.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if client != "" {
-				query.Set("client", client)
-			}
-			if server != "" {
-				query.Set("server", server)
-			}
-			return terminal.Show(cmd.Context(), e, http.MethodGet, "features", query, nil, func(list web.List[ClientFeatures]) error { return printFeatures(e, list) })
-		},
+	for key, value := range map[string]string{"client": client, "server": server} {
+		if value != "" {
+			query.Set(key, value)
+		}
 	}
-	cmd.Flags().StringVar(&client, "client", "", "only this `CLIENT`, by the name of its token or application")
-	cmd.Flags().StringVar(&server, "server", "", "only this `SERVER`")
-	return cmd
+	return terminal.Show(ctx, e, http.MethodGet, "features", query, nil, func(list web.List[ClientFeatures]) error { return printFeatures(e, list) })
+}
+
+// showClient shows the connections of a client and, if Drawbridge is running, its features.
+func showClient(ctx context.Context, e *terminal.Env, name, server string) error {
+	client, err := Find(name)
+	if err != nil {
+		return err
+	}
+	c, err := Open(e)
+	if err != nil {
+		return err
+	}
+	list := []Connection{}
+	for _, s := range c.List() {
+		if s.Client.ID == client.ID {
+			list = append(list, NewConnection(s))
+		}
+	}
+	if e.JSON {
+		addActivity(ctx, e, list)
+		return e.PrintJSON(web.List[Connection]{Items: list})
+	}
+	for _, one := range list {
+		fmt.Fprintf(e.Stdout, "%s: %s\n  %s\n", terminal.EscapeLine(one.Name), describeConnection(one), terminal.EscapeLine(one.Path))
+	}
+	if !e.DaemonRuns() || !slices.ContainsFunc(list, func(c Connection) bool { return c.State == string(Connected) }) {
+		return nil
+	}
+	return showFeatures(ctx, e, client.ID, server)
 }
 
 func printFeatures(e *terminal.Env, list web.List[ClientFeatures]) error {

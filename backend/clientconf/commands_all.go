@@ -284,28 +284,23 @@ func printImports(e *terminal.Env, t *PlannedImport) {
 	}
 }
 
-func clientsImports(e *terminal.Env) *cobra.Command {
-	return &cobra.Command{
-		Use: "imports", Short: "List the imports that can be undone", Args: terminal.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			c, err := Open(e)
-			if err != nil {
-				return err
-			}
-			all, err := c.Imports()
-			if err != nil {
-				return err
-			}
-			list := []CompletedImport{}
-			for _, i := range all {
-				list = append(list, i.CompletedImport)
-			}
-			t := terminal.Table{Title: "Imports", Head: []string{"ID", "Client", "Servers"}, Keep: []bool{true}, Wrap: true}
-			return terminal.PrintList(e, list, t, func(i CompletedImport) []string {
-				return []string{i.ID, i.Client, strings.Join(i.Servers, ", ")}
-			})
-		},
+func listImports(e *terminal.Env) error {
+	c, err := Open(e)
+	if err != nil {
+		return err
 	}
+	all, err := c.Imports()
+	if err != nil {
+		return err
+	}
+	list := []CompletedImport{}
+	for _, i := range all {
+		list = append(list, i.CompletedImport)
+	}
+	t := terminal.Table{Title: "Imports", Head: []string{"ID", "Client", "Servers"}, Keep: []bool{true}, Wrap: true}
+	return terminal.PrintList(e, list, t, func(i CompletedImport) []string {
+		return []string{i.ID, i.Client, strings.Join(i.Servers, ", ")}
+	})
 }
 
 func clientsMove(e *terminal.Env) *cobra.Command {
@@ -335,19 +330,13 @@ func clientsMove(e *terminal.Env) *cobra.Command {
 	return cmd
 }
 
-func clientsBundle(e *terminal.Env) *cobra.Command {
-	var f connectFlags
-	var out string
-	cmd := clientCommand(e, &f, "bundle CLIENT", "Write an extension that connects a client without changing its configuration file", 1, func(r clientCommandRun) error {
-		content, err := r.c.Bundle(r.choice.Client, e.Version)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(out, content, 0o644); err != nil { //nolint:gosec // it holds no secret
-			return err
-		}
-		return e.PrintSentence(map[string]any{"id": r.choice.Client, "path": out}, terminal.EscapeLine(out)+" was written. Open it with the client to install it.")
-	})
-	cmd.Flags().StringVarP(&out, "output", "o", BundleName, "the `FILE` to write")
-	return cmd
+func writeBundle(e *terminal.Env, r clientCommandRun, out string) error {
+	content, err := r.c.Bundle(r.choice.Client, e.Version)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, content, 0o644); err != nil { //nolint:gosec // it holds no secret
+		return err
+	}
+	return e.PrintSentence(map[string]any{"id": r.choice.Client, "path": out}, terminal.EscapeLine(out)+" was written. Open it with the client to install it.")
 }

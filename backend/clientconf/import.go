@@ -522,7 +522,7 @@ func (c *Connector) UndoImport(ctx context.Context, id string) (UndoOutcome, err
 	}
 	at := slices.IndexFunc(all, func(t ImportRecord) bool { return t.ID == id })
 	if at < 0 {
-		return "", &core.Error{Code: core.CodeNotFound, Message: "there is no import named " + quote(id), Hint: "List them with: drawbridge clients imports."}
+		return "", &core.Error{Code: core.CodeNotFound, Message: "there is no import named " + quote(id), Hint: "List them with: drawbridge clients undo --list"}
 	}
 	how, err := (&configChange{configRecord: all[at].Own, dir: c.dir, vault: c.vault, sync: c.Sync}).undo(ctx)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands adds the commands that open the web UI, pause the servers and quit.
+// Commands adds the commands that open the web UI and quit.
 func Commands(e *terminal.Env, root *cobra.Command) {
-	root.AddCommand(open(e), quit(e), pauseCommand(e, true), pauseCommand(e, false))
+	root.AddCommand(open(e), quit(e))
 }
 
 func open(e *terminal.Env) *cobra.Command {
@@ -123,25 +123,4 @@ func awaitExit(ctx context.Context, data string) error {
 			return &core.Error{Code: core.CodeTimeout, Message: "Drawbridge is still shutting down", Hint: "Its log shows what it is waiting for: drawbridge logs."}
 		}
 	}
-}
-
-// pauseCommand returns the command that pauses or resumes all servers.
-func pauseCommand(e *terminal.Env, on bool) *cobra.Command {
-	cmd := &cobra.Command{Use: "resume", Short: "Resume all servers after a pause", Args: terminal.NoArgs}
-	done := "All servers are resumed."
-	if on {
-		cmd.Use, cmd.Short = "pause", "Pause all servers: stop them and refuse calls until they are resumed or Drawbridge restarts"
-		done = "All servers are paused. Resume them with: drawbridge resume"
-	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		d, err := e.Daemon()
-		if err == nil {
-			err = d.Change(cmd.Context(), http.MethodPut, "desktop", map[string]bool{"paused": on})
-		}
-		if err != nil {
-			return err
-		}
-		return e.PrintSentence(map[string]bool{"paused": on}, done)
-	}
-	return cmd
 }

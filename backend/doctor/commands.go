@@ -24,14 +24,20 @@ import (
 )
 
 // Commands adds the commands that find problems.
-func Commands(e *terminal.Env, root *cobra.Command) { root.AddCommand(doctor(e), diagnostics(e)) }
+func Commands(e *terminal.Env, root *cobra.Command) { root.AddCommand(doctor(e)) }
 
 func doctor(e *terminal.Env) *cobra.Command {
-	var fix string
+	var fix, output string
+	var asReport, yes bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check for problems with servers and clients", Args: terminal.NoArgs,
-		Long: "Check for problems with servers and clients, and suggest solutions. Findings with a name in brackets can\nbe fixed with doctor --fix NAME.",
+		Long: "Check for problems with servers and clients, and suggest solutions. Findings with a name in brackets can\nbe fixed with doctor --fix NAME.\n\n" +
+			"With --report, write a zip file for a bug report: versions, states, the findings, the last log lines, and the configuration with masked secrets. The contents are listed first. Nothing is sent. With --json, the contents are printed and nothing is written.",
+		Example: "  drawbridge doctor\n  drawbridge doctor --report --yes --output report.zip",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asReport {
+				return report(cmd.Context(), e, output, yes)
+			}
 			findings, err := examineWith(cmd.Context(), e, fix)
 			if err != nil {
 				return err
@@ -56,6 +62,9 @@ func doctor(e *terminal.Env) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&fix, "fix", "", "fix the finding with this `NAME`, then check again")
+	cmd.Flags().BoolVar(&asReport, "report", false, "write a zip file for a bug report, without secrets")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "with --report: do not ask for confirmation")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "with --report: the `FILE` to write; an existing file is not overwritten")
 	return cmd
 }
 
@@ -142,42 +151,30 @@ func localOptions(ctx context.Context, e *terminal.Env) (o Options, err error) {
 	return o, err
 }
 
-func diagnostics(e *terminal.Env) *cobra.Command {
-	var yes bool
-	var output string
-	cmd := &cobra.Command{
-		Use: "diagnostics", Short: "Write a zip file for a bug report, without secrets, after listing its contents", Args: terminal.NoArgs,
-		Long: "Write a zip file for a bug report: versions, states, the findings of \"drawbridge doctor\", the last log lines, and the configuration with\n" +
-			"masked secrets. The contents are listed first. Nothing is sent. With --json, the contents are printed and nothing is written.",
-		Example: "  drawbridge diagnostics\n  drawbridge diagnostics --yes --output report.zip",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			files, err := collect(cmd.Context(), e)
-			if err != nil {
-				return err
-			}
-			t := terminal.Table{Title: "Contents", Head: []string{"File", "Bytes"}, Right: []bool{false, true}}
-			err = terminal.PrintList(e, files, t, func(f File) []string { return []string{f.Name, fmt.Sprint(f.Bytes)} })
-			if err != nil || e.JSON {
-				return err
-			}
-			now := time.Now()
-			if output == "" {
-				output = BundleName(now)
-			}
-			if err := e.Confirm(yes, "Write "+output+"?"); err != nil {
-				return err
-			}
-			if err := writeBundle(output, files, now); err != nil {
-				return err
-			}
-			path, err := filepath.Abs(output)
-			fmt.Fprintln(e.Stdout, "Written: "+terminal.EscapeLine(path)+"\nReview the file before you share it.")
-			return err
-		},
+// report writes the file for a bug report, after listing its contents.
+func report(ctx context.Context, e *terminal.Env, output string, yes bool) error {
+	files, err := collect(ctx, e)
+	if err != nil {
+		return err
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the `FILE` to write; an existing file is not overwritten")
-	return cmd
+	t := terminal.Table{Title: "Contents", Head: []string{"File", "Bytes"}, Right: []bool{false, true}}
+	err = terminal.PrintList(e, files, t, func(f File) []string { return []string{f.Name, fmt.Sprint(f.Bytes)} })
+	if err != nil || e.JSON {
+		return err
+	}
+	now := time.Now()
+	if output == "" {
+		output = BundleName(now)
+	}
+	if err := e.Confirm(yes, "Write "+output+"?"); err != nil {
+		return err
+	}
+	if err := writeBundle(output, files, now); err != nil {
+		return err
+	}
+	path, err := filepath.Abs(output)
+	fmt.Fprintln(e.Stdout, "Written: "+terminal.EscapeLine(path)+"\nReview the file before you share it.")
+	return err
 }
 
 func writeBundle(path string, files []File, now time.Time) error {

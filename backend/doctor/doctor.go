@@ -245,7 +245,7 @@ func (o Options) clients(ctx context.Context) (all []Finding) {
 			continue
 		case clientconf.Vanished, clientconf.Changed:
 			f.Level, f.Message = Problem, s.Problem+": "+s.Path
-			f.Fix = "Restore it with: drawbridge clients restore " + s.Client.ID + ". If you removed it: drawbridge clients forget " + s.Client.ID
+			f.Fix = "Restore it with: drawbridge clients connect --restore " + s.Client.ID + ". If you removed it: drawbridge clients undo --forget " + s.Client.ID
 			setAction(&f, "Restore entry", o.Restore, s.Key)
 		case clientconf.Unreadable:
 			if !s.Detected {
@@ -361,14 +361,14 @@ var serverLevels = map[core.State]Level{
 // would not help.
 func (o Options) servers() (all []Finding) {
 	if slices.ContainsFunc(o.Servers, func(s core.ServerStatus) bool { return s.State == core.StatePaused }) {
-		all = append(all, Finding{Check: "server", Level: Warning, Message: "Paused: all servers are stopped, and calls are refused", Fix: "Resume them with: drawbridge resume"})
+		all = append(all, Finding{Check: "server", Level: Warning, Message: "Paused: all servers are stopped, and calls are refused", Fix: "Resume them with: drawbridge start --all"})
 	}
 	for _, s := range o.Servers {
 		for _, text := range s.Warnings {
 			all = append(all, Finding{Check: "server", Subject: s.ID, Level: Warning, Message: text})
 		}
 		if n := o.Withheld[s.ID]; n > 0 {
-			all = append(all, Finding{Check: "server", Subject: s.ID, Level: Warning, Message: core.Plural(n, "changed definition") + " withheld from clients", Fix: "Review: drawbridge tools changes " + s.ID})
+			all = append(all, Finding{Check: "server", Subject: s.ID, Level: Warning, Message: core.Plural(n, "changed definition") + " withheld from clients", Fix: "Review: drawbridge tools --changes " + s.ID})
 		}
 		level := serverLevels[s.State]
 		if level == "" || o.programMissing(s.ID) {

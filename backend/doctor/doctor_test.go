@@ -105,7 +105,7 @@ func TestDoctorNamesEachStateThatNeedsAttention(t *testing.T) {
 		}
 	}
 	found := Options{Servers: []core.ServerStatus{{ID: "a", State: core.StateRunning}}, Withheld: map[string]int{"a": 13}}.servers()
-	if len(found) != 1 || found[0].Message != "13 changed definitions withheld from clients" || found[0].Fix != "Review: drawbridge tools changes a" {
+	if len(found) != 1 || found[0].Message != "13 changed definitions withheld from clients" || found[0].Fix != "Review: drawbridge tools --changes a" {
 		t.Errorf("%+v", found)
 	}
 }

@@ -66,15 +66,15 @@ const maxCalls = 500
 
 // Commands adds the commands about calls, recorded and new, and about saved checks.
 func Commands(e *terminal.Env, root *cobra.Command) {
-	root.AddCommand(replay(e), call(e), addMaintenanceCommands(e, history(e)), checks(e))
+	root.AddCommand(replay(e), call(e), history(e), checks(e))
 }
 
 func history(e *terminal.Env) *cobra.Command {
 	var filter callFilter
 	var limit int
-	var follow, asCSV bool
+	var follow, all, asCSV, asHAR bool
 	cmd := &cobra.Command{
-		Use: "history [ID]", Short: "Show the newest calls, or one call with its arguments and result", Args: cobra.ArbitraryArgs,
+		Use: "history [ID|WORDS]", Short: "Show, search and export the recorded calls", Args: cobra.ArbitraryArgs,
 		Long: "Show the newest calls, or one call with its arguments and result.\n\n" +
 			"ID is the last column of the list, the full id of a call, or the last digits of one (at least four). A number below 1000 counts from the newest call: 1 is the newest.\n\n" +
 			"Instead of ID, you can specify filters in the syntax of the Calls page: words, server:NAME, tool:NAME, client:NAME, session:ID, folder:PATH, account:NAME, version:VERSION, tag:TAG,\n" +
@@ -98,8 +98,10 @@ func history(e *terminal.Env) *cobra.Command {
 				query.Set("client", e.ClientName(cmd.Context(), client))
 			}
 			switch {
-			case follow && asCSV:
-				return terminal.UsageError(errors.New("--follow cannot be combined with --csv"))
+			case follow && (all || asCSV || asHAR):
+				return terminal.UsageError(errors.New("--follow cannot be combined with --csv, --har or --export"))
+			case asCSV && asHAR:
+				return terminal.UsageError(errors.New("--csv and --har cannot be combined"))
 			case follow && filter.version != "":
 				return terminal.UsageError(errors.New("--follow cannot be combined with --server-version"))
 			case follow && filter.tag != "":
@@ -108,16 +110,25 @@ func history(e *terminal.Env) *cobra.Command {
 				return followCalls(cmd.Context(), e, query)
 			case asCSV:
 				query.Set("format", "csv")
-				return export(cmd.Context(), e, query)
+			case asHAR:
+				query.Set("format", "har")
+			case !all:
+				return calls(cmd.Context(), e, query)
 			}
-			return calls(cmd.Context(), e, query)
+			if (all || asHAR) && !cmd.Flags().Changed("limit") {
+				query.Del("limit")
+			}
+			return export(cmd.Context(), e, query)
 		},
 	}
 	f := cmd.Flags()
 	f.IntVar(&limit, "limit", 20, "the maximum `NUMBER` of calls")
 	filter.flags(f)
+	f.BoolVar(&all, "export", false, "print all calls that match, with arguments and results, as JSON Lines")
 	f.BoolVar(&asCSV, "csv", false, "print CSV, with arguments and results")
+	f.BoolVar(&asHAR, "har", false, "print an HTTP Archive for browser developer tools")
 	f.BoolVarP(&follow, "follow", "f", false, "print new calls as they finish, until interrupted")
+	cmd.AddCommand(historyPrune(e), recordFull(e))
 	return cmd
 }
 

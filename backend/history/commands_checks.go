@@ -36,14 +36,14 @@ func checkRun(e *terminal.Env) *cobra.Command {
 	var all bool
 	var junit string
 	cmd := &cobra.Command{
-		Use: "run [NAME…]", Short: "Run the calls of checks; exit with 1 if a result differs",
+		Use: "run [CHECK...]", Short: "Run the calls of checks; exit with 1 if a result differs",
 		Long: "Run the calls of the named checks, or of all saved checks with --all, one check after the other.\n\n" +
 			"The exit code is 0 if all results are as expected, 1 if a result differs, a check cannot run or no check is saved, and 2 for invalid usage.\n" +
 			"--junit writes the results as JUnit XML, which CI systems display. It names the fields that differ, but not their values.",
-		Example: "drawbridge check run --all --junit results.xml",
+		Example: "  drawbridge check run --all --junit results.xml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return terminal.UsageError(errors.New("specify the checks to run, or use --all; \"drawbridge check list\" lists them"))
+				return terminal.UsageError(errors.New("specify the checks to run, or use --all; \"drawbridge check\" lists them"))
 			}
 			return runChecks(cmd.Context(), e, args, junit)
 		},
@@ -250,27 +250,23 @@ func writeJUnit(w io.Writer, reports []checkReport, label func(id string) string
 }
 
 func checks(e *terminal.Env) *cobra.Command {
-	cmd := &cobra.Command{Use: "check", Short: "Saved checks: calls and their expected results"}
-	cmd.AddCommand(
-		checkRun(e),
-		checkSave(e),
-		&cobra.Command{
-			Use: "list", Short: "List the saved checks", Args: terminal.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				t := terminal.Table{Title: "Checks", Head: []string{"Name", "Steps", "Last run", "Result"}, Right: []bool{1: true}, Keep: []bool{0: true, 2: true, 3: true}}
-				return terminal.ShowList(cmd.Context(), e, "checks", nil, t, func(c SavedCheck) []string {
-					at, result := "-", "-"
-					if c.Last != nil {
-						at, result = e.Moment(c.Last.At), "ok"
-						if !c.Last.OK {
-							result = fmt.Sprintf("%d failed", c.Last.Failed)
-						}
+	cmd := &cobra.Command{
+		Use: "check", Short: "List the saved checks: calls and their expected results", Args: terminal.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t := terminal.Table{Title: "Checks", Head: []string{"Name", "Steps", "Last run", "Result"}, Right: []bool{1: true}, Keep: []bool{0: true, 2: true, 3: true}}
+			return terminal.ShowList(cmd.Context(), e, "checks", nil, t, func(c SavedCheck) []string {
+				at, result := "-", "-"
+				if c.Last != nil {
+					at, result = e.Moment(c.Last.At), "ok"
+					if !c.Last.OK {
+						result = fmt.Sprintf("%d failed", c.Last.Failed)
 					}
-					return []string{c.Name, fmt.Sprint(len(c.Steps)), at, result}
-				})
-			},
+				}
+				return []string{c.Name, fmt.Sprint(len(c.Steps)), at, result}
+			})
 		},
-	)
+	}
+	cmd.AddCommand(checkRun(e), checkSave(e))
 	return cmd
 }
 

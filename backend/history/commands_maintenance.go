@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -19,89 +18,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// addMaintenanceCommands adds the commands that maintain and pause the history.
-func addMaintenanceCommands(e *terminal.Env, parent *cobra.Command) *cobra.Command {
-	parent.AddCommand(
-		historyPrune(e),
-		recordFull(e),
-		&cobra.Command{
-			Use: "vacuum", Short: "Compact the database: release the disk space of deleted calls", Args: terminal.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error { return historyState(cmd.Context(), e, "history/vacuum") },
-		},
-		&cobra.Command{
-			Use: "backup FILE", Short: "Back up the history to a new file", Args: terminal.ArgCount(1, 1),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				path, err := filepath.Abs(args[0])
-				if err != nil {
-					return err
-				}
-				return terminal.Show(cmd.Context(), e, http.MethodPost, "history/backup", nil, map[string]string{"path": path}, func(file BackupFile) error {
-					_, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(file.Path))
-					return err
-				})
-			},
-		},
-		historyRestore(e),
-		historyExport(e),
-	)
-	return parent
-}
-
-func historyRestore(e *terminal.Env) *cobra.Command {
-	return &cobra.Command{
-		Use: "restore FILE", Short: "Restore a backup of the history; the current history is kept in the same folder", Args: terminal.ArgCount(1, 1),
-		Long: "Restore a backup of the history; the current history is kept in the same folder. Drawbridge must not be running.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			folders, err := e.Folders()
-			if err != nil {
-				return err
-			}
-			aside, err := Restore(cmd.Context(), folders, args[0])
-			if err != nil {
-				return err
-			}
-			text := "The history was restored from " + args[0] + "."
-			if aside != "" {
-				text += " The previous history was kept as " + aside + "."
-			}
-			return e.PrintSentence(map[string]string{"file": args[0], "aside": aside}, text)
-		},
-	}
-}
-
 func historyState(ctx context.Context, e *terminal.Env, path string) error {
 	return terminal.Show(ctx, e, http.MethodPost, path, nil, nil, func(state HistoryState) error {
 		_, err := fmt.Fprintf(e.Stdout, "%s in %d bytes, %d of them free\n", core.Plural(int(state.Calls), "call"), state.Bytes, state.FreeBytes)
 		return err
 	})
-}
-
-func historyExport(e *terminal.Env) *cobra.Command {
-	var asCSV, asHAR bool
-	var filter callFilter
-	cmd := &cobra.Command{
-		Use: "export", Short: "Export calls with their payloads to standard output as JSON Lines", Args: terminal.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			query, err := query(cmd.Context(), e, filter)
-			if err != nil {
-				return err
-			}
-			switch {
-			case asCSV && asHAR:
-				return terminal.UsageError(errors.New("--csv and --har cannot be combined"))
-			case asCSV:
-				query.Set("format", "csv")
-			case asHAR:
-				query.Set("format", "har")
-			}
-			return export(cmd.Context(), e, query)
-		},
-	}
-	f := cmd.Flags()
-	f.BoolVar(&asCSV, "csv", false, "write CSV")
-	f.BoolVar(&asHAR, "har", false, "write an HTTP Archive for browser developer tools")
-	filter.flags(f)
-	return cmd
 }
 
 // export writes the response of the daemon unchanged.
@@ -123,11 +44,14 @@ func export(ctx context.Context, e *terminal.Env, query url.Values) error {
 
 func historyPrune(e *terminal.Env) *cobra.Command {
 	var bounds PruneInputBody
-	var yes bool
+	var yes, compact bool
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Delete the calls that exceed the configured or the given retention limits", Args: terminal.NoArgs,
+		Use: "prune", Short: "Delete old calls now, or compact the database", Args: terminal.NoArgs,
 		Long: "Permanently delete the calls that exceed the retention limits, either the configured ones or those given as flags. The command shows how many calls would be deleted, and asks for confirmation; without a terminal, it requires --yes.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if compact {
+				return historyState(cmd.Context(), e, "history/vacuum")
+			}
 			if !yes {
 				if e.JSON || !e.Attended() {
 					return terminal.UsageError(errors.New("nothing was deleted: use --yes to skip the confirmation"))
@@ -146,6 +70,7 @@ func historyPrune(e *terminal.Env) *cobra.Command {
 	f.Int64Var(&bounds.KeepDays, "days", 0, "keep the calls of the last `NUMBER` days")
 	f.Int64Var(&bounds.MaxBytes, "bytes", 0, "limit the file to `NUMBER` bytes")
 	f.Int64Var(&bounds.MaxCalls, "calls", 0, "keep the newest `NUMBER` calls")
+	f.BoolVar(&compact, "compact", false, "delete nothing: release the disk space of calls that were deleted before")
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd
 }
@@ -171,7 +96,7 @@ func askPrune(ctx context.Context, e *terminal.Env, bounds PruneInputBody) error
 	if gone.Calls == 0 {
 		return nil
 	}
-	return e.ConfirmOrFail(DescribePreview(gone)+" To back them up first: drawbridge history backup FILE.\nDelete them?", "nothing was deleted")
+	return e.ConfirmOrFail(DescribePreview(gone)+" To back them up first: drawbridge backup --history FILE.\nDelete them?", "nothing was deleted")
 }
 
 // DescribePreview describes the calls that limits would delete; there is at least one.
@@ -190,7 +115,7 @@ func recordFull(e *terminal.Env) *cobra.Command {
 	var length time.Duration
 	var stop bool
 	cmd := &cobra.Command{
-		Use: "record-full", Short: "Record the complete arguments and results of a session, a client or a server for a while", Args: terminal.NoArgs,
+		Use: "record-full", Short: "Record complete arguments and results for a while", Args: terminal.NoArgs,
 		Long: "Record arguments, results and errors of up to 8 MiB each, instead of the configured limit, for the calls of one session, client or server. Full recording ends automatically. " +
 			"Secrets are redacted as always. Without --session, --client and --server, the command lists what is recorded in full.",
 		Example: "  drawbridge history record-full --session ID --for 30m\n  drawbridge history record-full --server files\n  drawbridge history record-full --server files --stop",

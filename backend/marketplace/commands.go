@@ -25,15 +25,19 @@ var versionSources = map[string]string{
 	"container": "running container", "image": "resolved locally",
 }
 
-// Commands adds the commands about installing servers and about their versions.
+// Commands adds the commands about the versions of servers.
 func Commands(e *terminal.Env, root *cobra.Command) {
-	root.AddCommand(directory(e), install(e), versions(e))
+	root.AddCommand(versions(e))
 }
 
 func versions(e *terminal.Env) *cobra.Command {
+	var check string
 	cmd := &cobra.Command{
-		Use: "versions", Short: "Show the package versions that servers run; pin, update and roll back", Args: terminal.NoArgs,
+		Use: "versions", Short: "Show the package versions that servers run, and update them", Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if check != "" {
+				return changeVersion(cmd.Context(), e, check, "check")
+			}
 			t := terminal.Table{Title: "%d packages", Head: []string{"Server", "Launcher", "Package", "Version", "Source", "Pinned", "Previous"}, Keep: []bool{0: true, 3: true, 5: true}}
 			return terminal.ShowList(cmd.Context(), e, "versions", nil, t, func(v ServerVersion) []string {
 				pinned, before := "no", ""
@@ -47,29 +51,20 @@ func versions(e *terminal.Env) *cobra.Command {
 			})
 		},
 	}
-	cmd.AddCommand(
-		versionActionCommand(e, "check", "Query the registry for the newest version"),
-		versionActionCommand(e, "pin", "Write the running version to the configuration"),
-		versionActionCommand(e, "rollback", "Restore the previous version in the configuration"),
-		versionUpdate(e),
-	)
+	cmd.Flags().StringVar(&check, "check", "", "query the registry for the newest version of this `SERVER`")
+	cmd.AddCommand(versionUpdate(e))
 	return cmd
 }
 
-func versionActionCommand(e *terminal.Env, word, short string) *cobra.Command {
-	return &cobra.Command{
-		Use: word + " SERVER", Short: short, Args: terminal.ArgCount(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return terminal.Show(cmd.Context(), e, http.MethodPost, versionPath(args[0]), nil, ChangeVersionInputBody{Action: word}, func(v VersionPlan) error {
-				if word == "check" {
-					_, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(fmt.Sprintf("%s: latest version of %s: %s; running: %s (%s)", v.Server, v.Package, v.Latest, v.Version, versionSources[v.Source])))
-					return err
-				}
-				printVersionChange(e, &v)
-				return nil
-			})
-		},
-	}
+func changeVersion(ctx context.Context, e *terminal.Env, server, action string) error {
+	return terminal.Show(ctx, e, http.MethodPost, versionPath(server), nil, ChangeVersionInputBody{Action: action}, func(v VersionPlan) error {
+		if action == "check" {
+			_, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(fmt.Sprintf("%s: latest version of %s: %s; running: %s (%s)", v.Server, v.Package, v.Latest, v.Version, versionSources[v.Source])))
+			return err
+		}
+		printVersionChange(e, &v)
+		return nil
+	})
 }
 
 func versionPath(server string) string { return "servers/" + url.PathEscape(server) + "/version" }
@@ -87,8 +82,9 @@ type versionUpdateOptions struct {
 
 func versionUpdate(e *terminal.Env) *cobra.Command {
 	var o versionUpdateOptions
+	var pin, rollback bool
 	cmd := &cobra.Command{
-		Use: "update SERVER [VERSION]", Short: "Compare another version of a server with the current one, and switch to it after confirmation or with --yes", Args: terminal.ArgCount(1, 2),
+		Use: "update SERVER [VERSION]", Short: "Compare another version of a server with the current one, and switch to it", Args: terminal.ArgCount(1, 2),
 		Long: "Start another version alongside the running server, and show how its tools differ from the trusted ones. Without VERSION, the newest version in the registry is used.\n\n" +
 			"Then compare the instructions, capabilities, prompts and resources of both versions, send the same calls to both, and show how the results differ. The calls come from the saved checks and from the newest recorded calls to read-only tools, prompts and resources; calls with the same arguments are sent only once. " +
 			"Values that differ between two runs of the current version, such as times, are not compared. Calls whose outcome varies between runs of the current version are not compared either. " +
@@ -98,6 +94,14 @@ func versionUpdate(e *terminal.Env) *cobra.Command {
 			"and the results of at least half of the calls that were sent could be compared; otherwise the exit code is 1.",
 		Example: "  drawbridge versions update files\n  drawbridge versions update files 2.1.0 --also run_query\n  drawbridge versions update files --yes --compare",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case pin && len(args) == 1:
+				return changeVersion(cmd.Context(), e, args[0], "pin")
+			case rollback && len(args) == 1:
+				return changeVersion(cmd.Context(), e, args[0], "rollback")
+			case pin || rollback:
+				return terminal.UsageError(errors.New("--pin and --rollback take no VERSION"))
+			}
 			o.server = args[0]
 			if len(args) == 2 {
 				o.version = args[1]
@@ -109,6 +113,9 @@ func versionUpdate(e *terminal.Env) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&pin, "pin", false, "only write the running version to the configuration")
+	f.BoolVar(&rollback, "rollback", false, "only restore the previous version in the configuration")
+	cmd.MarkFlagsMutuallyExclusive("pin", "rollback")
 	f.BoolVar(&o.yes, "yes", false, "write the version to the configuration, and accept its tools as shown")
 	f.BoolVar(&o.compare, "compare", true, "send recorded calls and checks to both versions, and compare the results")
 	f.StringArrayVar(&o.also, "also", nil, "also send calls to this `TOOL`, which may have side effects; may be repeated")
@@ -186,7 +193,7 @@ func updateVersion(ctx context.Context, e *terminal.Env, o versionUpdateOptions)
 	case !v.Applied:
 		return errors.New("cannot apply the update: the daemon did not confirm it")
 	}
-	_, err = fmt.Fprintln(e.Stdout, "Saved. To undo: drawbridge versions rollback "+terminal.EscapeLine(v.Server))
+	_, err = fmt.Fprintln(e.Stdout, "Saved. To undo: drawbridge versions update --rollback "+terminal.EscapeLine(v.Server))
 	return err
 }
 
@@ -310,90 +317,89 @@ func comparedName(c *history.ComparedCall) string {
 	return c.Tool
 }
 
-// install installs a server of the marketplace, or a bundle.
-func install(e *terminal.Env) *cobra.Command {
-	var name string
-	var option int
-	var values []string
-	var yes bool
-	cmd := &cobra.Command{
-		Use: "install NAME | FILE.mcpb", Short: "Install a server from the directory, or a bundle", Args: terminal.ArgCount(1, 1),
-		Long:    "Install a server from the directory or from a bundle. The new entry is shown first. Installing adds it to the configuration; the server then starts like any other.",
-		Example: "  drawbridge install io.github.modelcontextprotocol/server-filesystem --set arg.0=/home/me/notes",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			body := map[string]any{"label": name}
-			if strings.HasSuffix(args[0], ".mcpb") || strings.HasSuffix(args[0], ".dxt") {
-				path, err := filepath.Abs(args[0])
-				if err != nil {
-					return err
-				}
-				body["bundle"] = path
-			} else {
-				body["name"], body["option"] = args[0], option
-			}
-			given := map[string]string{}
-			for _, v := range values {
-				key, value, ok := strings.Cut(v, "=")
-				if !ok {
-					return terminal.UsageError(fmt.Errorf("--set requires KEY=VALUE, not %q", v))
-				}
-				given[key] = value
-			}
-			body["values"] = given
-			d, err := e.Daemon()
-			if err != nil {
-				return err
-			}
-			raw, err := d.RequestRaw(cmd.Context(), http.MethodPost, "directory/plan", nil, body)
-			if err != nil {
-				return err
-			}
-			var plan Installation
-			if err := terminal.Decode(raw, &plan); err != nil {
-				return err
-			}
-			if plan.Entry == "" {
-				return fmt.Errorf("%s requires %s: set it with --set KEY=VALUE", terminal.EscapeLine(args[0]), terminal.EscapeLine(strings.Join(plan.Missing, ", ")))
-			}
-			if !yes {
-				if e.JSON {
-					return e.PrintRaw(raw)
-				}
-				fmt.Fprintf(e.Stdout, "%s would be added to the configuration:\n%s\n", terminal.EscapeLine(plan.Label), plan.Entry)
-				if len(plan.Secrets) > 0 {
-					fmt.Fprintf(e.Stdout, "Secrets that would be stored: %s\n", terminal.EscapeLine(strings.Join(plan.Secrets, ", ")))
-				}
-				if err := e.Confirm(yes, "Install it?"); err != nil {
-					return err
-				}
-			}
-			body["entry"] = plan.Entry
-			return e.RequestChange(cmd.Context(), http.MethodPost, "directory/install", body, terminal.EscapeLine(plan.Label)+" is installed.")
-		},
-	}
+// AddFromDirectory adds the flags of the directory to the command add. What it returns searches the
+// directory, or installs the entry or the bundle that the only argument names.
+func AddFromDirectory(e *terminal.Env, cmd *cobra.Command) func(ctx context.Context, words []string, named bool) (handled bool, err error) {
+	var o installOptions
+	var search, refresh bool
 	f := cmd.Flags()
-	f.StringVar(&name, "name", "", "the `NAME` of the new server")
-	f.IntVar(&option, "option", 0, "the index (`NUMBER`) of the package or URL to use, starting at 0")
-	f.StringArrayVar(&values, "set", nil, "configure the package with `KEY=VALUE`; may be repeated")
-	f.BoolVar(&yes, "yes", false, "do not ask for confirmation")
-	return cmd
+	f.BoolVar(&search, "search", false, "list the servers in the directory that match the arguments")
+	f.BoolVar(&refresh, "refresh", false, "update the directory from the registry")
+	f.StringVar(&o.name, "name", "", "the `NAME` of the server from the directory")
+	f.IntVar(&o.option, "option", 0, "the index (`NUMBER`) of the package or URL in the directory to use, starting at 0")
+	f.StringArrayVar(&o.values, "set", nil, "configure the package from the directory with `KEY=VALUE`; may be repeated")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	return func(ctx context.Context, words []string, named bool) (bool, error) {
+		switch {
+		case refresh:
+			return true, e.RequestChange(ctx, http.MethodPost, "directory/refresh", nil, "The list was updated.")
+		case search:
+			query := url.Values{"search": {strings.Join(words, " ")}}
+			return true, terminal.Show(ctx, e, http.MethodGet, "directory", query, nil, func(list Directory) error { return printDirectory(e, list) })
+		case named:
+			return true, install(ctx, e, words[0], o)
+		}
+		return false, nil
+	}
 }
 
-func directory(e *terminal.Env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "directory [WORDS...]", Short: "List servers that can be installed", Args: terminal.ArgCount(0, 20),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			query := url.Values{"search": {strings.Join(args, " ")}}
-			return terminal.Show(cmd.Context(), e, http.MethodGet, "directory", query, nil, func(list Directory) error { return printDirectory(e, list) })
-		},
+type installOptions struct {
+	name   string
+	option int
+	values []string
+	yes    bool
+}
+
+// install installs an entry of the directory or a bundle. The new entry is shown first.
+func install(ctx context.Context, e *terminal.Env, source string, o installOptions) error {
+	body := map[string]any{"label": o.name}
+	if strings.HasSuffix(source, ".mcpb") || strings.HasSuffix(source, ".dxt") {
+		path, err := filepath.Abs(source)
+		if err != nil {
+			return err
+		}
+		body["bundle"] = path
+	} else {
+		body["name"], body["option"] = source, o.option
 	}
-	cmd.AddCommand(&cobra.Command{
-		Use: "refresh", Short: "Update the list from the registry", Args: terminal.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.RequestChange(cmd.Context(), http.MethodPost, "directory/refresh", nil, "The list was updated.")
-		},
-	})
-	return cmd
+	given := map[string]string{}
+	for _, v := range o.values {
+		key, value, ok := strings.Cut(v, "=")
+		if !ok {
+			return terminal.UsageError(fmt.Errorf("--set requires KEY=VALUE, not %q", v))
+		}
+		given[key] = value
+	}
+	body["values"] = given
+	d, err := e.Daemon()
+	if err != nil {
+		return err
+	}
+	raw, err := d.RequestRaw(ctx, http.MethodPost, "directory/plan", nil, body)
+	if err != nil {
+		return err
+	}
+	var plan Installation
+	if err := terminal.Decode(raw, &plan); err != nil {
+		return err
+	}
+	if plan.Entry == "" {
+		return fmt.Errorf("%s requires %s: set it with --set KEY=VALUE", terminal.EscapeLine(source), terminal.EscapeLine(strings.Join(plan.Missing, ", ")))
+	}
+	if !o.yes {
+		if e.JSON {
+			return e.PrintRaw(raw)
+		}
+		fmt.Fprintf(e.Stdout, "%s would be added to the configuration:\n%s\n", terminal.EscapeLine(plan.Label), plan.Entry)
+		if len(plan.Secrets) > 0 {
+			fmt.Fprintf(e.Stdout, "Secrets that would be stored: %s\n", terminal.EscapeLine(strings.Join(plan.Secrets, ", ")))
+		}
+		if err := e.Confirm(o.yes, "Install it?"); err != nil {
+			return err
+		}
+	}
+	body["entry"] = plan.Entry
+	return e.RequestChange(ctx, http.MethodPost, "directory/install", body, terminal.EscapeLine(plan.Label)+" is installed.")
 }
 
 func printDirectory(e *terminal.Env, list Directory) error {

@@ -135,7 +135,7 @@ func (f *Feature) listDirectory(_ context.Context, in *directoryInput) (*web.Ans
 	running := f.packages()
 	for _, e := range all {
 		r := e.Record
-		text := strings.ToLower(r.Name + " " + r.Title + " " + r.Description)
+		text := strings.ToLower(strings.TrimPrefix(r.Name, "io.github.") + " " + r.Title + " " + r.Description)
 		if slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
 			continue
 		}

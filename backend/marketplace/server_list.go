@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -136,19 +137,24 @@ func (l *List) All() (list []Entry, taken time.Time) {
 	return l.entries, l.taken
 }
 
-// Find returns the entry with that name. It returns an error if the entry cannot be installed.
+// Find returns the entry with that name, or the one that is part of Drawbridge with that title, label
+// or last part of its name. It returns an error if the entry cannot be installed.
 func (l *List) Find(name string) (Entry, error) {
 	all, _ := l.All()
-	for _, e := range all {
-		if e.Record.Name != name {
-			continue
-		}
-		if e.Refused != "" {
-			return e, core.Errorf(core.CodeValidation, "cannot install %s: %s", name, e.Refused)
-		}
-		return e, nil
+	at := slices.IndexFunc(all, func(e Entry) bool { return e.Record.Name == name })
+	if at < 0 {
+		at = slices.IndexFunc(all, func(e Entry) bool {
+			return e.Curated && slices.ContainsFunc([]string{e.Record.Title, e.Record.Label(), path.Base(e.Record.Name)}, func(s string) bool { return strings.EqualFold(s, name) })
+		})
 	}
-	return Entry{}, core.Errorf(core.CodeNotFound, "the directory has no server %q", truncate(name))
+	switch {
+	case at < 0:
+		return Entry{}, &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("the directory has no server %q", truncate(name)),
+			Hint: "Search it with: drawbridge add --search WORDS. To add a program: drawbridge add NAME -- COMMAND"}
+	case all[at].Refused != "":
+		return all[at], core.Errorf(core.CodeValidation, "cannot install %s: %s", name, all[at].Refused)
+	}
+	return all[at], nil
 }
 
 // Refresh replaces the snapshot with the list of the registry at base, and returns the number of

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,38 +15,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands adds the commands about the policy of calls.
-func Commands(e *terminal.Env, root *cobra.Command) { root.AddCommand(explainCall(e), policy(e)) }
+// Commands adds the command about the policy of calls.
+func Commands(e *terminal.Env, root *cobra.Command) { root.AddCommand(explainCall(e)) }
 
-func policy(e *terminal.Env) *cobra.Command {
-	cmd := &cobra.Command{Use: "policy", Short: "Test argument rules against the recorded history", Args: terminal.NoArgs}
-	cmd.AddCommand(policyTry(e))
-	return cmd
-}
-
-func policyTry(e *terminal.Env) *cobra.Command {
-	days := 30
-	cmd := &cobra.Command{
-		Use: "try [FILE]", Short: "Show what argument rules would have done with the recorded calls", Args: terminal.ArgCount(0, 1),
-		Long: "Show which recorded calls would have needed approval under the rules in policy.rules, and which would have been denied. No calls are made and nothing is saved.\n" +
-			"FILE is a configuration file or a list of rules, or - for standard input; without FILE, the rules in force are tested. Files and symbolic links are evaluated as they are now.\n" +
-			"The history does not record the profile of a call. In this test, a rule with profiles therefore applies only to clients that are assigned to one of those profiles, directly or by their folder.",
-		Example: "  drawbridge policy try\n  drawbridge policy try rules.jsonc --days 7",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			body := map[string]any{"days": days}
-			if len(args) == 1 {
-				text, err := readRules(e, args[0])
-				if err != nil {
-					return err
-				}
-				body["rules"] = string(text)
-				body["yaml"] = slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(args[0]))
-			}
-			return terminal.Show(cmd.Context(), e, http.MethodPost, "policy/try", nil, body, func(t RuleTrial) error { return printRuleTrial(e, t) })
-		},
+// tryRules tests the rules of a file, or those in force, with the calls of the last days.
+func tryRules(ctx context.Context, e *terminal.Env, files []string, days int) error {
+	body := map[string]any{"days": days}
+	if len(files) == 1 {
+		text, err := readRules(e, files[0])
+		if err != nil {
+			return err
+		}
+		body["rules"] = string(text)
+		body["yaml"] = slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(files[0]))
 	}
-	cmd.Flags().IntVar(&days, "days", days, "test the rules against the calls of the last `NUMBER` days")
-	return cmd
+	return terminal.Show(ctx, e, http.MethodPost, "policy/try", nil, body, func(t RuleTrial) error { return printRuleTrial(e, t) })
 }
 
 // maxRules is the most bytes that the daemon accepts.

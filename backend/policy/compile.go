@@ -258,7 +258,7 @@ func withheldError(server, word string, w registry.Withheld) error {
 	return &core.Error{
 		Code:    core.CodeRejected,
 		Message: fmt.Sprintf("%s %q of server %q is withheld: %s", word, w.Name, server, w.Why),
-		Hint:    fmt.Sprintf("Review the change in the web UI, or with: drawbridge tools changes %s. Accept it there, or with: drawbridge tools accept %s %s.", server, server, title),
+		Hint:    fmt.Sprintf("Review the change in the web UI, or with: drawbridge tools --changes %s. Accept it there, or with: drawbridge tools accept %s %s.", server, server, title),
 	}
 }
 

@@ -462,7 +462,7 @@ func explainServer(st core.ServerStatus) Verdict {
 			v.Result, v.Detail = Refuse, "It is stopped, and a call does not start it; use drawbridge start "+st.ID
 		}
 	case core.StatePaused:
-		v.Result, v.Detail = Refuse, "All servers are paused; use drawbridge resume"
+		v.Result, v.Detail = Refuse, "All servers are paused; use drawbridge start --all"
 	case core.StateFailed:
 		v.Detail = "It has failed; the next call tries to restart it"
 	case core.StateDisabled:

@@ -65,7 +65,7 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 	set.Flags().StringVar(&description, "description", "", "a `TEXT` that describes the profile")
 	set.Flags().StringArrayVar(&folders, "folder", nil, "a `FOLDER`: clients that work in or below it are offered this profile; may be repeated")
 	remove := &cobra.Command{
-		Use: "remove NAME", Short: "Remove a profile", Args: terminal.ArgCount(1, 1),
+		Use: "remove PROFILE", Short: "Remove a profile", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.RequestChange(cmd.Context(), http.MethodDelete, "profiles/"+url.PathEscape(args[0]), nil, "Profile "+args[0]+" removed.")
 		},

@@ -12,29 +12,29 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands adds the commands about sandboxes and destinations.
+// Commands adds the commands about sandboxes.
 func Commands(e *terminal.Env, root *cobra.Command) {
-	root.AddCommand(sandboxCommand(e), destinationsCommand(e))
+	root.AddCommand(sandboxCommand(e))
 }
 
 func sandboxCommand(e *terminal.Env) *cobra.Command {
+	var off, on bool
 	cmd := &cobra.Command{
-		Use: "sandbox SERVER", Short: "Show a server's sandbox, and the restrictions that this system can enforce; the subcommands change the sandbox", Args: terminal.ArgCount(1, 1),
+		Use: "sandbox SERVER", Short: "Show or change a server's sandbox", Args: terminal.ArgCount(1, 1),
+		Long: "Show a server's sandbox, and the restrictions that this system can enforce; the flags and the subcommand change the sandbox.",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case off:
+				return showSandbox(e, cmd, http.MethodPost, args[0], map[string]string{"mode": "off"})
+			case on:
+				return showSandbox(e, cmd, http.MethodPost, args[0], map[string]string{"mode": "on"})
+			}
 			return showSandbox(e, cmd, http.MethodGet, args[0], nil)
 		},
 	}
-	for _, one := range [][2]string{
-		{"off", "Turn the sandbox off; its settings are kept"},
-		{"on", "Turn on the sandbox with the default rules and the settings in the configuration"},
-	} {
-		cmd.AddCommand(&cobra.Command{
-			Use: one[0] + " SERVER", Short: one[1], Args: terminal.ArgCount(1, 1),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return showSandbox(e, cmd, http.MethodPost, args[0], map[string]string{"mode": one[0]})
-			},
-		})
-	}
+	cmd.Flags().BoolVar(&off, "off", false, "turn the sandbox off; its settings are kept")
+	cmd.Flags().BoolVar(&on, "on", false, "turn on the sandbox with the default rules and the settings in the configuration")
+	cmd.MarkFlagsMutuallyExclusive("off", "on")
 	var write bool
 	allow := &cobra.Command{
 		Use: "allow SERVER PATH", Short: "Allow a server to read another file or folder, or to write to it", Args: terminal.ArgCount(2, 2),
@@ -143,22 +143,11 @@ func printPaths(say func(string, ...any), read, write []string, network string, 
 	}
 }
 
-func destinationsCommand(e *terminal.Env) *cobra.Command {
-	return &cobra.Command{
-		Use: "destinations SERVER", Short: "Show the hosts and ports that a server connects to", Args: terminal.ArgCount(1, 1),
-		Long: `Show the hosts and ports that the processes of a server connect to.
-
-Connections are sampled every few seconds (Linux), so short ones may be missing. The number of bytes is not known.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return terminal.Show(cmd.Context(), e, http.MethodGet, terminal.ServerPath(args[0], "/destinations"), nil, nil, func(d Destinations) error { return printDestinations(e, d) })
-		},
-	}
-}
-
 // minute is the format of points in time.
 const minute = "2006-01-02 15:04"
 
-func printDestinations(e *terminal.Env, d Destinations) error {
+// PrintDestinations prints the hosts and ports that a server connected to.
+func PrintDestinations(e *terminal.Env, d Destinations) error {
 	if !d.Available {
 		fmt.Fprintln(e.Stdout, terminal.EscapeLine("Not available: "+d.Reason))
 	}

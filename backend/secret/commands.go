@@ -30,12 +30,12 @@ func StoreOf(e *terminal.Env) (*Store, error) {
 // Commands adds the commands for secrets.
 func Commands(e *terminal.Env, root *cobra.Command) {
 	cmd := &cobra.Command{
-		Use: "secret", Short: "Keep tokens and passwords out of the configuration", Args: terminal.NoArgs,
-		Long: "Keep tokens and passwords out of the configuration: ${secret:NAME} in an entry is replaced by the stored value.\n" +
+		Use: "secret", Short: "List the secrets, which keep tokens out of the configuration", Args: terminal.NoArgs,
+		Long: "List the names of the secrets, which keep tokens and passwords out of the configuration: ${secret:NAME} in an entry is replaced by the stored value.\n" +
 			"The secrets are in an encrypted file whose key is in the system keyring. The commands work whether or not Drawbridge is running.",
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return listSecrets(cmd.Context(), e) }
-	cmd.AddCommand(setCommand(e), listCommand(e), removeCommand(e), unlockCommand(e))
+	cmd.AddCommand(setCommand(e), removeCommand(e), unlockCommand(e))
 	root.AddCommand(cmd)
 }
 
@@ -106,13 +106,6 @@ func StoreValue(ctx context.Context, e *terminal.Env, name, value string) (notic
 	return s.Status(ctx).Notice, nil
 }
 
-func listCommand(e *terminal.Env) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the names of the secrets; values are never shown", Args: terminal.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return listSecrets(cmd.Context(), e) },
-	}
-}
-
 func listSecrets(ctx context.Context, e *terminal.Env) error {
 	s, err := StoreOf(e)
 	if err != nil {
@@ -136,7 +129,7 @@ func listSecrets(ctx context.Context, e *terminal.Env) error {
 
 func removeCommand(e *terminal.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "rm NAME", Aliases: []string{"remove"}, Short: "Remove a secret", Args: terminal.ArgCount(1, 1),
+		Use: "rm SECRET", Aliases: []string{"remove"}, Short: "Remove a secret", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := StoreOf(e)
 			if err != nil {

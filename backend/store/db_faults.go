@@ -50,7 +50,7 @@ func (f fault) message() string {
 // hint returns what the user can do, or "".
 func (f fault) hint() string {
 	if f == faultNewer {
-		return "Install the newer version again. This version records nothing and does not change the file. To go back for good, restore history.db.before-update, a copy from before the update, with: drawbridge history restore."
+		return "Install the newer version again. This version records nothing and does not change the file. To go back for good, restore history.db.before-update, a copy from before the update, with: drawbridge backup restore."
 	}
 	return ""
 }

@@ -264,7 +264,7 @@ func restoreError(err error, what string) *core.Error {
 // checkHistory checks that the database at path can be used, and its integrity.
 func checkHistory(ctx context.Context, path string) error {
 	refuse := func(why string, cause error) error {
-		return &core.Error{Code: core.CodeValidation, Message: "cannot restore the history: the file " + why, Hint: "Choose a file that 'drawbridge history backup' wrote.", Cause: cause}
+		return &core.Error{Code: core.CodeValidation, Message: "cannot restore the history: the file " + why, Hint: "Choose a file that 'drawbridge backup --history' wrote.", Cause: cause}
 	}
 	db, err := sql.Open("sqlite", dsn(path, "deferred", "query_only(on)"))
 	if err != nil {

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -17,25 +18,14 @@ import (
 
 // Commands adds the commands about servers.
 func Commands(e *terminal.Env, root *cobra.Command) {
-	root.AddCommand(tools(e), logs(e), add(e), debug(e))
+	root.AddCommand(tools(e), logs(e))
 	for _, action := range []string{"start", "stop", "restart", "enable", "disable"} {
 		root.AddCommand(actionCommand(e, action))
 	}
 }
 
-func debug(e *terminal.Env) *cobra.Command {
-	return &cobra.Command{
-		Use: "debug SERVER", Short: "Show everything known about a server: its process, its log and its messages", Args: terminal.ArgCount(1, 1),
-		Long: "Show everything known about a server: its command, its stderr output and the last messages.\nRecognized secrets in the messages are redacted; others may remain.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return terminal.Show(cmd.Context(), e, http.MethodGet, terminal.ServerPath(args[0], "/debug"), nil, nil, func(d Debug) error {
-				return printDebug(e, &d, time.Now())
-			})
-		},
-	}
-}
-
-func printDebug(e *terminal.Env, d *Debug, now time.Time) error {
+// PrintDebug prints what is known about a server: its process, its log and its messages.
+func PrintDebug(e *terminal.Env, d *Debug, now time.Time) error {
 	var b strings.Builder
 	say := func(title, text string) {
 		if text != "" {
@@ -122,28 +112,55 @@ func printDebug(e *terminal.Env, d *Debug, now time.Time) error {
 			}
 		}
 	}
-	_, err := e.Stdout.Write([]byte(b.String()))
+	_, err := io.WriteString(e.Stdout, b.String())
 	return err
 }
 
 func actionCommand(e *terminal.Env, action string) *cobra.Command {
 	shorts := map[string]string{
 		"start":   "Start a server now",
-		"stop":    "Stop a server now; unless it is set to start manually, the next call starts it again",
+		"stop":    "Stop a server; unless it starts manually, the next call starts it again",
 		"restart": "Stop a server and start it again",
 		"enable":  "Enable a server in the configuration",
 		"disable": "Disable a server in the configuration",
 	}
 	aliases := map[string][]string{"start": {"connect"}, "stop": {"disconnect"}, "restart": {"reconnect"}}
-	return &cobra.Command{
-		Use: action + " SERVER", Aliases: aliases[action], Short: shorts[action], Args: terminal.ArgCount(1, 1),
+	var all bool
+	cmd := &cobra.Command{
+		Use: action + " SERVER", Aliases: aliases[action], Short: shorts[action], Args: terminal.ArgCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case all == (len(args) > 0):
+				return terminal.UsageError(fmt.Errorf("usage: %s", cmd.UseLine()))
+			case all:
+				return pauseAll(cmd.Context(), e, action == "stop")
+			}
 			return terminal.Show(cmd.Context(), e, http.MethodPost, terminal.ServerPath(args[0], "/"+action), nil, struct{}{}, func(s core.ServerStatus) error {
 				_, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(terminal.DisplayName(s)+": "+stateWithReason(s)))
 				return err
 			})
 		},
 	}
+	if about := map[string]string{"start": "resume all servers after stop --all", "stop": "pause all servers, and refuse calls until start --all or until Drawbridge restarts"}[action]; about != "" {
+		cmd.Use += " | --all"
+		cmd.Flags().BoolVar(&all, "all", false, about)
+	}
+	return cmd
+}
+
+func pauseAll(ctx context.Context, e *terminal.Env, paused bool) error {
+	d, err := e.Daemon()
+	if err == nil {
+		err = d.Change(ctx, http.MethodPut, "desktop", map[string]bool{"paused": paused})
+	}
+	if err != nil {
+		return err
+	}
+	done := "All servers are resumed."
+	if paused {
+		done = "All servers are paused. Resume them with: drawbridge start --all"
+	}
+	return e.PrintSentence(map[string]bool{"paused": paused}, done)
 }
 
 func tools(e *terminal.Env) *cobra.Command {

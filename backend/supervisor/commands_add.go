@@ -30,21 +30,31 @@ type addFlags struct {
 	disabled, noTest      bool
 }
 
-func add(e *terminal.Env) *cobra.Command {
+// Directory adds the flags of a directory of servers to the command add. What it returns gets the
+// arguments, and whether they are the name of an entry; it reports whether it handled them.
+type Directory func(e *terminal.Env, cmd *cobra.Command) func(ctx context.Context, words []string, named bool) (handled bool, err error)
+
+// Add returns the command add.
+func Add(e *terminal.Env, directory Directory) *cobra.Command {
 	var f addFlags
+	var fromDirectory func(ctx context.Context, words []string, named bool) (bool, error)
 	cmd := &cobra.Command{
-		Use: "add [NAME] -- COMMAND [ARGS...] | [NAME] URL | [NAME] JSON | -", Short: "Add servers to the configuration and test them",
+		Use: "add [NAME] -- COMMAND [ARGS...] | [NAME] URL | [NAME] JSON | ENTRY | -", Short: "Add servers: a command, a URL, or a name from the directory",
 		Long: "Add servers to the configuration: a command to run, the URL of a remote server, or the configuration\n" +
 			"block, \"claude mcp add\" command or install link from a README. Use - to read it from standard input.\n\n" +
 			"Without NAME, a server is named after its package, image or URL. All arguments after a command\n" +
 			"belong to the command. Literal tokens and passwords are stored as secrets.\n\n" +
+			"ENTRY is the name of a server in the directory, which --search lists, or a bundle (FILE.mcpb).\n" +
+			"The new entry is shown first.\n\n" +
 			"The exit code is 1 if a server was saved but does not work, or does not respond within two minutes. Adding the\n" +
 			"same server again changes nothing and exits with 0; another server with the name of an existing one is refused.",
 		Example: "  drawbridge add files -- npx -y @modelcontextprotocol/server-filesystem /tmp\n" +
 			"  drawbridge add npx -y @upstash/context7-mcp\n" +
-			"  drawbridge add github --secret GITHUB_TOKEN -- docker run -i --rm -e GITHUB_TOKEN ghcr.io/github/github-mcp-server\n" +
+			"  drawbridge add github\n" +
+			"  drawbridge add --search github issues\n" +
+			"  drawbridge add web --secret API_TOKEN -- docker run -i --rm -e API_TOKEN mcp/web\n" +
 			"  drawbridge add docs https://example.com/mcp --header 'X-Team: red'\n" +
-			"  drawbridge add '{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}'\n" +
+			"  drawbridge add '{\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}'\n" +
 			"  drawbridge add - < block.json",
 		DisableFlagsInUseLine: true,
 		DisableFlagParsing:    true, // the flags of COMMAND must not be parsed: splitAdd finds its start
@@ -58,6 +68,10 @@ func add(e *terminal.Env) *cobra.Command {
 				return cmd.Help()
 			}
 			a, err := parseAddition(cmd.Flags().Args(), command)
+			named := errors.Is(err, errNoCommand) && len(f.env)+len(f.headers)+len(f.secrets) == 0 && f.cwd == ""
+			if handled, err := fromDirectory(cmd.Context(), append(cmd.Flags().Args(), command...), named); handled {
+				return err
+			}
 			if err != nil {
 				return terminal.UsageError(fmt.Errorf("%w; usage: %s", err, cmd.UseLine()))
 			}
@@ -70,6 +84,7 @@ func add(e *terminal.Env) *cobra.Command {
 	cmd.Flags().StringVar(&f.cwd, "cwd", "", "run the command in this `FOLDER`")
 	cmd.Flags().BoolVar(&f.disabled, "disabled", false, "add the server without enabling it")
 	cmd.Flags().BoolVar(&f.noTest, "no-test", false, "do not wait for the server to start")
+	fromDirectory = directory(e, cmd)
 	return cmd
 }
 
@@ -312,6 +327,8 @@ func takesValue(cmd *cobra.Command, flag string) bool {
 	return f != nil && f.NoOptDefVal == ""
 }
 
+var errNoCommand = errors.New("a command or a URL is required")
+
 func parseAddition(positionals, command []string) (a addition, err error) {
 	if len(positionals)+min(1, len(command)) == 2 && resemblesURL(positionals[0]) {
 		return a, errors.New("the name of a server comes first, then its URL")
@@ -354,7 +371,7 @@ func parseAddition(positionals, command []string) (a addition, err error) {
 	case resemblesURL(what):
 		return a, invalidURLError(what)
 	default:
-		return a, errors.New("a command or a URL is required")
+		return a, errNoCommand
 	}
 	return a, nil
 }

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -12,7 +13,15 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
+
+	"github.com/spf13/cobra"
 )
+
+func noDirectory(*terminal.Env, *cobra.Command) func(context.Context, []string, bool) (bool, error) {
+	return func(context.Context, []string, bool) (bool, error) { return false, nil }
+}
+
+func withAdd(e *terminal.Env, root *cobra.Command) { root.AddCommand(Add(e, noDirectory)) }
 
 // TestAddRecognizesPastedConfigs uses command lines from READMEs, with and without a name and --.
 func TestAddRecognizesPastedConfigs(t *testing.T) {
@@ -44,7 +53,7 @@ func TestAddRecognizesPastedConfigs(t *testing.T) {
 		{[]string{"x", "http://a/mcp", "more"}, addition{}},
 		{nil, addition{}},
 	} {
-		cmd := add(&terminal.Env{})
+		cmd := Add(&terminal.Env{}, noDirectory)
 		own, command := splitAdd(c.args, func(flag string) bool { return takesValue(cmd, flag) })
 		cmd.DisableFlagParsing = false
 		if err := cmd.ParseFlags(own); err != nil {
@@ -83,7 +92,7 @@ func newAddDaemon(t *testing.T, state string) (f *terminaltest.Daemon, sent *[]s
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
-	f, sent = terminaltest.New(t, Commands), new([]string)
+	f, sent = terminaltest.New(t, withAdd), new([]string)
 	f.Mux.HandleFunc("POST /api/v1/servers", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		*sent = append(*sent, string(body))
@@ -144,7 +153,7 @@ func TestAddReportsWhetherServerWorks(t *testing.T) {
 }
 
 func TestAddWritesConfigWithoutDaemon(t *testing.T) {
-	home, f := t.TempDir(), terminaltest.Stopped(t, Commands)
+	home, f := t.TempDir(), terminaltest.Stopped(t, withAdd)
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
 	got := f.RunWith(t.Context(), func(e *terminal.Env) {

@@ -116,7 +116,7 @@ const PausedSubject = "paused"
 func (s *pause) pauseNotice() core.Notice {
 	n := core.Notice{Subject: PausedSubject}
 	if s.Paused() {
-		n.Message = strings.TrimSpace("All servers are paused "+s.pauseEnd()) + ": calls are refused. Resume them in the tray menu, in the window, or with: drawbridge resume."
+		n.Message = strings.TrimSpace("All servers are paused "+s.pauseEnd()) + ": calls are refused. Resume them in the tray menu, in the window, or with: drawbridge start --all."
 	}
 	return n
 }
@@ -133,6 +133,6 @@ func (s *pause) pauseEnd() string {
 func (s *pause) errPaused() *core.Error {
 	return &core.Error{
 		Code: core.CodeUnavailable, Message: strings.TrimSpace("all servers are paused " + s.pauseEnd()), Retriable: true,
-		Hint: "Resume them in the tray menu, in the window, or with: drawbridge resume.",
+		Hint: "Resume them in the tray menu, in the window, or with: drawbridge start --all.",
 	}
 }

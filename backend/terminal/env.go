@@ -58,13 +58,14 @@ func NewRoot(e *Env) *cobra.Command {
 		Version:           e.Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetIn(e.Stdin)
 	root.SetOut(e.Stdout)
 	root.SetErr(e.Stderr)
 	root.SetVersionTemplate("drawbridge {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return UsageError(err) })
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(printHelp)
 	root.PersistentFlags().StringVar(&e.Data, "data", "", "the folder `DIR` for all data: configuration, history, logs")
 	root.PersistentFlags().BoolVar(&e.JSON, "json", false, "print JSON, including errors")
 	return root
@@ -72,14 +73,15 @@ func NewRoot(e *Env) *cobra.Command {
 
 // Execute runs one command line, prints an error, and returns the exit code.
 func Execute(ctx context.Context, e *Env, root *cobra.Command, args []string) int {
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	root.SetArgs(e.replaceMoved(args))
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !e.JSON { // a flag that does not parse ends parsing
 		e.JSON = slices.Contains(args, "--json")
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil { // by a signal, such as that of Ctrl+C
 		err = core.Errorf(core.CodeCancelled, "interrupted")
 	}
+	err = withNextStep(cmd, err)
 	e.PrintError(err)
 	return ExitCode(err)
 }
@@ -255,31 +257,6 @@ func ExitCode(err error) int {
 		return 2
 	}
 	return 1
-}
-
-// NoArgs refuses arguments, with exit code 2.
-func NoArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if cmd.HasParent() {
-		return UsageError(fmt.Errorf("%s takes no arguments", cmd.CommandPath()))
-	}
-	err := fmt.Errorf("unknown command %q", args[0])
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		err = fmt.Errorf("%w; did you mean %q?", err, near[0])
-	}
-	return UsageError(err)
-}
-
-// ArgCount validates the number of arguments, with exit code 2.
-func ArgCount(least, most int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
-			return UsageError(fmt.Errorf("usage: %s", cmd.UseLine()))
-		}
-		return nil
-	}
 }
 
 // FormatAge formats the time since t in the largest fitting unit.

@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -18,8 +18,26 @@ import (
 
 // Commands adds the commands about changed definitions.
 func Commands(e *terminal.Env, root *cobra.Command) {
-	terminal.Under(root, "tools").AddCommand(toolChanges(e), toolLog(e), toolWarnings(e), answerTool(e, "accept"), answerTool(e, "block"), answerTool(e, "ask"))
-	root.AddCommand(recentChanges(e))
+	tools := terminal.Under(root, "tools")
+	tools.AddCommand(answerTool(e, "accept"), answerTool(e, "block"), answerTool(e, "ask"))
+	var changes, log, warnings bool
+	tools.Flags().BoolVar(&changes, "changes", false, "show the changed definitions that are withheld from clients, with a diff")
+	tools.Flags().BoolVar(&log, "log", false, "show the history of tool definitions, newest first")
+	tools.Flags().BoolVar(&warnings, "warnings", false, "show the tools whose definitions show signs of an attack, and why")
+	tools.MarkFlagsMutuallyExclusive("changes", "log", "warnings")
+	list := tools.RunE
+	tools.RunE = func(cmd *cobra.Command, args []string) error {
+		query := terminal.ServerQuery(args)
+		switch {
+		case changes:
+			return terminal.Show(cmd.Context(), e, http.MethodGet, "tool-changes", query, nil, func(list web.List[ToolChange]) error { return PrintChanges(e, list.Items) })
+		case log:
+			return toolLog(cmd.Context(), e, query)
+		case warnings:
+			return terminal.Show(cmd.Context(), e, http.MethodGet, "tool-trust", query, nil, func(list web.List[ToolTrust]) error { return printToolWarnings(e, list) })
+		}
+		return list(cmd, args)
+	}
 }
 
 // instructionsWord selects the instructions of a server in place of a tool.
@@ -35,17 +53,6 @@ func definitionName(kind, name string) string {
 		return instructionsWord
 	}
 	return kind + " " + name
-}
-
-func toolChanges(e *terminal.Env) *cobra.Command {
-	return &cobra.Command{
-		Use: "changes [SERVER]", Short: "Show the changed definitions that are withheld from clients, with a diff", Args: terminal.ArgCount(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return terminal.Show(cmd.Context(), e, http.MethodGet, "tool-changes", terminal.ServerQuery(args), nil, func(list web.List[ToolChange]) error {
-				return PrintChanges(e, list.Items)
-			})
-		},
-	}
 }
 
 // PrintChanges prints changed definitions with their differences.
@@ -81,25 +88,11 @@ func PrintChanges(e *terminal.Env, list []ToolChange) error {
 	return nil
 }
 
-func toolLog(e *terminal.Env) *cobra.Command {
-	return &cobra.Command{
-		Use: "log [SERVER]", Short: "Show the history of tool definitions, newest first", Args: terminal.ArgCount(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t := terminal.Table{Title: "%d events", Head: []string{"Time", "Server", "Tool", "Action", "Old hash", "New hash", "Detail"}, Keep: []bool{0: true, 2: true, 3: true}}
-			return terminal.ShowList(cmd.Context(), e, "tool-changes/log", terminal.ServerQuery(args), t, func(v Event) []string {
-				return []string{e.Moment(v.At), v.Server, definitionName(v.Kind, v.Name), v.Action, v.OldHash[:min(8, len(v.OldHash))], v.NewHash[:min(8, len(v.NewHash))], terminal.Truncate(v.Detail, 80)}
-			})
-		},
-	}
-}
-
-func toolWarnings(e *terminal.Env) *cobra.Command {
-	return &cobra.Command{
-		Use: "warnings [SERVER]", Short: "Show the tools whose definitions show signs of an attack, and why", Args: terminal.ArgCount(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return terminal.Show(cmd.Context(), e, http.MethodGet, "tool-trust", terminal.ServerQuery(args), nil, func(list web.List[ToolTrust]) error { return printToolWarnings(e, list) })
-		},
-	}
+func toolLog(ctx context.Context, e *terminal.Env, query url.Values) error {
+	t := terminal.Table{Title: "%d events", Head: []string{"Time", "Server", "Tool", "Action", "Old hash", "New hash", "Detail"}, Keep: []bool{0: true, 2: true, 3: true}}
+	return terminal.ShowList(ctx, e, "tool-changes/log", query, t, func(v Event) []string {
+		return []string{e.Moment(v.At), v.Server, definitionName(v.Kind, v.Name), v.Action, v.OldHash[:min(8, len(v.OldHash))], v.NewHash[:min(8, len(v.NewHash))], terminal.Truncate(v.Detail, 80)}
+	})
 }
 
 func printToolWarnings(e *terminal.Env, list web.List[ToolTrust]) error {
@@ -124,7 +117,7 @@ func answerTool(e *terminal.Env, action string) *cobra.Command {
 	}[action]
 	if action == "accept" {
 		cmd.Use = "accept SERVER TOOL [--always] | SERVER --all"
-		cmd.Long = cmd.Short + ", as listed by: drawbridge tools changes. To accept a change to the server's instructions, use " + instructionsWord + " as TOOL; for a prompt, resource or template, its kind and name, as in: \"prompt summarize\"."
+		cmd.Long = cmd.Short + ", as listed by: drawbridge tools --changes. To accept a change to the server's instructions, use " + instructionsWord + " as TOOL; for a prompt, resource or template, its kind and name, as in: \"prompt summarize\"."
 		cmd.Flags().BoolVar(&always, "always", false, "also accept all later changes; useful for descriptions that contain a date or a counter")
 		cmd.Flags().BoolVar(&all, "all", false, "all withheld tools of the server")
 	}
@@ -163,7 +156,7 @@ func answerCommand(ctx context.Context, e *terminal.Env, args []string, action s
 			w.Kind, w.Tool = kind, name
 		}
 		if action == "accept" {
-			return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no pending change to tool %q of server %q", args[1], args[0]), Hint: "List pending changes with: drawbridge tools changes"}
+			return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no pending change to tool %q of server %q", args[1], args[0]), Hint: "List pending changes with: drawbridge tools --changes"}
 		}
 		words = append(words, w)
 	}
@@ -185,19 +178,10 @@ func answerCommand(ctx context.Context, e *terminal.Env, args []string, action s
 	return nil
 }
 
-func recentChanges(e *terminal.Env) *cobra.Command {
-	days := 7
-	cmd := &cobra.Command{
-		Use: "changes [SERVER]", Short: "Show what changed this week: versions, definitions, new tools and new destinations", Args: terminal.ArgCount(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			query := terminal.ServerQuery(args)
-			query.Set("days", strconv.Itoa(days))
-			t := terminal.Table{Title: "%d changes", Head: []string{"Time", "Server", "Kind", "Name", "Action", "Detail"}, Keep: []bool{0: true, 4: true}}
-			return terminal.ShowList(cmd.Context(), e, "recent-changes", query, t, func(c RecentChange) []string {
-				return []string{e.Moment(c.At), c.Server, c.Kind, c.Name, c.Action, terminal.Truncate(c.Detail, 80)}
-			})
-		},
-	}
-	cmd.Flags().IntVar(&days, "days", days, "show the changes of the last `NUMBER` days, at most 90")
-	return cmd
+// PrintRecent prints a table of recent changes.
+func PrintRecent(e *terminal.Env, list web.List[RecentChange]) error {
+	t := terminal.Table{Title: "%d changes", Head: []string{"Time", "Server", "Kind", "Name", "Action", "Detail"}, Keep: []bool{0: true, 4: true}}
+	return terminal.PrintRows(e, list, list.Items, t, func(c RecentChange) []string {
+		return []string{e.Moment(c.At), c.Server, c.Kind, c.Name, c.Action, terminal.Truncate(c.Detail, 80)}
+	})
 }

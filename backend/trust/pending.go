@@ -118,7 +118,7 @@ func (b *Baseline) Notices() (list []core.Notice) {
 	counts := b.Withheld()
 	for _, server := range slices.Sorted(maps.Keys(counts)) {
 		list = append(list, core.Notice{Subject: WithheldSubject + server,
-			Message: fmt.Sprintf("%s of server %q withheld from clients. Review: drawbridge tools changes %s.", core.Plural(counts[server], "changed definition"), server, server)})
+			Message: fmt.Sprintf("%s of server %q withheld from clients. Review: drawbridge tools --changes %s.", core.Plural(counts[server], "changed definition"), server, server)})
 	}
 	return list
 }

@@ -208,7 +208,7 @@ func (b *Baseline) applyDecision(d Decision) error {
 	s := b.servers[d.Server]
 	k := itemKey{d.Kind, d.Name}
 	if s == nil || s.items[k] == nil || d.Kind == Server {
-		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no record of %s of server %q", describeKey(k), d.Server), Hint: "List the changes with: drawbridge tools changes"}
+		return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no record of %s of server %q", describeKey(k), d.Server), Hint: "List the changes with: drawbridge tools --changes"}
 	}
 	it := s.items[k]
 	if d.Hash != "" && (it.pending == nil || it.pending.hash.String() != d.Hash) && it.hash.String() != d.Hash {

@@ -34,7 +34,7 @@ func commands() ([]byte, error) {
 
 // isDocumented reports whether a command is documented.
 func isDocumented(c *cobra.Command) bool {
-	return !c.Hidden && c.Name() != "help" && c.Name() != "completion"
+	return !c.Hidden && c.Name() != "help"
 }
 
 // described maps each line about a flag to the command that it was first written for.

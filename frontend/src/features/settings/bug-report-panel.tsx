@@ -24,7 +24,7 @@ export function BugReportPanel() {
       <p className="text-sm text-ink2">
         Saves versions, states, diagnostics, recent logs and the configuration (secrets redacted) in
         one file. No calls are included, and nothing is sent. To do this in a terminal, run:{' '}
-        <code className="font-mono text-xs whitespace-nowrap">drawbridge diagnostics</code>
+        <code className="font-mono text-xs whitespace-nowrap">drawbridge doctor --report</code>
       </p>
       <div className="flex flex-wrap gap-2">
         <Button disabled={found.isFetching} onClick={() => found.refetch()}>
