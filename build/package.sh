@@ -46,11 +46,8 @@ mkdir -p "$out" "$stage"
 
 # check finds out what can be built, before anything is. It sets window, kinds and targets.
 check() {
-	if [ "${CI-}" = true ]; then
-		build/setup.sh ui go window
-	else
-		build/setup.sh ui go
-	fi
+	build/setup.sh ui go
+	if [ "${CI-}" = true ] && [[ " ${targets[*]} " = *' linux '* ]]; then build/setup.sh window; fi
 	local arch=${ARCH:-$(go env GOHOSTARCH)} wanted=("${targets[@]}") target
 	targets=() kinds=(${KINDS-deb rpm archlinux}) window=
 	for target in "${wanted[@]}"; do
