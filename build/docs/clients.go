@@ -68,8 +68,8 @@ func clients() ([]byte, error) {
 			fmt.Fprintf(&b, "- %s: %s\n", strings.ReplaceAll(row.systems, "Linux, macOS, Windows", "all"), row.files)
 		}
 		var notes []string
-		if c.Reload != "" && c.Reload != "restart the client" {
-			notes = append(notes, "After connecting: "+escapeCell(c.Reload)+".")
+		if reload := strings.TrimSuffix(c.Reload, " (assumed, not tested)"); reload != "" && reload != "restart the client" {
+			notes = append(notes, "After connecting: "+escapeCell(reload)+".")
 		}
 		if c.Rewrites {
 			notes = append(notes, "Quit it before connecting, because it overwrites its file.")

@@ -88,6 +88,7 @@ func configuration() ([]byte, error) {
 	described := map[string]string{}
 	writeKeys(&b, "The file", top, described)
 	for _, p := range later {
+		p.Description = "" // the list above has it
 		writeSection(&b, 2, p.name, p.property, described)
 	}
 	for _, name := range []string{"server", "tool", "retry", "breaker", "rateLimit", "concurrency", "sandbox", "account", "profile", "profileServer", "client", "clientResults", "argumentRule", "argumentCondition", "argumentTest"} {
@@ -114,12 +115,16 @@ var titles = map[string]string{
 
 func writeSection(b *bytes.Buffer, level int, title string, p property, described map[string]string) {
 	fmt.Fprintf(b, "\n%s %s\n\n", strings.Repeat("#", level), title)
+	if p.Description != "" {
+		b.WriteString(escapeCell(p.Description) + "\n\n")
+	}
 	writeKeys(b, title, p.Properties, described)
 	for _, inner := range p.Properties {
 		if each := inner.valueSchema(); len(each.Properties) > 0 {
 			inner.property = each
 		}
 		if len(inner.Properties) > 0 {
+			inner.Description = "" // the key has it
 			writeSection(b, level+1, title+": "+inner.name, inner.property, described)
 		}
 	}
