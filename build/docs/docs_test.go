@@ -255,6 +255,7 @@ func TestCommandsInDocumentsExist(t *testing.T) {
 			return
 		}
 		c.InitDefaultHelpFlag()
+		c.InitDefaultVersionFlag()
 		if err := c.ParseFlags(placed(left)); err != nil {
 			t.Errorf("%s: %q: %v", path, line, err)
 			return

@@ -23,6 +23,6 @@ class Drawbridge < Formula
   end
 
   test do
-    assert_match version.to_s, shell_output("#{bin}/drawbridge version")
+    assert_match version.to_s, shell_output("#{bin}/drawbridge --version")
   end
 end
