@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
@@ -133,12 +135,8 @@ func (f *Feature) listDirectory(_ context.Context, in *directoryInput) (*web.Ans
 	}
 	words := strings.Fields(strings.ToLower(in.Search))
 	running := f.packages()
-	for _, e := range all {
+	for _, e := range matchingEntries(all, words) {
 		r := e.Record
-		text := strings.ToLower(strings.TrimPrefix(r.Name, "io.github.") + " " + r.Title + " " + r.Description)
-		if slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
-			continue
-		}
 		installed := running.serversOf(r)
 		switch {
 		case in.Kind != "" && !slices.ContainsFunc(r.Launchers(), func(k string) bool { return k == in.Kind }),
@@ -158,6 +156,46 @@ func (f *Feature) listDirectory(_ context.Context, in *directoryInput) (*web.Ans
 		out.Items = append(out.Items, one)
 	}
 	return web.Reply(out)
+}
+
+// matchingEntries returns the entries that contain all words, those first whose name a word is, then
+// those with a word that begins with it, then the others.
+func matchingEntries(all []Entry, words []string) (found []Entry) {
+	if len(words) == 0 {
+		return all
+	}
+	ranked := map[int][]Entry{}
+	for _, e := range all {
+		if rank := e.rank(words); rank >= 0 {
+			ranked[rank] = append(ranked[rank], e)
+		}
+	}
+	for _, rank := range slices.Sorted(maps.Keys(ranked)) {
+		found = append(found, ranked[rank]...)
+	}
+	return found
+}
+
+// rank is lower for better matches, and -1 if a word is in neither the name, the title nor the
+// description. The host of the publisher, such as io.github, is not searched: it is in most names.
+func (e *Entry) rank(words []string) (sum int) {
+	publisher, last, _ := strings.Cut(strings.ToLower(e.Record.Name), "/")
+	names := publisher[strings.LastIndexByte(publisher, '.')+1:] + " " + last + " " + strings.ToLower(e.Record.Title)
+	parts := strings.FieldsFunc(names, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	for _, word := range words {
+		switch {
+		case word == last || word == e.Record.Label() || word == strings.ToLower(e.Record.Name):
+		case slices.Contains(parts, word):
+			sum++
+		case slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(part, word) }):
+			sum += 2
+		case strings.Contains(names+" "+strings.ToLower(e.Record.Description), word):
+			sum += 3
+		default:
+			return -1
+		}
+	}
+	return sum
 }
 
 func (f *Feature) refreshDirectory(ctx context.Context, _ *web.None) (*web.Answer[Directory], error) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -221,6 +222,23 @@ func TestEmbeddedRecordsAreInstallable(t *testing.T) {
 			if c == nil || len(c.Servers) != 1 || len(problems) > 0 {
 				t.Errorf("%s: %s: %v", e.Record.Name, plan.Entry, problems)
 			}
+		}
+	}
+}
+
+// People type what they call a server, not its id.
+func TestDirectoryFindsServersByTheirWords(t *testing.T) {
+	l := NewList(filepath.Join(t.TempDir(), "directory.json"))
+	all, _ := l.All()
+	for words, want := range map[string]string{"github": "io.github.github/github-mcp-server", "git": "io.github.modelcontextprotocol/server-git", "memory": "io.github.modelcontextprotocol/server-memory", "web search": "io.github.brave/brave-search-mcp-server"} {
+		found := matchingEntries(all, strings.Fields(words))
+		if len(found) == 0 || found[0].Record.Name != want || len(found) > 6 {
+			t.Errorf("%s finds %d, first %+v", words, len(found), found[:min(1, len(found))])
+		}
+	}
+	for name, want := range map[string]string{"memory": "io.github.modelcontextprotocol/server-memory", "server-memory": "io.github.modelcontextprotocol/server-memory", "mem": "", "github": "io.github.github/github-mcp-server"} {
+		if e, err := l.Find(name); want == "" && core.CodeOf(err) != core.CodeNotFound || want != "" && (err != nil || e.Record.Name != want) {
+			t.Errorf("%s finds %+v, %v", name, e.Record, err)
 		}
 	}
 }
