@@ -2,17 +2,17 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
@@ -21,9 +21,13 @@ func (p *program) uninstall() *cobra.Command {
 	var yes, data, force bool
 	cmd := &cobra.Command{
 		Use: "uninstall", Short: "Disconnect all clients and restore moved entries", Args: terminal.NoArgs,
-		Long: "Disconnect all clients, restore moved entries, delete the sign-in tokens, and turn off Start at login. With --delete-data, the configuration, secrets, history, logs and the browser data of the window are deleted too.\nRemove the program itself with the package manager that installed it.",
+		Long: "Disconnect all clients, restore moved entries, delete the sign-in tokens, and turn off Start at login. With --delete-data, the configuration, secrets, history, logs and the browser data of the window are deleted too; Drawbridge quits first.\nRemove the program itself with the package manager that installed it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := p.Confirm(yes, "Disconnect all clients?"); err != nil {
+			question, err := p.uninstallQuestion(data)
+			if err != nil {
+				return err
+			}
+			if err := p.Confirm(yes, question); err != nil {
 				return err
 			}
 			if err := clientconf.DisconnectAll(cmd.Context(), &p.Env, force); err != nil {
@@ -39,11 +43,16 @@ func (p *program) uninstall() *cobra.Command {
 			if err := desktop.AutostartFor(folders).Set(false); err != nil {
 				return fmt.Errorf("cannot turn off Start at login: %w", err)
 			}
-			if !data {
-				return nil
-			}
-			if held, err := loopback.IsDaemonRunning(folders.Data); err != nil || held {
-				return errors.Join(err, &core.Error{Code: core.CodeConflict, Message: "cannot delete the data while Drawbridge is running", Hint: "Run: drawbridge quit. Then: drawbridge uninstall --delete-data"})
+			held, err := loopback.IsDaemonRunning(folders.Data)
+			switch {
+			case err != nil:
+				return err
+			case !data:
+				return p.printUninstalled(folders, held)
+			case held:
+				if err := desktop.Quit(cmd.Context(), &p.Env); err != nil {
+					return err
+				}
 			}
 			vault := secret.For(folders.Data, p.Getenv)
 			if err := vault.Destroy(cmd.Context()); err != nil {
@@ -61,6 +70,36 @@ func (p *program) uninstall() *cobra.Command {
 	cmd.Flags().BoolVar(&force, "force", false, "remove entries even if they were changed manually")
 	cmd.Flags().BoolVar(&data, "delete-data", false, "delete configuration, secrets, history, logs and the browser data of the window")
 	return cmd
+}
+
+// uninstallQuestion names what uninstall changes.
+func (p *program) uninstallQuestion(deleteData bool) (string, error) {
+	c, err := clientconf.Open(&p.Env)
+	if err != nil {
+		return "", err
+	}
+	keys, err := c.Connections()
+	question := "No client is connected. Turn off Start at login and delete the sign-in tokens"
+	if len(keys) > 0 {
+		question = "Disconnect " + strings.Join(keys, ", ")
+	}
+	if deleteData {
+		question += ", and delete all data"
+	}
+	return terminal.EscapeLine(question + "?"), err
+}
+
+// printUninstalled says what is left.
+func (p *program) printUninstalled(folders config.Folders, running bool) error {
+	if p.JSON {
+		return nil
+	}
+	text := "The data is still in " + folders.Data + ". To delete it: drawbridge uninstall --delete-data\n"
+	if running {
+		text = "Drawbridge is still running. To stop it: drawbridge quit\n" + text
+	}
+	_, err := fmt.Fprint(p.Stdout, text+"Remove the program with the package manager that installed it.\n")
+	return err
 }
 
 // forgetLogins deletes the tokens of remote servers: through the daemon, which also revokes them,

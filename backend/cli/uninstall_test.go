@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/app/features"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -20,8 +22,17 @@ func TestUninstallRemovesStartAtLogin(t *testing.T) {
 	login := desktop.AutostartFor(folders)
 	must(t, login.Set(true))
 	var out bytes.Buffer
-	o := Options{Env: terminal.Env{Stdout: &out, Stderr: &out, Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}}
-	if code := Main(t.Context(), []string{"uninstall", "--yes", "--data", data}, o); code != 0 {
+	o := Options{Features: features.Commands(), Env: terminal.Env{Stdin: strings.NewReader("n\n"), Stdout: &out, Stderr: &out, Getenv: func(name string) string {
+		return map[string]string{"HOME": home, "DRAWBRIDGE_KEYRING": "off"}[name]
+	}, Terminal: func() bool { return true }}}
+	must(t, os.Mkdir(filepath.Join(home, ".cursor"), 0o700))
+	if code := Main(t.Context(), []string{"clients", "connect", "cursor", "--yes", "--data", data}, o); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out.String())
+	}
+	if code := Main(t.Context(), []string{"uninstall", "--data", data}, o); code != 1 || !strings.Contains(out.String(), "Disconnect cursor?") {
+		t.Errorf("exit code %d\n%s", code, out.String())
+	}
+	if code := Main(t.Context(), []string{"uninstall", "--yes", "--data", data}, o); code != 0 || !strings.Contains(out.String(), "The data is still in "+data+". To delete it: drawbridge uninstall --delete-data\nRemove the program") {
 		t.Fatalf("exit code %d\n%s", code, out.String())
 	}
 	if on, err := login.Enabled(); on || err != nil {

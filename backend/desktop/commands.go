@@ -57,32 +57,35 @@ const quitLimit = 10 * time.Second
 func quit(e *terminal.Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "quit", Short: "Quit Drawbridge and stop all its servers", Args: terminal.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			folders, err := e.Folders()
-			if err != nil {
-				return err
-			}
-			if held, err := loopback.IsDaemonRunning(folders.Data); err != nil || !held {
-				if err == nil {
-					fmt.Fprintln(e.Stderr, "Drawbridge is not running.")
-				}
-				return err
-			}
-			d, err := e.Daemon()
-			if err != nil {
-				return err
-			}
-			ended := describeRunning(cmd.Context(), d)
-			if err := d.Change(cmd.Context(), http.MethodPost, "quit", struct{}{}); err != nil {
-				return err
-			}
-			if err := awaitExit(cmd.Context(), folders.Data); err != nil || e.JSON {
-				return err
-			}
-			_, err = fmt.Fprintln(e.Stdout, "Stopped: "+ended+".")
-			return err
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return Quit(cmd.Context(), e) },
 	}
+}
+
+// Quit stops the running daemon, waits until it has exited, and says so.
+func Quit(ctx context.Context, e *terminal.Env) error {
+	folders, err := e.Folders()
+	if err != nil {
+		return err
+	}
+	if held, err := loopback.IsDaemonRunning(folders.Data); err != nil || !held {
+		if err == nil {
+			fmt.Fprintln(e.Stderr, "Drawbridge is not running.")
+		}
+		return err
+	}
+	d, err := e.Daemon()
+	if err != nil {
+		return err
+	}
+	ended := describeRunning(ctx, d)
+	if err := d.Change(ctx, http.MethodPost, "quit", struct{}{}); err != nil {
+		return err
+	}
+	if err := awaitExit(ctx, folders.Data); err != nil || e.JSON {
+		return err
+	}
+	_, err = fmt.Fprintln(e.Stdout, "Stopped: "+ended+".")
+	return err
 }
 
 func describeRunning(ctx context.Context, d *terminal.Daemon) string {
