@@ -7,13 +7,17 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -285,17 +289,46 @@ type serverEntry struct {
 }
 
 func (p *program) remove() *cobra.Command {
+	var yes bool
 	cmd := &cobra.Command{
-		Use: "remove SERVER", Short: "Remove a server from the configuration; its calls stay in the history", Args: terminal.ArgCount(1, 1),
+		Use: "remove SERVER", Short: "Remove a server and the secrets that only it used; its calls stay in the history", Args: terminal.ArgCount(1, 1),
 		RunE: p.OnDaemon(func(ctx context.Context, d *terminal.Daemon, args []string) error {
+			own := secretsOnlyOf(ctx, d, args[0])
 			if err := d.Change(ctx, http.MethodDelete, terminal.ServerPath(args[0], ""), nil); err != nil {
 				return err
 			}
-			return p.PrintSentence(map[string]string{"removed": args[0]}, terminal.EscapeLine(args[0]+": removed"))
+			text := args[0] + ": removed"
+			if names := strings.Join(own, ", "); names != "" {
+				text += ", with the secrets that only it used: " + names
+				if !yes && !p.JSON && p.Attended() && p.ConfirmOrFail(terminal.EscapeLine("Delete the secrets that only it used, too ("+names+")? They cannot be restored."), "") != nil {
+					own, text = nil, args[0]+": removed; to delete its secrets: drawbridge secret rm NAME"
+				}
+			}
+			for _, name := range own {
+				if err := d.Change(ctx, http.MethodDelete, "secrets/"+url.PathEscape(name), nil); err != nil {
+					return err
+				}
+			}
+			return p.PrintSentence(map[string]any{"removed": args[0], "secrets": append([]string{}, own...)}, terminal.EscapeLine(text))
 		}),
 	}
-	cmd.Flags().BoolP("yes", "y", false, "accepted as in other commands: remove never asks for confirmation")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask before the secrets that only the server used are deleted")
 	return cmd
+}
+
+// secretsOnlyOf returns the names of the secrets that only this server refers to.
+func secretsOnlyOf(ctx context.Context, d *terminal.Daemon, server string) (names []string) {
+	list, err := terminal.Get[secret.Secrets](ctx, d, "secrets", nil)
+	if err != nil {
+		return nil // they stay, and are listed as not used
+	}
+	id := d.ServerID(ctx, server)
+	for _, s := range list.Items {
+		if slices.Equal(s.Servers, []string{id}) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 func (p *program) rename() *cobra.Command {

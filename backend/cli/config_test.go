@@ -143,6 +143,23 @@ func TestServerIsRemoved(t *testing.T) {
 	if got := f.Run(false, "remove", "files", "--yes"); got.Code != 0 || got.Out != "files: removed\n" || removed != "files" {
 		t.Errorf("%+v", got)
 	}
+	f.Answer("GET /api/v1/servers/{id}", `{"id":"files"}`)
+	f.Answer("GET /api/v1/secrets", `{"items":[{"name":"files.TOKEN","servers":["files"]},{"name":"shared","servers":["docs","files"]},{"name":"old","servers":[]}]}`)
+	deleted := ""
+	f.Mux.HandleFunc("DELETE /api/v1/secrets/{name}", func(w http.ResponseWriter, r *http.Request) {
+		deleted += r.PathValue("name")
+		w.WriteHeader(http.StatusNoContent)
+	})
+	for _, c := range []struct {
+		attended        bool
+		answer, deleted string
+	}{{false, "", "files.TOKEN"}, {true, "y\n", "files.TOKEN"}, {true, "n\n", ""}} {
+		deleted = ""
+		got := runMain(t.Context(), f.Data, answering(c.answer, c.attended), "remove", "files")
+		if got.Code != 0 || deleted != c.deleted || !strings.Contains(got.Out, "files: removed") || strings.Contains(got.Out, "(files.TOKEN)? They cannot be restored.") != c.attended {
+			t.Errorf("%+v: deleted %q, %+v", c, deleted, got)
+		}
+	}
 	if got := f.Run(false, "remove", "files", "--json"); !json.Valid([]byte(got.Out)) {
 		t.Errorf("%+v", got)
 	}

@@ -39,7 +39,7 @@ func TestSecretIsReadFromStdinAndNeverPrinted(t *testing.T) {
 	do(2, "", "secret", "set", "github.TOKEN", canary)
 	do(2, "", "secret", "set", "github.TOKEN")
 	do(2, canary, "secret", "set", "a b")
-	if out := do(0, "", "secret", "list"); !strings.Contains(out, "github.TOKEN") {
+	if out := do(0, "", "secret", "list"); !strings.Contains(out, "github.TOKEN") || !strings.Contains(out, "not used") {
 		t.Fatalf("it lists\n%s", out)
 	}
 	do(0, "", "secret", "list", "--json")

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -116,10 +118,24 @@ func listSecrets(ctx context.Context, e *terminal.Env) error {
 		return err
 	}
 	status := s.Status(ctx)
-	document := map[string]any{"items": all, "next": "", "status": status}
-	t := terminal.Table{Title: "Secrets", Head: []string{"Name", "Changed"}, Keep: []bool{true, true}}
-	err = terminal.PrintRows(e, document, all, t, func(s Entry) []string {
-		return []string{s.Name, e.Moment(s.ChangedAt)}
+	folders, err := e.Folders()
+	if err != nil {
+		return err
+	}
+	used, unused := map[string][]string{}, "not used"
+	if c, err := e.Sources(folders).Load(); err == nil {
+		used = config.ReferencedSecrets(c)
+	} else {
+		unused = "-" // not known
+	}
+	items := make([]Secret, len(all))
+	for i, s := range all {
+		items[i] = Secret{s.Name, s.ChangedAt, append([]string{}, used[s.Name]...)}
+	}
+	document := map[string]any{"items": items, "next": "", "status": status}
+	t := terminal.Table{Title: "Secrets", Head: []string{"Name", "Changed", "Used by"}, Keep: []bool{true, true}, Wrap: true}
+	err = terminal.PrintRows(e, document, items, t, func(s Secret) []string {
+		return []string{s.Name, e.Moment(s.ChangedAt), cmp.Or(strings.Join(s.Servers, ", "), unused)}
 	})
 	if err == nil && !e.JSON && status.Notice != "" {
 		fmt.Fprintln(e.Stdout, status.Notice)
