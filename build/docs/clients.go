@@ -16,7 +16,7 @@ can start ` + "`drawbridge stdio --client NAME`" + `, or use the URL with a toke
 
 Each section names the files of a client and where this information is from: tested with the program, its source, its documentation, third parties, or not
 verified. Unless a section says otherwise, the file is JSON with the servers under ` + "`mcpServers`" + `, the client can connect by stdio or HTTP, and it must be
-restarted afterwards. The entry is written to the first file that exists; servers are imported and moved from all of them.
+restarted afterwards. Clients that must be quit before connecting overwrite their file. The entry is written to the first file that exists; servers are imported and moved from all of them.
 
 ` + "`~`" + ` is your home folder (on Windows ` + "`%UserProfile%`" + `), ` + "`*`" + ` any name; a path that begins with a variable applies if the variable is set (on Windows
 ` + "`%NAME%`" + `). ` + "`XDG_CONFIG_HOME`" + ` and ` + "`XDG_DATA_HOME`" + ` replace ` + "`~/.config`" + ` and ` + "`~/.local/share`" + `.
@@ -69,10 +69,13 @@ func clients() ([]byte, error) {
 		}
 		var notes []string
 		if reload := strings.TrimSuffix(c.Reload, " (assumed, not tested)"); reload != "" && reload != "restart the client" {
+			if reload == "nothing to do; the client reloads the file automatically" {
+				reload = "nothing to do"
+			}
 			notes = append(notes, "After connecting: "+escapeCell(reload)+".")
 		}
 		if c.Rewrites {
-			notes = append(notes, "Quit it before connecting, because it overwrites its file.")
+			notes = append(notes, "Quit it before connecting.")
 		}
 		if c.MaxTools > 0 {
 			notes = append(notes, fmt.Sprintf("It passes at most %d tools to its model.", c.MaxTools))

@@ -130,7 +130,11 @@ func formatDescription(text string) string {
 			flush()
 		case strings.HasPrefix(line, "  "):
 			flush()
-			out = append(out, "```sh\n"+strings.TrimSpace(line)+"\n```")
+			if last := len(out) - 1; last >= 0 && strings.HasSuffix(out[last], "\n```") { // one block for consecutive lines
+				out[last] = strings.TrimSuffix(out[last], "```") + strings.TrimSpace(line) + "\n```"
+			} else {
+				out = append(out, "```sh\n"+strings.TrimSpace(line)+"\n```")
+			}
 		default:
 			now = append(now, line)
 		}

@@ -153,7 +153,7 @@ func permittedValues(p property) string {
 		case "servers":
 			return "[servers](#a-server) by id, or a list of them with `name`"
 		case "patterns":
-			return "list of strings"
+			return "strings"
 		case "texts":
 			return "string, or list of strings"
 		case "server/properties/oauth":
@@ -177,7 +177,7 @@ func permittedValues(p property) string {
 		if p.Items != nil && p.Items.Type == "integer" {
 			return "list of numbers"
 		}
-		return "list of strings"
+		return "strings"
 	case "object":
 		if inner := p.valueSchema(); inner.Ref != "" {
 			return permittedValues(inner) + " by name"
@@ -190,7 +190,7 @@ func permittedValues(p property) string {
 		}
 		return text
 	case "boolean":
-		return "true or false"
+		return "boolean"
 	}
 	return fmt.Sprint(p.Type)
 }
