@@ -54,8 +54,8 @@ func (r *reader) reportWrongKind(n *node, name, want string) {
 // containerKeys contain servers, which edits find only under these exact names.
 var containerKeys = []string{"mcpservers", "servers", "mcp"}
 
-// object reads the members of n by fields. An unknown key is a warning, a duplicate key an error. Case and
-// separators of a key do not matter, because it may be a limit.
+// object reads the members of n by fields. An unknown key is a warning unless it must be read, a duplicate
+// key an error. Case and separators of a key do not matter, because it may be a limit.
 func (r *reader) object(n *node, fields []field) {
 	seen := make(map[string]bool, len(n.members))
 	for _, m := range n.members {
@@ -102,7 +102,23 @@ func (r *reader) unknown(m member, fields []field) {
 		r.report(m.at, m.name, false, write, "'%s'%s is the key of another program, and is not read", m.name, r.inServer())
 		return
 	}
-	r.report(m.at, m.name, r.server == "" || !slices.Contains(limitingKeys, near), suggestion, "unknown key '%s'%s", m.name, r.inServer())
+	r.report(m.at, m.name, !r.mustBeRead(m.name, near), suggestion, "unknown key '%s'%s", m.name, r.inServer())
+}
+
+// mustBeRead reports whether a key that is not read is an error rather than a warning, because servers would
+// stop or a limit would be lifted: near is the known key that it probably is.
+func (r *reader) mustBeRead(name, near string) bool {
+	switch {
+	case near == "":
+		return false
+	case fold(near) == fold(name):
+		return true
+	case r.server != "":
+		return slices.Contains(limitingKeys, near)
+	case r.path == "" || r.path == "mcp":
+		return slices.Contains([]string{"policy", "profiles", "clients"}, near) || r.bare && slices.Contains([]string{"mcpServers", "servers"}, near)
+	}
+	return slices.Contains([]string{"includeTools", "excludeTools", "approval", "rules", "servers", "profile"}, near)
 }
 
 func section(name string, fields ...field) field {

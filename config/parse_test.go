@@ -208,6 +208,32 @@ func TestUnknownKeyWarningSuggestsNearestKey(t *testing.T) {
 	}
 }
 
+// A key that is not read because of its spelling would stop servers or lift a limit.
+func TestMisspelledKeyThatMustBeReadIsAnError(t *testing.T) {
+	const server = `{"a": {"command": "a"}}`
+	for key, src := range map[string]string{
+		"mcpservers":          `{"mcpservers": ` + server + `}`,
+		"MCPServers":          `{"MCPServers": {}, "mcpServers": ` + server + `}`,
+		"mcpSevers":           `{"mcpSevers": ` + server + `}`,
+		"mcpServer":           `{"mcpServer": [], "bridge": {}}`,
+		"Servers":             `{"Servers": ` + server + `}`,
+		"mcp.server":          `{"mcp": {"server": ` + server + `}}`,
+		"policys":             `{"policys": {}, "mcpServers": ` + server + `}`,
+		"profles":             `{"profles": {}, "mcpServers": ` + server + `}`,
+		"clents":              `{"clents": {}, "mcpServers": ` + server + `}`,
+		"policy.rule":         `{"policy": {"rule": []}}`,
+		"profiles.p.Servers":  `{"profiles": {"p": {"Servers": {}}}}`,
+		"profiles.p.server":   `{"profiles": {"p": {"server": {}}}}`,
+		"clients.c.profle":    `{"profiles": {"p": {}}, "clients": {"c": {"profle": "p"}}}`,
+		"mcpServers.a.sanbox": `{"mcpServers": {"a": {"command": "a", "sanbox": "on"}}}`,
+	} {
+		_, problems := Parse("c.jsonc", []byte(src))
+		if len(problems) != 1 || problems[0].Warning || problems[0].Key != key || !strings.Contains(problems[0].Suggestion, "did you mean") {
+			t.Errorf("%s: %+v", src, problems)
+		}
+	}
+}
+
 func TestLabelBecomesSlug(t *testing.T) {
 	c := parse(t, `{"mcpServers": {"@scope/My Server": {"command": "a"}}}`)
 	if s := c.Servers[0]; s.Label != "@scope/My Server" || s.ID != core.Slug(s.Label) || !core.ValidServerID(s.ID) {
