@@ -6,7 +6,7 @@
 //	{"mcpServers": {"files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"]}}}
 //
 // Comments, trailing commas and YAML are accepted. An error in one server leaves out that server; an
-// error in the file or in a shared setting refuses the file. An unknown key is a warning.
+// error in the file or in a shared setting refuses the file. An unknown key is a warning, unless its spelling would stop servers or lift a limit.
 //
 // [Reloader.Run] watches the files. A change passes through these steps:
 //

@@ -85,6 +85,9 @@ func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.checkHeld(ctx, file); err != nil {
+		return err
+	}
 	unlock, err := osutil.LockBeside(ctx, file)
 	if err != nil {
 		return writeError(file, err)
@@ -98,6 +101,18 @@ func (r *Reloader) Edit(ctx context.Context, file string, change func(*Document)
 			return err
 		}
 	}
+}
+
+// checkHeld returns an error if a change of the files is held back: an edit of them would apply it. A
+// main file that was removed is written again.
+func (r *Reloader) checkHeld(ctx context.Context, file string) error {
+	if r.fileStamp() != r.readStamp {
+		r.reload(ctx, "")
+	}
+	if main := r.o.Sources.Main(); len(r.refused) > 0 && r.refused[0].Held != "" && (file != main || exists(main)) {
+		return r.heldError()
+	}
+	return nil
 }
 
 // checkEditable returns an error for a file whose format Document cannot edit.
@@ -164,7 +179,12 @@ func (r *Reloader) Replace(ctx context.Context, text []byte, etag string) error 
 
 // Patch applies edits to the main file if etag still matches it.
 func (r *Reloader) Patch(ctx context.Context, edits []Edit, etag string) error {
-	return r.change(ctx, etag, func(old []byte) ([]byte, error) { return r.patched(old, edits) })
+	return r.change(ctx, etag, func(old []byte) ([]byte, error) {
+		if err := r.checkHeld(ctx, r.o.Sources.Main()); err != nil {
+			return nil, err
+		}
+		return r.patched(old, edits)
+	})
 }
 
 // TryPatch returns the text that Patch would write, and its problems.
@@ -244,7 +264,7 @@ func (r *Reloader) write(file string, old []byte, existed bool, text []byte) err
 			return writeError(file, err)
 		}
 	}
-	loaded, problems := r.load()
+	loaded, problems := r.load(AnyETag)
 	r.commit(loaded, problems)
 	if loaded == nil {
 		return validationError(problems)

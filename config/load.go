@@ -362,6 +362,8 @@ type Problem struct {
 	Suggestion string `json:"suggestion"` // what to do, or ""
 	Warning    bool   `json:"warning"`    // nothing was left out because of it
 	Server     string `json:"server"`     // label of the server that was left out or is concerned, or ""
+
+	Held string `json:"held,omitempty" doc:"Identifies a change that is held back because it stops all servers; POST /api/v1/config/reload with it as confirm applies it"`
 }
 
 // String is "file:line:column: message (suggestion)".

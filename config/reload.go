@@ -38,6 +38,7 @@ type Reloader struct {
 	mu          sync.Mutex    // serializes reloads and edits; guards the fields below
 	apply       func(*Config) // of Run; nil before
 	refused     []Problem     // why the files as they were read last are not in use; nil if they are
+	held        string        // identifies the change that was held back last; "" if the files are in use since
 	mainExisted bool          // whether the main file existed when applied was read
 	readStamp   string        // stamp of the files at the last read
 	published   string        // value of seen at the last published event
@@ -189,12 +190,13 @@ func (r *Reloader) Run(ctx context.Context, apply func(*Config)) error {
 func (r *Reloader) Reload(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.reload(ctx)
+	r.reload(ctx, "")
 }
 
 // Sync returns when the files as they are now run. Otherwise its error says why they do not: they have
-// errors, or ctx ended first.
-func (r *Reloader) Sync(ctx context.Context) error {
+// errors, a change of them is held back, or ctx ended first. confirm is the change that the user wants
+// although it stops all servers: its Problem.Held, AnyETag for any, or "" for none.
+func (r *Reloader) Sync(ctx context.Context, confirm string) error {
 	select {
 	case <-r.started:
 	case <-ctx.Done():
@@ -202,11 +204,14 @@ func (r *Reloader) Sync(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.fileStamp() != r.readStamp {
-		r.reload(ctx)
+	if r.fileStamp() != r.readStamp || r.held != "" && confirm != "" {
+		r.reload(ctx, confirm)
 	}
-	if len(r.refused) == 0 {
+	switch {
+	case len(r.refused) == 0:
 		return ctx.Err()
+	case r.refused[0].Held != "":
+		return r.heldError()
 	}
 	err := validationError(r.refused)
 	err.Message, err.Hint = "the configuration file is not in use", "Drawbridge runs the last valid one. See: drawbridge validate"
@@ -214,8 +219,8 @@ func (r *Reloader) Sync(ctx context.Context) error {
 }
 
 // reload must be called with r.mu held.
-func (r *Reloader) reload(ctx context.Context) {
-	c, problems := r.load()
+func (r *Reloader) reload(ctx context.Context, confirm string) {
+	c, problems := r.load(confirm)
 	if HasErrors(problems) {
 		// The file may have been read in the middle of a write.
 		select {
@@ -223,26 +228,57 @@ func (r *Reloader) reload(ctx context.Context) {
 			return
 		case <-time.After(r.o.Debounce):
 		}
-		c, problems = r.load()
+		c, problems = r.load(confirm)
 	}
 	r.commit(c, problems)
 }
 
-// fileRemoved is the problem of a main file that was removed while its configuration is in use.
-const fileRemoved = "file was removed"
-
-// load reads the sources. A main file that has disappeared is an error, because the way to
-// configure no servers is an empty configuration.
-func (r *Reloader) load() (*Config, []Problem) {
+// load reads the sources. A change that stops all servers, or removes the main file, is more often a
+// mistake than a wish: it is held back, as an error, unless it is the one to confirm.
+func (r *Reloader) load(confirm string) (*Config, []Problem) {
 	r.readStamp = r.fileStamp()
 	c, err := r.o.Sources.Load()
 	if err != nil {
 		return nil, problemsOf(err)
 	}
-	if main := r.o.Sources.Main(); r.mainExisted && !exists(main) && c.Locked == "" {
-		return nil, []Problem{{File: main, Message: fileRemoved, Suggestion: `restore it, or create one without servers: {"mcpServers": {}}`}}
+	main, message := r.o.Sources.Main(), ""
+	if r.mainExisted && !exists(main) && c.Locked == "" {
+		message = "file was removed, so nothing was changed"
+	} else if n := r.stopped(c); n > 0 {
+		message = "the changed file would stop " + core.Plural(n, "server") + ", all that are enabled, so nothing was changed"
 	}
-	return c, c.Problems
+	id := ETag(append(c.SourceTexts(), message...))
+	if message == "" || confirm == AnyETag || confirm == id {
+		r.held = ""
+		return c, c.Problems
+	}
+	r.held = id
+	return nil, []Problem{{File: main, Message: message, Held: id,
+		Suggestion: "correct it, or restore it with: drawbridge backup restore. If this is what you want: drawbridge validate --apply"}}
+}
+
+// stopped returns the number of enabled servers if c leaves none of them: no server at all, or while a
+// change is held back, only others.
+func (r *Reloader) stopped(c *Config) int {
+	was := r.Current()
+	next := keepBrokenServers(was, c)
+	running := 0
+	for _, s := range next.Servers {
+		if old, known := was.Server(s.ID); !s.Disabled && (r.held == "" || known && !old.Disabled) {
+			return 0
+		}
+	}
+	for _, s := range was.Servers {
+		if !s.Disabled {
+			running++
+		}
+	}
+	return running
+}
+
+// heldError is the error of what depends on files whose change is held back, as r.refused says.
+func (r *Reloader) heldError() error {
+	return &core.Error{Code: core.CodeRejected, Message: "a change of the configuration file is held back: " + r.refused[0].Message, Hint: "In the file, " + r.refused[0].Suggestion + "."}
 }
 
 // commit makes c the running configuration, or only reports problems if c is nil. It must be
@@ -257,13 +293,14 @@ func (r *Reloader) commit(c *Config, problems []Problem) {
 	}()
 	was := r.Current()
 	r.refused = nil
+	defer r.noticeHeld(was)
 	if c == nil {
 		r.refused = problems
 		if equalProblems(was.Problems, problems) {
 			return
 		}
-		if text, known := was.TextOf(r.o.Sources.Main()); known && len(problems) == 1 && problems[0].Message == fileRemoved {
-			r.backUp(r.o.Sources.Main(), text) // a program that does not ask us may create another file
+		if text, known := was.TextOf(r.o.Sources.Main()); known && r.held != "" {
+			r.backUp(r.o.Sources.Main(), text) // the file has another content, or none
 		}
 		r.current.Store(was.With(was.Servers, problems))
 		r.publish(false, nil, problems)
@@ -289,6 +326,22 @@ func (r *Reloader) commit(c *Config, problems []Problem) {
 		r.apply(c)
 	}
 	r.publish(true, append(append(added, changed...), removed...), c.Problems)
+}
+
+// noticeHeld publishes a notice when a change begins or ends to be held back. was is the configuration
+// before.
+func (r *Reloader) noticeHeld(was *Config) {
+	held := func(c *Config) (message string) {
+		for _, p := range c.Problems {
+			if p.Held != "" {
+				message = "The configuration: " + p.Message + "."
+			}
+		}
+		return message
+	}
+	if now := held(r.Current()); now != held(was) {
+		r.o.Bus.Publish(core.NoticeEvent, core.Notice{Subject: core.HeldConfigSubject, Message: now})
+	}
 }
 
 func (r *Reloader) publish(applied bool, changed []string, problems []Problem) {

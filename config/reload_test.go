@@ -51,7 +51,7 @@ func run(t *testing.T, src string) *running {
 func runOn(t *testing.T, dir, file string) *running {
 	t.Helper()
 	bus := new(core.Bus)
-	x := &running{t: t, dir: dir, file: file, applied: make(chan *Config, 100), events: bus.Subscribe(1000)}
+	x := &running{t: t, dir: dir, file: file, applied: make(chan *Config, 100), events: bus.Subscribe(1000, core.ConfigEvent)}
 	x.Reloader = NewReloader(ReloaderOptions{
 		Sources:  Sources{DefaultFile: file, ConfDir: filepath.Join(filepath.Dir(file), "conf.d")},
 		LastGood: filepath.Join(dir, "state", "good.json"),
@@ -357,20 +357,20 @@ func TestSyncReturnsWhenTheFileIsInUse(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
 	writeConfig(t, x.file, two)
-	must(t, x.Sync(t.Context()))
+	must(t, x.Sync(t.Context(), ""))
 	if got := ids(<-x.applied); got != "a=a b=b" {
 		t.Errorf("applied %q", got)
 	}
-	must(t, x.Sync(t.Context()))
+	must(t, x.Sync(t.Context(), ""))
 	writeConfig(t, x.file, two[:20])
 	for range 2 {
-		if err := x.Sync(t.Context()); core.CodeOf(err) != core.CodeValidation || len(x.applied) > 0 {
+		if err := x.Sync(t.Context(), ""); core.CodeOf(err) != core.CodeValidation || len(x.applied) > 0 {
 			t.Errorf("a file with errors: %v, applied %d more", err, len(x.applied))
 		}
 	}
 	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: x.file}})
 	ctx, cancel := context.WithCancel(t.Context())
-	if cancel(); !errors.Is(r.Sync(ctx), context.Canceled) { // nothing runs before the first configuration is applied
+	if cancel(); !errors.Is(r.Sync(ctx, ""), context.Canceled) { // nothing runs before the first configuration is applied
 		t.Error("a configuration that is not applied is in use")
 	}
 }

@@ -93,7 +93,7 @@ func newConnectionObserver(history *store.Store, dialer *upstream.Dialer, server
 // newClientConfigGuard returns the connector of client configuration files and a guard that watches
 // them. It first updates entries that contain an old address of ours. The guard reports a lost
 // entry but never restores it.
-func newClientConfigGuard(o cli.ServeOptions, bus *core.Bus, tokens *loopback.Tokens, vault *secret.Store, sync func(context.Context) error, url string, log *slog.Logger) (*clientconf.Connector, *clientconf.Guard, error) {
+func newClientConfigGuard(o cli.ServeOptions, bus *core.Bus, tokens *loopback.Tokens, vault *secret.Store, sync func(ctx context.Context, confirm string) error, url string, log *slog.Logger) (*clientconf.Connector, *clientconf.Guard, error) {
 	connector, err := clientconf.NewDefault(o.Folders.Data, o.Folders.CustomData, o.Sources.Main(), vault, os.Getenv)
 	if err != nil {
 		return nil, nil, err

@@ -41,7 +41,7 @@ type ConfigEditor interface {
 	Text() (path string, text []byte, etag string, err error)
 	Replace(ctx context.Context, text []byte, etag string) error
 	Patch(ctx context.Context, edits []config.Edit, etag string) error
-	Sync(ctx context.Context) error
+	Sync(ctx context.Context, confirm string) error
 	TryPatch(edits []config.Edit, etag string) ([]byte, []config.Problem, error)
 	CheckRename(id, label string) (to string, err error)
 	Rename(ctx context.Context, id, label string) (to string, warnings []string, err error)

@@ -132,8 +132,18 @@ func (a *API) restoreCopy(ctx context.Context, in *restoreConfigInput) (*web.Ans
 	return web.Reply(RestoredConfig{undo, etagOf(text)})
 }
 
-func (a *API) reloadConfig(ctx context.Context, _ *web.None) (*web.None, error) {
-	return &web.None{}, a.ConfigEditor.Sync(ctx)
+type reloadInput struct {
+	Body *struct {
+		Confirm string `json:"confirm,omitempty" maxLength:"64" doc:"A change that is held back, as the field held of its problem names it, or * for any: it is applied, unless the files have changed since"`
+	}
+}
+
+func (a *API) reloadConfig(ctx context.Context, in *reloadInput) (*web.None, error) {
+	confirm := ""
+	if in.Body != nil {
+		confirm = in.Body.Confirm
+	}
+	return &web.None{}, a.ConfigEditor.Sync(ctx, confirm)
 }
 
 func conflictError() error {

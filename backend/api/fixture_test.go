@@ -184,7 +184,7 @@ func (f *fakes) Patch(ctx context.Context, edits []config.Edit, etag string) err
 	return f.Replace(ctx, []byte(edits[0].Text), etag)
 }
 
-func (f *fakes) Sync(context.Context) error { return nil }
+func (f *fakes) Sync(context.Context, string) error { return nil }
 
 func (f *fakes) TryPatch(edits []config.Edit, etag string) ([]byte, []config.Problem, error) {
 	if etag != config.AnyETag && etag != "tag-"+f.text[:1] {

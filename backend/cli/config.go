@@ -129,7 +129,7 @@ func (p *program) backupRestore() *cobra.Command {
 			if err := config.ReplaceFile(cmd.Context(), main, before, existed, src); err != nil {
 				return fmt.Errorf("cannot restore the backup: %w", err)
 			}
-			if err := p.SyncConfig(cmd.Context()); err != nil {
+			if err := p.SyncConfig(cmd.Context(), config.AnyETag); err != nil {
 				return err
 			}
 			return p.PrintSentence(map[string]string{"file": from}, "The configuration was restored from "+from+".")
@@ -213,9 +213,14 @@ func createConfigBackup(file string, src []byte, copies config.Backups) (path st
 
 func (p *program) validate() *cobra.Command {
 	var file string
+	var apply bool
 	cmd := &cobra.Command{
 		Use: "validate [FILE]", Short: "Validate the configuration; exit with 1 if it has errors", Args: terminal.ArgCount(0, 1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Long: "Validate the configuration; exit with 1 if it has errors.\n\nA change of the files that would stop all servers is held back, because it is more often a mistake than a wish: --apply applies it.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if apply {
+				return p.applyHeldConfig(cmd.Context())
+			}
 			folders, err := p.Folders()
 			if err != nil {
 				return err
@@ -231,7 +236,33 @@ func (p *program) validate() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "the configuration `FILE` to check instead of the default ones")
+	cmd.Flags().BoolVar(&apply, "apply", false, "apply the change that the running Drawbridge holds back")
 	return cmd
+}
+
+// applyHeldConfig applies the change of the files as they are now that the daemon holds back.
+func (p *program) applyHeldConfig(ctx context.Context) error {
+	d, err := p.Daemon()
+	if err != nil {
+		return err
+	}
+	refused := p.SyncConfig(ctx, "")
+	if refused == nil {
+		return p.PrintSentence(map[string]string{"applied": ""}, "No change is held back.")
+	}
+	s, err := terminal.Get[api.Status](ctx, d, "status", nil)
+	if err != nil {
+		return err
+	}
+	for _, problem := range s.Problems {
+		if problem.Held != "" {
+			if err := p.SyncConfig(ctx, problem.Held); err != nil {
+				return err
+			}
+			return p.PrintSentence(map[string]string{"applied": problem.Held}, "The changed configuration is in use.")
+		}
+	}
+	return refused
 }
 
 // printProblems prints the problems of the configuration. Warnings alone are not a failure.

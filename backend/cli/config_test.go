@@ -130,6 +130,31 @@ func TestRestoreOfMissingBackupIsNotFound(t *testing.T) {
 	}
 }
 
+// validate --apply applies exactly the change that the daemon reports.
+func TestHeldBackConfigIsAppliedByCommand(t *testing.T) {
+	f := newFakeDaemon(t)
+	held, confirmed := "", []string{}
+	f.Mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"problems":[{"message":"m","held":%q}]}`, held)
+	})
+	f.Mux.HandleFunc("POST /api/v1/config/reload", func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Confirm string }
+		must(t, json.NewDecoder(r.Body).Decode(&in))
+		if confirmed = append(confirmed, in.Confirm); held != in.Confirm {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"code":"rejected","detail":"held back"}`)
+		}
+	})
+	if got := f.Run(false, "validate", "--apply"); got.Code != 0 || got.Out != "No change is held back.\n" {
+		t.Errorf("%+v", got)
+	}
+	held = "17"
+	if got := f.Run(false, "validate", "--apply"); got.Code != 0 || got.Out != "The changed configuration is in use.\n" || strings.Join(confirmed, ",") != ",,17" {
+		t.Errorf("%+v, confirmed %q", got, confirmed)
+	}
+}
+
 func TestServerIsRemoved(t *testing.T) {
 	f := newFakeDaemon(t)
 	var removed string

@@ -497,8 +497,8 @@ type Connector struct {
 	vault   Vault
 	// Sync returns when a running daemon uses our configuration as it is now, or says why it does not;
 	// nil: there is no daemon. It is called after each write, and before the client's file refers to what
-	// was written.
-	Sync          func(context.Context) error
+	// was written. confirm is as for config.Reloader.Sync.
+	Sync          func(ctx context.Context, confirm string) error
 	plannedConfig []byte // our configuration as preceding plans will leave it; nil: read the file
 }
 

@@ -40,7 +40,7 @@ func TestDaemonKnowsServersBeforeClientsFileIsWritten(t *testing.T) {
 	write(t, path, fiveServers)
 	var refusal error
 	synced := 0
-	c.Sync = func(context.Context) error {
+	c.Sync = func(context.Context, string) error {
 		synced++
 		if !strings.Contains(content(t, config), `"github"`) || content(t, path) != fiveServers {
 			t.Error("synced before our file was written, or after the client's")
@@ -64,7 +64,7 @@ func TestDaemonKnowsServersBeforeClientsFileIsWritten(t *testing.T) {
 	if err == nil {
 		t.Fatal("imported what was moved", i.Servers)
 	}
-	c.Sync = func(context.Context) error { synced++; return nil }
+	c.Sync = func(context.Context, string) error { synced++; return nil }
 	if undo(t, c, "claude-code"); synced != 3 {
 		t.Errorf("undo: synced %d times", synced)
 	}

@@ -31,9 +31,9 @@ type configChange struct {
 	configRecord
 	dir           string // directory of the backups
 	before, after []byte
-	vault         Vault                       // nil: literal secrets stay
-	sync          func(context.Context) error // Connector.Sync
-	secretValues  map[string]string           // secrets to store, by name
+	vault         Vault                                           // nil: literal secrets stay
+	sync          func(ctx context.Context, confirm string) error // Connector.Sync
+	secretValues  map[string]string                               // secrets to store, by name
 }
 
 // configClient describes our own file as a client for the splicer.
@@ -245,7 +245,7 @@ func (o *configChange) apply(ctx context.Context) error {
 	}
 	err := o.write(ctx)
 	if err == nil && o.sync != nil && len(o.Servers) > 0 {
-		if err = o.sync(ctx); err != nil {
+		if err = o.sync(ctx, ""); err != nil {
 			_, undone := o.undoFile(context.WithoutCancel(ctx))
 			err = errors.Join(err, undone)
 		}
@@ -277,7 +277,7 @@ func (o *configChange) undo(ctx context.Context) (UndoOutcome, error) {
 		return how, err
 	}
 	if o.sync != nil && how != WasAbsent {
-		_ = o.sync(ctx) // what else is wrong with the file is no failure of the undo
+		_ = o.sync(ctx, config.AnyETag) // what else is wrong with the file is no failure of the undo
 	}
 	var names []string
 	for _, list := range o.Secrets {

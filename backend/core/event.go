@@ -33,6 +33,9 @@ type ConfigChange struct {
 // approval. The server id follows.
 const UnapprovedCommandSubject = "command:"
 
+// HeldConfigSubject is the subject of the notice about a change of the configuration that is held back.
+const HeldConfigSubject = "config"
+
 // Notice is a one-sentence message to the user, such as "recording paused: disk full". An empty
 // Message withdraws the notice with that Subject.
 type Notice struct {

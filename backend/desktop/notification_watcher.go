@@ -155,7 +155,7 @@ func (r *watchRun) handleEvent(ctx context.Context, e core.Event) {
 			r.updateCommand(ctx, id, data.Message)
 			return
 		}
-		if !strings.HasPrefix(data.Subject, "clients/") && data.Subject != "history" {
+		if !strings.HasPrefix(data.Subject, "clients/") && data.Subject != "history" && data.Subject != core.HeldConfigSubject {
 			return
 		}
 		if data.Message == "" {
@@ -173,8 +173,11 @@ func (r *watchRun) handleEvent(ctx context.Context, e core.Event) {
 }
 
 func noticePage(subject string) string {
-	if strings.HasPrefix(subject, "clients/") {
+	switch {
+	case strings.HasPrefix(subject, "clients/"):
 		return "/clients"
+	case subject == core.HeldConfigSubject:
+		return "/settings"
 	}
 	return "/"
 }

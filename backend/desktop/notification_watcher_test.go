@@ -238,6 +238,8 @@ func TestLostEntryAndChangedCommandAreNotified(t *testing.T) {
 		d.expectLog("Drawbridge: Our entry is gone.", "Drawbridge: Server files is running a new command: x")
 		d.publish(core.NoticeEvent, core.Notice{Subject: "clients/cursor"})
 		d.expectLog("withdrawn clients/cursor")
+		d.publish(core.NoticeEvent, core.Notice{Subject: core.HeldConfigSubject, Message: "A change is held back."})
+		d.expectLog("Drawbridge: A change is held back.")
 	})
 }
 

@@ -68,14 +68,14 @@ func (e *Env) DaemonRuns() bool {
 }
 
 // SyncConfig returns when a running daemon uses the configuration files as they are now, or says why it
-// does not.
-func (e *Env) SyncConfig(ctx context.Context) error {
+// does not. confirm is as for config.Reloader.Sync.
+func (e *Env) SyncConfig(ctx context.Context, confirm string) error {
 	if !e.DaemonRuns() {
 		return nil
 	}
 	d, err := e.Daemon()
 	if err == nil {
-		err = d.Change(ctx, http.MethodPost, "config/reload", nil)
+		err = d.Change(ctx, http.MethodPost, "config/reload", map[string]string{"confirm": confirm})
 	}
 	if core.CodeOf(err) == core.CodeNotFound {
 		return nil // an older daemon: it follows the files a moment later

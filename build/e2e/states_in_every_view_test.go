@@ -113,6 +113,7 @@ func TestEveryViewNamesTheSameState(t *testing.T) {
 		"No server runs, because mcp.enabled is false": {"mcp": object{"enabled": false}, "mcpServers": object{"rug": rug}},
 	} {
 		d.write("config.jsonc", config)
+		d.cli(0, "validate", "--apply") // a change from outside that stops all servers is held back
 		eventually.Complete(t, limit(20*time.Second), func() string {
 			_, text := d.do(http.MethodGet, "/api/v1/doctor", nil)
 			var findings web.List[doctor.Finding]

@@ -101,12 +101,17 @@ flow(
 );
 
 flow(
-  'if all servers are disabled, the overview and the list of servers say so',
+  'if a changed file disables all servers, it waits for the user, then the page says so',
   'full',
   async (page, daemon) => {
     const { length } = await daemon.items('/servers');
     const text = await daemon.config();
     await daemon.writeConfig(text.replaceAll('"command"', '"disabled": true, "command"'));
+    await page.goto(`${daemon.url}/#/settings`);
+    await page.getByText(/would stop \d+ servers/).last().waitFor();
+    await inspect(page, 'all');
+    await page.getByRole('button', { name: 'Apply this change' }).press('Enter');
+    await page.getByRole('button', { name: 'Apply this change' }).waitFor({ state: 'detached' });
     for (const path of ['/', '/servers']) {
       await page.goto(`${daemon.url}/#${path}`);
       await page.reload();

@@ -180,6 +180,7 @@ const tried = (page) =>
 
 flow('rules are tried on the history before they are saved', 'full', async (page, daemon) => {
   await daemon.writeConfig(ruled);
+  await daemon.api('POST', '/config/reload', { confirm: '*' }); // it has no servers
   await tried(page);
   await page.goto(`${daemon.url}/#/settings`);
   const panel = page.getByRole('region', { name: 'Argument rules' });
@@ -211,6 +212,7 @@ flow('rules are tried on the history before they are saved', 'full', async (page
 
 flow('a rule is made from a call', 'full', async (page, daemon) => {
   await daemon.writeConfig(ruled);
+  await daemon.api('POST', '/config/reload', { confirm: '*' }); // it has no servers
   await tried(page);
   await suggestWhere(page);
   const [call] = await daemon.items('/calls?tool=write_file&limit=1');

@@ -862,6 +862,10 @@ export interface ConfigBackupText {
 export interface Problem {
   column: number;
   file: string;
+  /**
+   * Identifies a change that is held back because it stops all servers; POST /api/v1/config/reload with it as confirm applies it
+   */
+  held?: string;
   key: string;
   line: number;
   message: string;
@@ -2398,6 +2402,12 @@ export interface Refusal {
    * Whether reading is also denied, so the server may have tried to read or to write
    */
   unreadable: boolean;
+}
+export interface ReloadInputBody {
+  /**
+   * A change that is held back, as the field held of its problem names it, or * for any: it is applied, unless the files have changed since
+   */
+  confirm?: string;
 }
 export interface RenameInputBody {
   /**

@@ -1,4 +1,4 @@
-import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient, useSuspenseQuery } from '@tanstack/react-query';
 import {
   CircleAlert,
   CircleCheck,
@@ -14,6 +14,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { windowQuery } from '@/components/browse-buttons';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
+import { Failure } from '@/components/failure';
 import { Facts } from '@/components/fields';
 import { LoadingPage, PageHeader } from '@/components/page';
 import { SegmentedControl } from '@/components/segmented-control';
@@ -23,6 +24,7 @@ import { type Density, setDensity, useDensity } from '@/lib/density';
 import { age, escapeControlCharacters, exactTime, sentence } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { withoutPrototypes } from '@/lib/own-property';
+import { requestText } from '@/lib/request';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { setTheme, type Theme, useTheme } from '@/lib/theme';
@@ -294,8 +296,26 @@ function ProblemItem({ problem }: { problem: Problem }) {
             .map(escapeControlCharacters)
             .join(' · ')}
         </p>
+        {problem.held && <ApplyHeld change={problem.held} />}
       </div>
     </li>
+  );
+}
+
+/** Applies a change of the file that is held back because it stops all servers. */
+function ApplyHeld({ change }: { change: string }) {
+  const client = useQueryClient();
+  const apply = useMutation({
+    mutationFn: () => requestText('POST', '/api/v1/config/reload', { body: { confirm: change } }),
+    onSettled: () => client.invalidateQueries({ queryKey: ['status'] }),
+  });
+  return (
+    <div className="mt-2 space-y-2">
+      <Button onClick={() => apply.mutate()} disabled={apply.isPending}>
+        Apply this change
+      </Button>
+      <Failure error={apply.error} />
+    </div>
   );
 }
 

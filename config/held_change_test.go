@@ -1,0 +1,114 @@
+package config
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+)
+
+// A change from outside that would stop all servers is held back until the user wants it.
+func TestChangeThatStopsAllServersIsHeldBack(t *testing.T) {
+	t.Parallel()
+	const disabled = `{"mcpServers": {"a": {"command": "a", "disabled": true}, "b": {"command": "b", "disabled": true}}}`
+	for name, change := range map[string]func(file string) error{
+		"no servers":   func(file string) error { return os.WriteFile(file, []byte(`{"mcpServers": {}}`), 0o600) },
+		"no key":       func(file string) error { return os.WriteFile(file, []byte(`{}`), 0o600) },
+		"all disabled": func(file string) error { return os.WriteFile(file, []byte(disabled), 0o600) },
+		"off":          func(file string) error { return os.WriteFile(file, []byte(`{"mcp": {"enabled": false}}`), 0o600) },
+		"removed":      os.Remove,
+		"broken link": func(file string) error {
+			if err := os.Remove(file); err != nil {
+				return err
+			}
+			return os.Symlink("nowhere", file)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := run(t, two)
+			notices := x.o.Bus.Subscribe(100, core.NoticeEvent)
+			defer notices.Close()
+			notice := func() string { return (<-notices.Events()).Data.(core.Notice).Message }
+			held := func() string {
+				t.Helper()
+				err := x.Sync(t.Context(), "")
+				p := x.Problems()
+				if core.CodeOf(err) != core.CodeRejected || len(p) != 1 || p[0].Warning || p[0].Held == "" || ids(x.Current()) != "a=a b=b" || len(x.applied) > 0 {
+					t.Fatalf("not held back: %v, %v, running %q", err, p, ids(x.Current()))
+				}
+				return p[0].Held
+			}
+			must(t, change(x.file))
+			first := held()
+			if text := notice(); !strings.Contains(text, "nothing was changed") {
+				t.Errorf("notice: %q", text)
+			}
+			if all, err := x.o.Backups.List(); err != nil || len(all) != 1 {
+				t.Errorf("backups: %v, %v", all, err)
+			}
+			there := exists(x.file) // otherwise the edit writes its last valid content again
+			if err := x.Disable(t.Context(), "a"); there && core.CodeOf(err) != core.CodeRejected {
+				t.Errorf("an edit meanwhile: %v", err)
+			}
+			must(t, os.RemoveAll(x.file))
+			writeConfig(t, x.file, two)
+			must(t, x.Sync(t.Context(), ""))
+			for len(x.applied) > 0 { // of the edit of a file that was removed
+				<-x.applied
+			}
+			if text := notice(); text != "" {
+				t.Errorf("notice after it was corrected: %q", text)
+			}
+			must(t, change(x.file))
+			second := held()
+			if first != second {
+				t.Errorf("the same change is %s and %s", first, second)
+			}
+			must(t, os.RemoveAll(x.file))
+			writeConfig(t, x.file, "// another\n"+`{"mcpServers": {}}`)
+			if err := x.Sync(t.Context(), second); core.CodeOf(err) != core.CodeRejected || held() == second {
+				t.Errorf("the file has changed since it was confirmed: %v", err)
+			}
+			must(t, x.Sync(t.Context(), held()))
+			if got := ids(<-x.applied); got != "" || len(x.Problems()) > 0 {
+				t.Errorf("confirmed: running %q, %v", got, x.Problems())
+			}
+		})
+	}
+}
+
+// While a change is held back, a file with other servers only is another such change.
+func TestHeldBackChangeIsJudgedAgainWhenTheFileChanges(t *testing.T) {
+	t.Parallel()
+	x := run(t, two)
+	writeConfig(t, x.file, `{"mcpServers": {}}`)
+	if x.Sync(t.Context(), "") == nil {
+		t.Fatal("not held back")
+	}
+	writeConfig(t, x.file, `{"mcpServers": {"c": {"command": "c"}}}`)
+	if err := x.Sync(t.Context(), ""); core.CodeOf(err) != core.CodeRejected {
+		t.Errorf("another program added a server: %v", err)
+	}
+	writeConfig(t, x.file, `{"mcpServers": {"c": {"command": "c"}, "b": {"command": "b"}}}`)
+	must(t, x.Sync(t.Context(), ""))
+	if got := ids(<-x.applied); got != "c=c b=b" {
+		t.Errorf("running %q", got)
+	}
+}
+
+// What the user does through Drawbridge is deliberate.
+func TestOwnEditMayStopAllServers(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(x *running) error{
+		"remove":  func(x *running) error { return x.Remove(t.Context(), "a") },
+		"disable": func(x *running) error { return x.Disable(t.Context(), "a") },
+		"replace": func(x *running) error { return x.Replace(t.Context(), []byte("{}"), ETag([]byte(one))) },
+	} {
+		x := run(t, one)
+		if err := edit(x); err != nil || len(x.Problems()) > 0 || x.Current().Idle().Reason == "" {
+			t.Errorf("%s: %v, %v", name, err, x.Problems())
+		}
+	}
+}
