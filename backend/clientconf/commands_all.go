@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +15,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func addAllFlag(e *terminal.Env, cmd *cobra.Command, about string, run func(ctx context.Context) error) {
-	var all bool
+func addAllFlag(e *terminal.Env, cmd *cobra.Command, about string, run func(ctx context.Context, diff bool) error) {
+	var all, diff bool
 	one, most := cmd.RunE, cmd.Args
 	cmd.Use = strings.Replace(cmd.Use, " CLIENT", " CLIENT|--all", 1)
 	cmd.Flags().BoolVar(&all, "all", false, about)
+	cmd.Flags().BoolVar(&diff, "diff", false, "with --all: also show the changes to each file")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case all && len(args) == 0:
@@ -30,16 +32,18 @@ func addAllFlag(e *terminal.Env, cmd *cobra.Command, about string, run func(ctx 
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if all {
-			return run(cmd.Context())
+			return run(cmd.Context(), diff)
 		}
 		return one(cmd, args)
 	}
 }
 
 // applyToAll shows one plan for all clients, asks once, and applies it.
-func applyToAll(ctx context.Context, e *terminal.Env, t *Batch, yes bool, question string) error {
+func applyToAll(ctx context.Context, e *terminal.Env, t *Batch, yes, diff bool, question string) error {
 	if !e.JSON {
-		printPlans(e, t)
+		if err := printPlans(e, t, diff); err != nil {
+			return err
+		}
 	}
 	skipped := append([]SkippedClient{}, t.Skipped...) // never null
 	if t.ClientCount() == 0 {
@@ -142,20 +146,45 @@ func (all results) sentences(t *Batch) string {
 	return strings.Join(append([]string{first}, lines...), "\n")
 }
 
-func printPlans(e *terminal.Env, t *Batch) {
-	for _, plan := range t.Plans {
-		fmt.Fprintf(e.Stdout, "%s\n%s\n%s\n", terminal.EscapeLine(plan.Client.Name), terminal.EscapeLine(plan.Path), terminal.EscapeText(plan.Diff))
-		for _, w := range plan.Warnings {
-			fmt.Fprintln(e.Stdout, "Note:", terminal.EscapeLine(w))
+// printPlans prints a row for each client, and with diff the changes to the files.
+func printPlans(e *terminal.Env, t *Batch, diff bool) error {
+	table := terminal.Table{Title: "%d clients", Head: []string{"Client", "File", "Servers"}, Wrap: true}
+	for _, p := range t.Plans {
+		table.Add(p.Client.Name, e.ShortPath(p.Path), cmp.Or(strings.Join(p.movedServers(), ", "), "-"))
+	}
+	for _, i := range t.Imports {
+		var names []string
+		for _, s := range i.Servers {
+			names = append(names, s.Name)
+		}
+		table.Add(i.Client.Name, e.ShortPath(i.Path), strings.Join(names, ", "))
+	}
+	if t.ClientCount() > 0 {
+		if err := e.PrintTable(&table); err != nil {
+			return err
+		}
+	}
+	for _, p := range t.Plans {
+		if diff {
+			fmt.Fprintf(e.Stdout, "\n%s\n%s\n%s", terminal.EscapeLine(p.Client.Name), terminal.EscapeLine(p.Path), terminal.EscapeText(p.Diff))
+		}
+		for _, w := range p.Warnings {
+			fmt.Fprintln(e.Stdout, terminal.EscapeLine("Note: "+p.Client.Name+": "+w))
 		}
 	}
 	for _, i := range t.Imports {
 		printImports(e, i)
-		fmt.Fprintf(e.Stdout, "%s\n", terminal.EscapeText(i.Diff))
+		if diff {
+			fmt.Fprintf(e.Stdout, "%s\n", terminal.EscapeText(i.Diff))
+		}
 	}
 	for _, s := range t.Skipped {
 		fmt.Fprintln(e.Stdout, terminal.EscapeLine("Skipped "+s.Client+": "+s.Reason))
 	}
+	if !diff && t.ClientCount() > 0 {
+		fmt.Fprintln(e.Stdout, "The changes to each file: add --diff")
+	}
+	return nil
 }
 
 // describeCount describes the number of items of a step.
@@ -254,13 +283,13 @@ func clientsImport(e *terminal.Env) *cobra.Command {
 	cmd.Long = "Copy a client's servers to the configuration of Drawbridge. The client keeps its entries; to replace them, use move.\n" +
 		"Variable references are copied as they are, without being expanded. Literal tokens are stored as secrets."
 	f.yesFlag(cmd)
-	addAllFlag(e, cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
+	addAllFlag(e, cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context, diff bool) error {
 		c, err := Open(e)
 		if err != nil {
 			return err
 		}
 		t := c.PlanImportAll()
-		return applyToAll(ctx, e, t, f.yes, "Copy "+describeCount(t)+"?")
+		return applyToAll(ctx, e, t, f.yes, diff, "Copy "+describeCount(t)+"?")
 	})
 	return cmd
 }
@@ -316,7 +345,7 @@ func clientsMove(e *terminal.Env) *cobra.Command {
 	cmd.Long = "Move a client's servers to Drawbridge and replace each entry with one that has the same name, so that\npermission rules keep working. With SERVER, only these servers are moved.\n\"drawbridge clients undo CLIENT [SERVER...]\" reverts all moves, or only those of the named servers."
 	f.yesFlag(cmd)
 	cmd.Flags().BoolVar(&singleEntry, "single-entry", false, "one entry for all servers; tool names change")
-	addAllFlag(e, cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context) error {
+	addAllFlag(e, cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context, diff bool) error {
 		if singleEntry || f.project != "" {
 			return terminal.UsageError(errors.New("--all can only be combined with --yes"))
 		}
@@ -325,7 +354,7 @@ func clientsMove(e *terminal.Env) *cobra.Command {
 			return err
 		}
 		t := c.PlanMoveAll()
-		return applyToAll(ctx, e, t, f.yes, "Move "+describeCount(t)+" to Drawbridge?")
+		return applyToAll(ctx, e, t, f.yes, diff, "Move "+describeCount(t)+" to Drawbridge?")
 	})
 	return cmd
 }

@@ -43,15 +43,18 @@ func (t *Batch) ServerCount() (n int) {
 func (t *Batch) ClientCount() int { return len(t.Plans) + len(t.Imports) }
 
 // MovedCount returns the number of the client's servers that the plan moves.
-func (p *Plan) MovedCount() int {
+func (p *Plan) MovedCount() int { return len(p.movedServers()) }
+
+func (p *Plan) movedServers() (names []string) {
 	if p.config == nil {
-		return 0
+		return nil
 	}
-	n := len(p.originals)
-	for _, other := range p.further {
-		n += len(other.originals)
+	for _, file := range append([]*Plan{p}, p.further...) {
+		for _, o := range file.originals {
+			names = append(names, o.name)
+		}
 	}
-	return n
+	return names
 }
 
 // PlanMoveAll plans to move the servers of every installed client that
