@@ -45,11 +45,19 @@ func program() int {
 	show := func(url string, f config.Folders, browser bool) error {
 		return openUI(url, f.Data, browser, os.Stdout)
 	}
+	env := terminal.Env{Version: version, Show: show}
+	failure := attachConsole()
+	if failure != nil {
+		env.Stderr = failure
+	}
 	code := cli.Main(ctx, os.Args[1:], cli.Options{
-		Env: terminal.Env{Version: version, Show: show}, Features: features.Commands(), Commit: commit, CommitDate: commitDate, Serve: serve, Desktop: showOrStart,
+		Env: env, Features: features.Commands(), Commit: commit, CommitDate: commitDate, Serve: serve, Desktop: showOrStart,
 		TryServer: tryServer,
 	})
 	stop()
+	if code != 0 {
+		showFailure(failure)
+	}
 	return code
 }
 

@@ -53,6 +53,7 @@ type Commands func(e *Env, root *cobra.Command)
 
 // NewRoot returns the command drawbridge without commands.
 func NewRoot(e *Env) *cobra.Command {
+	cobra.MousetrapHelpText = "" // otherwise cobra ends a program that was started from Explorer
 	root := &cobra.Command{
 		Use:               "drawbridge",
 		Version:           e.Version,

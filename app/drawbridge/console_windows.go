@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/windows"
+)
+
+// attachConsole prepares the output of drawbridgew.exe, the program without a console. It prints to
+// the console it was started from, unless its output is redirected. Without any, as when it is started
+// from Explorer or at login, it returns a buffer for errors; otherwise nil.
+func attachConsole() *bytes.Buffer {
+	if window, _, _ := kernel32.NewProc("GetConsoleWindow").Call(); window != 0 || valid(windows.STD_ERROR_HANDLE) {
+		return nil
+	}
+	const parent = ^uintptr(0) // ATTACH_PARENT_PROCESS
+	if ok, _, _ := kernel32.NewProc("AttachConsole").Call(parent); ok == 0 {
+		return new(bytes.Buffer)
+	}
+	if console, err := os.OpenFile("CONOUT$", os.O_RDWR, 0); err == nil {
+		os.Stderr = console
+		if !valid(windows.STD_OUTPUT_HANDLE) {
+			os.Stdout = console
+		}
+	}
+	return nil
+}
+
+var kernel32 = windows.NewLazySystemDLL("kernel32.dll")
+
+// valid reports whether the program was started with the standard handle.
+func valid(standard uint32) bool {
+	h, err := windows.GetStdHandle(standard)
+	if err != nil || h == 0 || h == windows.InvalidHandle {
+		return false
+	}
+	kind, err := windows.GetFileType(h)
+	return err == nil && kind != windows.FILE_TYPE_UNKNOWN
+}
+
+// showFailure shows what a program that a person started without a console printed as its error.
+// Programs that others start report their errors to them.
+func showFailure(errors *bytes.Buffer) {
+	if errors == nil || errors.Len() == 0 || slices.ContainsFunc(os.Args[1:], func(arg string) bool { return arg == "serve" || arg == "stdio" }) {
+		return
+	}
+	text, err := windows.UTF16PtrFromString(errors.String())
+	if err == nil {
+		_, _ = windows.MessageBox(0, text, windows.StringToUTF16Ptr("Drawbridge"), windows.MB_ICONERROR|windows.MB_SETFOREGROUND)
+	}
+}
