@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 
@@ -177,7 +179,7 @@ func ReadFile(path string) ([]byte, error) {
 	if err := checkWriters(path, info); err != nil {
 		return refused(err.Error())
 	}
-	return os.ReadFile(path)
+	return osutil.ReadFile(path)
 }
 
 func unreadable(path string, err error) Problem {

@@ -157,7 +157,7 @@ func (r *Reloader) readLastGood() *Config {
 	if r.o.LastGood == "" {
 		return nil
 	}
-	data, err := os.ReadFile(r.o.LastGood)
+	data, err := osutil.ReadFile(r.o.LastGood)
 	if err != nil {
 		return nil
 	}
@@ -370,7 +370,7 @@ func (r *Reloader) saveLastGood(c *Config) {
 		return
 	}
 	data := c.SourceTexts()
-	if old, err := os.ReadFile(r.o.LastGood); err == nil && string(old) == string(data) {
+	if old, err := osutil.ReadFile(r.o.LastGood); err == nil && string(old) == string(data) {
 		return
 	}
 	if err := osutil.ReplaceFile(r.o.LastGood, data, 0o600); err != nil {

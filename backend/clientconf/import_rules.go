@@ -543,7 +543,7 @@ func (b *entryConverter) convertEnvFile(e *configEntry, key string, v any) {
 		b.restrict(key)
 		return
 	}
-	content, err := os.ReadFile(path)
+	content, err := osutil.ReadFile(path)
 	if err != nil {
 		b.restrict(key)
 		return

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
@@ -108,7 +110,7 @@ func (c *Connector) undoConfig(ctx context.Context, r record) error {
 // restoreBackup restores the backup. done is false if there is none.
 func (c *recordFolder) restoreBackup(r record, now []byte) (done bool, err error) {
 	if !r.Existed {
-		if left, err := os.ReadFile(r.Path); err != nil || !bytes.Equal(left, now) { // it may have changed while waiting for the lock
+		if left, err := osutil.ReadFile(r.Path); err != nil || !bytes.Equal(left, now) { // it may have changed while waiting for the lock
 			return false, errors.Join(err, changedError())
 		}
 		if err := os.Remove(r.Path); err != nil {
@@ -124,7 +126,7 @@ func (c *recordFolder) restoreBackup(r record, now []byte) (done bool, err error
 	if r.Backup == "" {
 		return false, nil
 	}
-	before, err := os.ReadFile(c.backupPath(r.Backup))
+	before, err := osutil.ReadFile(c.backupPath(r.Backup))
 	if err != nil {
 		return false, nil // the backup was deleted: remove only our own spans
 	}
@@ -353,7 +355,7 @@ func (c *Connector) undoPart(ctx context.Context, r, part record, rest *record, 
 	if err != nil {
 		return "", err
 	}
-	after, err := os.ReadFile(r.Path)
+	after, err := osutil.ReadFile(r.Path)
 	if err == nil && rest.PostHash == hashBytes(p.before) { // the file had no other changes, so the first backup stays valid
 		rest.PostHash = hashBytes(after)
 		rest.WrittenBackup, err = c.saveBackup(r.Choice.key(), after)

@@ -254,7 +254,7 @@ func hashValue(value json.RawMessage) string {
 func (c *recordFolder) recordPath(key string) string { return filepath.Join(c.dir, key+".json") }
 
 func (c *recordFolder) loadRecord(key string) (r record, ok bool, err error) {
-	b, err := os.ReadFile(c.recordPath(key))
+	b, err := osutil.ReadFile(c.recordPath(key))
 	if isNotExist(err) {
 		return r, false, nil
 	}
@@ -370,7 +370,7 @@ func readFile(path string) (src []byte, existed bool, err error) {
 	if info.Size() > maxFile {
 		return nil, false, fmt.Errorf("%s is larger than %d MiB", path, maxFile>>20)
 	}
-	src, err = os.ReadFile(path)
+	src, err = osutil.ReadFile(path)
 	return src, true, err
 }
 

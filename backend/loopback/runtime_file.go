@@ -41,7 +41,7 @@ func WriteRuntime(dataDir string, rt Runtime) error {
 // FindDaemon.
 func ReadRuntime(dataDir string) (Runtime, error) {
 	var rt Runtime
-	data, err := os.ReadFile(runtimeFile(dataDir))
+	data, err := osutil.ReadFile(runtimeFile(dataDir))
 	if err == nil {
 		err = json.Unmarshal(data, &rt)
 	}
@@ -110,7 +110,7 @@ func (w *watchedFile) readIfChanged() (data []byte, ok bool, err error) {
 			return nil, false, fmt.Errorf("cannot restrict the permissions of %s: %w", w.path, err)
 		}
 	}
-	data, err = os.ReadFile(w.path)
+	data, err = osutil.ReadFile(w.path)
 	if err != nil {
 		return nil, false, err
 	}

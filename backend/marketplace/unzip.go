@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Limits on a bundle.
@@ -211,7 +212,7 @@ func (a *archive) unpack(dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // on errors
 	left := int64(maxUnpacked)
 	for _, f := range a.files {
 		if dir := parentPath(f.Name); dir != "" {
@@ -225,7 +226,10 @@ func (a *archive) unpack(dir string) (err error) {
 		}
 		left -= n
 	}
-	if err := os.Rename(half, dir); err != nil {
+	if err := root.Close(); err != nil { // Windows does not move an open folder
+		return err
+	}
+	if err := osutil.RenameFile(half, dir); err != nil {
 		return fmt.Errorf("cannot move the bundle into place: %w", err)
 	}
 	return nil

@@ -76,12 +76,25 @@ func ReplaceFile(path string, data []byte, perm os.FileMode) error {
 // RenameFile is os.Rename. On Windows it retries for about a second, because a file that another
 // process has open cannot be replaced there.
 func RenameFile(from, to string) error {
-	var err error
-	for wait := 10 * time.Millisecond; wait < time.Second; wait *= 2 {
-		if err = os.Rename(from, to); err == nil || !errors.Is(err, os.ErrPermission) || os.PathSeparator == '/' {
+	return retryInUse(func() error { return os.Rename(from, to) })
+}
+
+// ReadFile is os.ReadFile. On Windows it retries for about a second, because a file cannot be opened
+// there while another process replaces it or has it open for itself alone.
+func ReadFile(path string) (data []byte, err error) {
+	err = retryInUse(func() (err error) {
+		data, err = os.ReadFile(path)
+		return err
+	})
+	return data, err
+}
+
+func retryInUse(f func() error) error {
+	for wait := 10 * time.Millisecond; ; wait *= 2 {
+		err := f()
+		if err == nil || !inUse(err) || wait > time.Second {
 			return err
 		}
 		time.Sleep(wait) // there is no event for the closing of another process's handle
 	}
-	return err
 }
