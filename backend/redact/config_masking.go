@@ -3,7 +3,6 @@ package redact
 import (
 	"encoding/json"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -254,7 +253,7 @@ func (m *masker) literal(s string) string {
 func (m *masker) rememberMasked(value string) {
 	const short = 6
 	for _, v := range []string{value, strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(value, "Bearer "), "Basic "))} {
-		if len(v) >= short && !filepath.IsAbs(v) { // masking a path everywhere would hide what matters
+		if len(v) >= short && !absolutePath(v) { // masking a path everywhere would hide what matters
 			m.values = append(m.values, v)
 		}
 	}

@@ -279,12 +279,18 @@ var (
 	ordinaryNumber = osutil.LazyRegexp(`^[-+]?(\d[.:-]?){0,7}\d$`)
 )
 
+// absolutePath reports whether value is the absolute path of any system: a container or a file from
+// elsewhere has others than ours.
+func absolutePath(value string) bool {
+	return filepath.IsAbs(value) || strings.HasPrefix(value, "/") || len(value) > 2 && value[1] == ':' && (value[2] == '\\' || value[2] == '/')
+}
+
 // Ordinary reports whether a value whose name denotes no secret is so common that removing it everywhere
 // would hide what matters: a path, a word, a short name of lower-case words, a number, a date, an address,
 // or a URL of these. docs/security.md states this rule.
 func Ordinary(value string) bool {
 	value = strings.TrimSpace(value)
-	if len(value) < minSecretBytes || filepath.IsAbs(value) || strings.HasPrefix(value, "~/") || ordinaryWord().MatchString(value) || ordinaryNumber().MatchString(value) {
+	if len(value) < minSecretBytes || absolutePath(value) || strings.HasPrefix(value, "~/") || ordinaryWord().MatchString(value) || ordinaryNumber().MatchString(value) {
 		return true
 	}
 	if len(value) <= 24 && ordinaryNames().MatchString(value) {

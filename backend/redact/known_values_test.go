@@ -130,7 +130,7 @@ func BenchmarkSecretValues(b *testing.B) {
 func TestOrdinaryValuesAreNotRemoved(t *testing.T) {
 	for _, v := range []string{
 		"true", "1", "production", "INFO", "DEVELOPMENT", "Europe", "us-east-1", "eu-central-1", "read-only", "octo-org/hello-world", "me@example.com", "3600000",
-		"2026-01-02", "1.2.3", "127.0.0.1", "192.168.100.200", "::1", "/home/me/notes", "~/notes", "https://api.example.com/v1", "http://localhost:5432", "db.example.com:5432", "application/json",
+		"2026-01-02", "1.2.3", "127.0.0.1", "192.168.100.200", "::1", "/home/me/notes", "~/notes", `C:\Users\me\notes`, "d:/notes", "https://api.example.com/v1", "http://localhost:5432", "db.example.com:5432", "application/json",
 	} {
 		if !Ordinary(v) {
 			t.Errorf("%q is not ordinary", v)
