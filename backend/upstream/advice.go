@@ -96,7 +96,7 @@ func firstNonEmptyGroup(m []string) string {
 
 func missingModule(reason, command string) (hint string, remedy core.Remedy) {
 	if m := nodeModule().FindStringSubmatch(reason); m != nil {
-		if filepath.IsAbs(m[1]) || strings.HasPrefix(m[1], "file:") {
+		if filepath.IsAbs(m[1]) || strings.HasPrefix(m[1], "/") || strings.HasPrefix(m[1], "file:") {
 			return fmt.Sprintf("Correct the path in args: %s does not exist; if the server is your own, build it first.", m[1]), core.EditConfig("args")
 		}
 		if strings.HasPrefix(m[1], ".") {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -249,8 +250,8 @@ func (e environment) withheldWarnings(c *config.Server, vars map[string]string) 
 	}
 	var names []string
 	for _, name := range proxyVariableNames {
-		if _, passed := vars[name]; passed {
-			continue // possibly as an empty value in its configuration
+		if _, passed := vars[name]; passed || runtime.GOOS == "windows" && name != strings.ToUpper(name) {
+			continue // possibly as an empty value in its configuration; Windows ignores the case of names
 		}
 		if value, _ := e.lookup(name); value != "" {
 			names = append(names, name)
