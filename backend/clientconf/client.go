@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -446,7 +447,11 @@ func resolveTarget(path string) (string, error) {
 	return path, nil
 }
 
-func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+// isNotExist reports whether no file has the path. Windows has another error for a pattern without a match.
+func isNotExist(err error) bool {
+	const invalidName = syscall.Errno(123) // ERROR_INVALID_NAME
+	return errors.Is(err, fs.ErrNotExist) || runtime.GOOS == "windows" && errors.Is(err, invalidName)
+}
 
 // isRunning reports whether one of the client's programs is running. It is implemented for Linux
 // only.
