@@ -196,6 +196,9 @@ func (e *evaluation) pathsOf(text string) (all possiblePaths) {
 // variable. Names of files such as src/$id.tsx have none, unless there is a variable with this
 // name.
 func hasVariable(path string) bool {
+	if runtime.GOOS == "windows" && slices.ContainsFunc(strings.Split(path, "%"), func(name string) bool { _, set := os.LookupEnv(name); return name != "" && set }) {
+		return true // %NAME%
+	}
 	return strings.HasPrefix(path, "$") || slices.ContainsFunc(variable().FindAllStringSubmatch(path, -1), func(m []string) bool {
 		_, set := os.LookupEnv(m[2])
 		return set || m[1] != "" || m[2] != strings.ToLower(m[2]) || strings.HasPrefix(m[2], "_")
