@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Runs a Windows program: wine.sh PROGRAM [ARGUMENT...], as go test -exec expects it.
+# Runs a Windows program under Wine, as go test -exec expects it: wine.sh PROGRAM [ARGUMENT...]
 #
-# Wine 10 is not in Debian 12, so it lives in a root of its own, $WINE_ROOT, which build/setup.sh wine
-# makes. The program sees the same files as here, under the same paths on drive Z:, and uses the Windows
-# installation $WINEPREFIX.
+# Wine 10 is not in Debian 12, so it has a root of its own, $WINE_ROOT, which build/setup.sh wine makes.
+# The program sees the project and $TMPDIR under their paths on drive Z:, and the Windows installation
+# $WINEPREFIX, which must be in $TMPDIR.
 set -euo pipefail
-root=${WINE_ROOT:-/var/cache/drawbridge-wine}
+export WINE_ROOT=${WINE_ROOT:-/var/cache/drawbridge-wine} WINEDEBUG=${WINEDEBUG:--all}
+SHARED="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) ${TMPDIR:-/tmp}"
+export SHARED
+unset TMPDIR # crashes Wine
 exec unshare --mount --propagation slave bash -c '
-	root=$1; shift
-	for dir in /proc /dev /sys /tmp /run "$GOMODCACHE" "$PROJECT"; do
-		[ -n "$dir" ] && mkdir -p "$root$dir" && mount --rbind "$dir" "$root$dir"
+	for dir in /proc /dev /sys $SHARED; do
+		mkdir -p "$WINE_ROOT$dir" && mount --rbind "$dir" "$WINE_ROOT$dir"
 	done
-	exec chroot "$root" sh -c '"'"'cd "$1" && shift && exec wine "$@"'"'"' sh "$PWD" "$@"
-' bash "$root" "$@"
+	exec chroot "$WINE_ROOT" sh -c '"'"'cd "$1" && shift && exec "$@"'"'"' sh "$PWD" "$@"
+' bash "${WINE_COMMAND:-wine}" "$@"

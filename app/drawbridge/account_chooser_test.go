@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -9,8 +10,9 @@ import (
 )
 
 func TestCallUsesChosenAccountOrFails(t *testing.T) {
+	root := filepath.ToSlash(filepath.VolumeName(t.TempDir())) // of an absolute path: empty, or a drive of Windows
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {
-		"hub": {"command": "h", "accounts": {"work": {"folders": ["/projects"]}}}, "plain": {"command": "p"}}}`))
+		"hub": {"command": "h", "accounts": {"work": {"folders": ["`+root+`/projects"]}}}, "plain": {"command": "p"}}}`))
 	if c == nil {
 		t.Fatal(problems)
 	}
@@ -21,15 +23,15 @@ func TestCallUsesChosenAccountOrFails(t *testing.T) {
 	a.apply(c)
 	for _, q := range []struct{ server, preset, folder, want, code string }{
 		{"hub", "", "", "default", ""},
-		{"hub", "", "/projects/x", "work", ""},
-		{"hub", "default", "/projects/x", "default", ""},
-		{"hub", "gone", "/projects/x", "gone", "not_found"},
-		{"plain", "", "/projects/x", "", ""},
+		{"hub", "", root + "/projects/x", "work", ""},
+		{"hub", "default", root + "/projects/x", "default", ""},
+		{"hub", "gone", root + "/projects/x", "gone", "not_found"},
+		{"plain", "", root + "/projects/x", "", ""},
 		{"plain", "default", "", "", ""},
 		{"plain", "work", "", "work", "not_found"},
 		{"unknown", "", "", "", ""},
 	} {
-		call := &core.Call{Server: q.server, Account: q.preset, Workspace: q.folder}
+		call := &core.Call{Server: q.server, Account: q.preset, Workspace: filepath.FromSlash(q.folder)}
 		err := a.choose(call)
 		if call.Account != q.want || (err != nil) != (q.code != "") || err != nil && string(core.CodeOf(err)) != q.code {
 			t.Errorf("%+v: %q, %v", q, call.Account, err)

@@ -3,6 +3,7 @@ package approvals_test
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -136,7 +137,8 @@ func TestApprovalIsListedAnnouncedAndAnswered(t *testing.T) {
 // a rule, always adds a rule before it.
 func TestApprovalCanBeLimitedToArguments(t *testing.T) {
 	s := newSite(t)
-	const where = `{"/path":{"under":"/home/me"}}`
+	home := filepath.ToSlash(filepath.VolumeName(t.TempDir())) + "/home"
+	where := `{"/path":{"under":"` + home + `/me"}}`
 	for _, c := range []struct {
 		body, rule string
 		session    bool
@@ -157,7 +159,7 @@ func TestApprovalCanBeLimitedToArguments(t *testing.T) {
 		s.addedRule = ""
 		go func() {
 			a, _ := s.inbox.Ask(ctx, approvals.Item{Kind: approvals.Call, Server: "files", Client: core.Client{Token: "cursor"},
-				Held: &approvals.Held{Tool: "put", Arguments: `{"path":"/home/me/a"}`, Rule: c.rule, Session: c.session}})
+				Held: &approvals.Held{Tool: "put", Arguments: `{"path":"` + home + `/me/a"}`, Rule: c.rule, Session: c.session}})
 			got <- a
 		}()
 		var list web.List[approvals.Approval]

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -52,7 +53,7 @@ func (s *fixture) setProfiles(profiles ...config.Profile) {
 	s.registry.SetProfiles(profiles)
 	v := Visibility{Clients: map[string]ClientVisibility{"bound": {Profile: "p"}, "sealed": {Profile: "gone"}}, Profiles: map[string]ProfileVisibility{},
 		ProfileOf: func(folder string) string {
-			return map[string]string{"/office": "p", "/lost": "gone"}[folder]
+			return map[string]string{"office": "p", "lost": "gone"}[filepath.Base(folder)]
 		}}
 	for _, p := range profiles {
 		v.Profiles[p.Name] = ProfileVisibility{ToolMode: p.ToolMode}
@@ -60,9 +61,15 @@ func (s *fixture) setProfiles(profiles ...config.Profile) {
 	s.bridge.SetVisibility(v)
 }
 
+// absolute returns the path, on a drive if the system has drives.
+func absolute(path string) string {
+	folder, _ := filepath.Abs(path)
+	return folder
+}
+
 // profileRoutes returns the ways for a client to be limited to the profile p, as paths and headers.
 func profileRoutes() map[string][]string {
-	work := base64.RawURLEncoding.EncodeToString([]byte("/office"))
+	work := base64.RawURLEncoding.EncodeToString([]byte(absolute("/office")))
 	return map[string][]string{
 		"token at all":            {"/mcp", ClientHeader, "bound"},
 		"token at its profile":    {"/p/p/mcp", ClientHeader, "bound"},
@@ -70,8 +77,8 @@ func profileRoutes() map[string][]string {
 		"address":                 {"/p/p/mcp", ClientHeader, "free"},
 		"address without a token": {"/p/p/mcp"},
 		"folder":                  {"/mcp", ClientHeader, "free", WorkspaceHeader, work},
-		"folder in plain text":    {"/mcp", ClientHeader, "free", WorkspaceHeader, "/office"},
-		"token before folder":     {"/mcp", ClientHeader, "bound", WorkspaceHeader, base64.RawURLEncoding.EncodeToString([]byte("/elsewhere"))},
+		"folder in plain text":    {"/mcp", ClientHeader, "free", WorkspaceHeader, absolute("/office")},
+		"token before folder":     {"/mcp", ClientHeader, "bound", WorkspaceHeader, base64.RawURLEncoding.EncodeToString([]byte(absolute("/elsewhere")))},
 	}
 }
 
@@ -303,7 +310,7 @@ func (c *folderClient) answer(m string) bool {
 	}
 	c.asked.Add(1)
 	if c.folder != "" {
-		c.s.post("/mcp", fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"result":{"roots":[{"uri":"file://%s"}]}}`, ask.ID, c.folder), c.headers...)
+		c.s.post("/mcp", fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"result":{"roots":[{"uri":"file://%s"}]}}`, ask.ID, strings.Replace("/"+filepath.ToSlash(absolute(c.folder)), "//", "/", 1)), c.headers...)
 	}
 	return true
 }

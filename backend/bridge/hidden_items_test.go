@@ -18,7 +18,7 @@ import (
 // A folder that is bound to a deleted profile shows nothing, rather than everything.
 func TestFolderOfDeletedProfileShowsNoTools(t *testing.T) {
 	s := newProfileFixture(t)
-	lost := []string{ClientHeader, "free", WorkspaceHeader, base64.RawURLEncoding.EncodeToString([]byte("/lost"))}
+	lost := []string{ClientHeader, "free", WorkspaceHeader, base64.RawURLEncoding.EncodeToString([]byte(absolute("/lost")))}
 	for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"} {
 		answer := strings.Join(messages(s, s.modern("/mcp", method, "", "", lost...)), "")
 		if s.expectUnknown(method, answer); strings.Contains(answer, "inside") {

@@ -237,7 +237,7 @@ func TestResultOfAppToolIsNotTruncated(t *testing.T) {
 func TestOnlyItsClientReadsResult(t *testing.T) {
 	result := `{"content":[{"type":"text","text":"` + strings.Repeat("secret of small ", 900) + `"}]}`
 	s, kept := newLimitFixture(t, &result)
-	session := s.openSession("/mcp", `{}`, ClientHeader, "small", WorkspaceHeader, "/work")
+	session := s.openSession("/mcp", `{}`, ClientHeader, "small", WorkspaceHeader, absolute("/work"))
 	got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"files__read"}}`, session...))
 	if !strings.Contains(got, `"result":"1000"`) {
 		t.Fatal(got)
@@ -247,7 +247,7 @@ func TestOnlyItsClientReadsResult(t *testing.T) {
 		return onlyMessage(t, s.modern("/mcp", "tools/call", readResult, `"name":"`+readResult+`","arguments":`+arguments, headers...))
 	}
 	const first = `{"result":"1000","offset":2000}`
-	if got := read(first, ClientHeader, "small", WorkspaceHeader, "/work"); !strings.Contains(got, "secret of small") {
+	if got := read(first, ClientHeader, "small", WorkspaceHeader, absolute("/work")); !strings.Contains(got, "secret of small") {
 		t.Errorf("its client in its folder: %s", got)
 	}
 	refused := func(what, got string) {
@@ -256,34 +256,34 @@ func TestOnlyItsClientReadsResult(t *testing.T) {
 			t.Errorf("%s: %s", what, got)
 		}
 	}
-	refused("another client", read(first, ClientHeader, "other", WorkspaceHeader, "/work"))
-	refused("another folder", read(first, ClientHeader, "small", WorkspaceHeader, "/home"))
+	refused("another client", read(first, ClientHeader, "other", WorkspaceHeader, absolute("/work")))
+	refused("another folder", read(first, ClientHeader, "small", WorkspaceHeader, absolute("/home")))
 	refused("no folder", read(first, ClientHeader, "small"))
 	for _, wrong := range []string{`{}`, `{"result":"1000","offset":-1}`, `{"result":"1000","offset":1e99}`, `{"result":"1000","offset":"2"}`, `{"result":"999","offset":0}`, `{"result":"1000","offset":99999999}`,
 		`{"result":"../1000","offset":0}`, `{"result":{"a":1},"offset":0}`, `{"result":"` + strings.Repeat("1", 5000) + `","offset":0}`, `[]`, `"x"`} {
-		refused(wrong, read(wrong, ClientHeader, "small", WorkspaceHeader, "/work"))
+		refused(wrong, read(wrong, ClientHeader, "small", WorkspaceHeader, absolute("/work")))
 	}
 	for _, right := range []string{`{"result":1000,"offset":2000}`, `{"result":"1000","offset":0}`} {
-		if got := read(right, ClientHeader, "small", WorkspaceHeader, "/work"); !strings.Contains(got, "secret of small") {
+		if got := read(right, ClientHeader, "small", WorkspaceHeader, absolute("/work")); !strings.Contains(got, "secret of small") {
 			t.Errorf("%s: %s", right, got)
 		}
 	}
 	kept.mu.Lock()
 	kept.calls[1000].Outcome = core.OutcomeRejected // nothing but a result is read
 	kept.mu.Unlock()
-	refused("no result", read(first, ClientHeader, "small", WorkspaceHeader, "/work"))
+	refused("no result", read(first, ClientHeader, "small", WorkspaceHeader, absolute("/work")))
 	kept.mu.Lock()
 	kept.calls[1000].Outcome = core.OutcomeOK
 	kept.mu.Unlock()
 
 	s.registry.SetProfiles([]config.Profile{{Name: "p", Servers: map[string]config.ProfileServer{"math": {}}}})
 	s.bridge.SetVisibility(Visibility{Clients: map[string]ClientVisibility{"small": {MaxResultTokens: 500, Profile: "p"}}})
-	refused("a client that no longer sees the tool", read(first, ClientHeader, "small", WorkspaceHeader, "/work"))
+	refused("a client that no longer sees the tool", read(first, ClientHeader, "small", WorkspaceHeader, absolute("/work")))
 	s.limitResults()
 	kept.mu.Lock()
 	delete(kept.calls, 1000)
 	kept.mu.Unlock()
-	refused("a deleted call", read(first, ClientHeader, "small", WorkspaceHeader, "/work"))
+	refused("a deleted call", read(first, ClientHeader, "small", WorkspaceHeader, absolute("/work")))
 }
 
 // A call that waited for input of its modern client ends in a request of its own.

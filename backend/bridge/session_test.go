@@ -334,7 +334,7 @@ func TestCallsOfModernClientsHaveSessions(t *testing.T) {
 	if again := call(); first == "" || again != first {
 		t.Errorf("sessions %q and %q", first, again)
 	}
-	if other := call("X-Drawbridge-Workspace", "/work"); other == "" || other == first {
+	if other := call("X-Drawbridge-Workspace", absolute("/work")); other == "" || other == first {
 		t.Errorf("another folder has the session %q", other)
 	}
 	onlyMessage(t, s.modern("/mcp", "server/discover", "", ""))

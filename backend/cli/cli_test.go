@@ -68,6 +68,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("USERPROFILE", filepath.Join(e.WorkDir, "home")) // Windows
 			return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o700)
 		},
 	})

@@ -81,7 +81,7 @@ func TestServersOfAllFilesOfAClientAreImported(t *testing.T) {
 				}
 				got = append(got, name)
 				named := strings.Contains(strings.Join(i.Notes, "\n"), "It is in "+i.File)
-				if holds := c.files[strings.TrimPrefix(i.File, home+"/")]; i.File != "" && (!named || !strings.Contains(holds, i.Name)) || i.File == written.path {
+				if holds := c.files[filepath.ToSlash(strings.TrimPrefix(i.File, home+string(filepath.Separator)))]; i.File != "" && (!named || !strings.Contains(holds, i.Name)) || i.File == written.path {
 					t.Errorf("%s: file %q, notes %q", i.Name, i.File, i.Notes)
 				}
 			}

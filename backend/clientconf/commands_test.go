@@ -29,6 +29,7 @@ func TestMissingClientsAreCounted(t *testing.T) {
 func TestClientDocumentsAreThoseOfTheAPI(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home) // Windows
 	t.Setenv("PATH", t.TempDir())
 	f := terminaltest.New(t, Commands)
 	file := filepath.Join(home, ".cursor", "mcp.json")
@@ -58,6 +59,7 @@ func TestClientDocumentsAreThoseOfTheAPI(t *testing.T) {
 func TestNoRestartIsAskedForAnUnchangedFile(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home) // Windows
 	t.Setenv("XDG_CONFIG_HOME", "")
 	t.Setenv("PATH", t.TempDir())
 	f := terminaltest.New(t, Commands)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -61,6 +62,9 @@ func TestCorpusIsConnectedAndUndoneOrRefused(t *testing.T) {
 			}
 			// Each file in its original form and in every third variant; with CI=true in all
 			// variants.
+			if name == "symlink" && runtime.GOOS == "windows" {
+				continue // links need rights there
+			}
 			if name != "as is" && (i+n)%3 != 0 && os.Getenv("CI") != "true" {
 				continue
 			}

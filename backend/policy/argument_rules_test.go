@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -41,6 +42,9 @@ func (c argumentCases) run(t *testing.T, replace *strings.Replacer, workspace st
 
 // Arguments that cannot be read, or that servers read differently, are denied.
 func TestNoArgumentSlipsPastDeny(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("its paths are those of Unix")
+	}
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -504,7 +508,7 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 // not.
 func FuzzArgumentRules(f *testing.F) {
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"}}, "policy": {"rules": [
-		{"where": {"/p/*": {"under": "/usr", "glob": "*a"}, "not": {"/u": {"host": "a.b"}}, "any": [{"/n": {"min": 1}}, {"": {"matches": "x"}}]}, "then": "deny"}]}}`))
+		{"where": {"/p/*": {"under": "`+filepath.ToSlash(filepath.VolumeName(f.TempDir()))+`/usr", "glob": "*a"}, "not": {"/u": {"host": "a.b"}}, "any": [{"/n": {"min": 1}}, {"": {"matches": "x"}}]}, "then": "deny"}]}}`))
 	if c == nil {
 		f.Fatal(problems)
 	}

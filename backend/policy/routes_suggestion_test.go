@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,9 @@ import (
 // Conditions are suggested for recorded and for pending calls, and only those that a rule certainly
 // finds in the call.
 func TestConditionsAreSuggestedForCalls(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("its paths are those of Unix")
+	}
 	now, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"}, "local": {"command": "x", "cwd": "/srv/notes"}, "far": {"url": "https://example.com/mcp"}}}`))
 	if now == nil {
 		t.Fatal(problems)

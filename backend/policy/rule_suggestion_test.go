@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -83,6 +84,9 @@ func (r fakeCalls) Call(_ context.Context, id int64) (*store.Record, error) {
 }
 
 func TestRulesAreTriedOnRecordedCalls(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("its paths are those of Unix")
+	}
 	now, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"}}, "profiles": {"office": {}}, "clients": {"tied": {"profile": "office"}}}`))
 	if now == nil {
 		t.Fatal(problems)

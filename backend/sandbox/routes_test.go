@@ -100,6 +100,9 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 	}
 	s.Want(t, http.MethodPost, "/api/v1/servers/files/sandbox", `{"mode": "write", "path": ""}`, 400, "the path is empty")
 	// What is private or starts programs needs an edit of the configuration.
+	if os.PathSeparator != '/' {
+		return // the rest is about paths of Unix
+	}
 	for _, body := range []string{
 		`{"mode": "read", "path": "~/.ssh/config"}`, `{"mode": "read", "path": "~/.ssh"}`, `{"mode": "read", "path": "~/.config"}`, `{"mode": "read", "path": "~"}`,
 		`{"mode": "read", "path": "/"}`, `{"mode": "write", "path": "~/.local/bin"}`, `{"mode": "write", "path": "~/.bashrc"}`,

@@ -1,3 +1,7 @@
+//go:build !windows
+
+// The sandbox requires Linux, and its rules have the paths of Unix.
+
 package sandbox
 
 import (

@@ -1,3 +1,7 @@
+//go:build !windows
+
+// Windows lets no other program remove, move or replace a file that is open.
+
 package store
 
 import (

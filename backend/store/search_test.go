@@ -207,7 +207,7 @@ func TestPruningRemovesCallsFromIndex(t *testing.T) {
 	} else if said, hint := core.Describe(err); !strings.Contains(said, "is a file") || hint == "" {
 		t.Errorf("%q, %q: nobody can tell what to do", said, hint)
 	}
-	if info, err := os.Stat(backup); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(backup); err != nil || info.Mode().Perm() != 0o600 && os.PathSeparator == '/' {
 		t.Errorf("the backup is %v, %v", info, err)
 	}
 	c := open(t, backup)

@@ -110,8 +110,10 @@ func newAddDaemon(t *testing.T, state string) (f *terminaltest.Daemon, sent *[]s
 }
 
 func TestAddAcceptsVariablesHeadersAndSecrets(t *testing.T) {
+	dir := t.TempDir()
+	folder, _ := json.Marshal(dir)
 	for want, args := range map[string][]string{
-		`{"name":"files","entry":{"command":"npx","args":["-y"],"env":{"A":"b=c"},"cwd":"/tmp","disabled":true}}`:                                                           {"files", "--env", "A=b=c", "--cwd", "/tmp", "--disabled", "--", "npx", "-y"},
+		`{"name":"files","entry":{"command":"npx","args":["-y"],"env":{"A":"b=c"},"cwd":` + string(folder) + `,"disabled":true}}`:                                           {"files", "--env", "A=b=c", "--cwd", dir, "--disabled", "--", "npx", "-y"},
 		`{"name":"docs","entry":{"url":"https://example.com/mcp","headers":{"X-Team":"red"}}}`:                                                                              {"docs", "https://example.com/mcp", "--header", "X-Team: red"},
 		`{"name":"a","entry":{"command":"npx"}}` + "\n" + `{"name":"b","entry":{"command":"uvx"}}`:                                                                          {`{"mcpServers":{"a":{"command":"npx"},"b":{"command":"uvx"}}}`},
 		`dock.API_KEY={"value":"sk-live-12345678"}` + "\n" + `{"name":"dock","entry":{"command":"docker","args":["run","-e","API_KEY=${secret:dock.API_KEY}","mcp/time"]}}`: {"dock", "docker", "run", "-e", "API_KEY=sk-live-12345678", "mcp/time"},

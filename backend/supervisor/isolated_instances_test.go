@@ -235,7 +235,7 @@ func TestLongestIdleInstanceIsEvictedAtLimit(t *testing.T) {
 func TestCrashedInstanceDoesNotAffectOthers(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) {
 		g.several = true
-		g.start = failingIf(func(r upstream.Request) bool { return r.Workspace == "/bad" }, core.Errorf(core.CodeValidation, "no such folder"))
+		g.start = failingIf(func(r upstream.Request) bool { return strings.HasSuffix(r.Workspace, "bad") }, core.Errorf(core.CodeValidation, "no such folder"))
 	}, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerRoot)))
 		in := func(folder string) *core.Call {

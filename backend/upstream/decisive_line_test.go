@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -89,6 +90,9 @@ func TestReasonPicksDecisiveLine(t *testing.T) {
 func TestActionForEachReason(t *testing.T) {
 	for _, f := range failures(t) {
 		got, remedy := Advice(DecisiveLine(f.lines), f.lines, strings.Fields(f.command)[0])
+		if f.remedy == string(core.RemedyAllowDocker) && runtime.GOOS != "linux" {
+			continue // Docker Desktop has no group of its users
+		}
 		if !strings.Contains(got, f.action) || f.action == "" && strings.Contains(got, "secret set") {
 			t.Errorf("%s: got %q, want %q", f.name, got, f.action)
 		}

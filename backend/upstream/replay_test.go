@@ -43,7 +43,7 @@ func TestReplayServersServeTheirRecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := session.Catalog(); len(c.Tools) != 1 || len(c.Prompts) != 1 || string(c.Info) != `{"name":"fs"}` || session.Process.Command != path || session.Process.PID != 0 {
+	if c := session.Catalog(); len(c.Tools) != 1 || len(c.Prompts) != 1 || string(c.Info) != `{"name":"fs"}` || filepath.Clean(session.Process.Command) != path || session.Process.PID != 0 {
 		t.Errorf("%+v %+v", c, session.Process)
 	}
 	if got, err := sendTool(t, session, "read"); err != nil || got != `{"content":[],"n":1.0}` {

@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -8,13 +10,17 @@ import (
 )
 
 func TestSecretArgumentsAreMaskedInShownCommand(t *testing.T) {
-	d := &Dialer{Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }}
-	s := &startedProcess{}
-	spec, err := d.processSpec(&config.Server{ID: "x", Command: "sh", Args: []string{"--token", "hunter2"}}, environment{}, s)
+	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spec.Args[1] != "hunter2" || strings.Contains(s.Command, "hunter2") || !strings.HasSuffix(s.Command, "sh --token ***") {
+	d := &Dialer{Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }}
+	s := &startedProcess{}
+	spec, err := d.processSpec(&config.Server{ID: "x", Command: program, Args: []string{"--token", "hunter2"}}, environment{}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.Args[1] != "hunter2" || strings.Contains(s.Command, "hunter2") || !strings.HasSuffix(s.Command, filepath.Base(program)+" --token ***") {
 		t.Errorf("it is started with %q and shown as %q", spec.Args, s.Command)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -15,6 +17,9 @@ import (
 )
 
 // accepted checks that both the program and the JSON schema accept a configuration.
+// absoluteJSON finds absolute paths of Unix in lists.
+var absoluteJSON = regexp.MustCompile(`([\[,]\s*)"(/)`)
+
 func accepted(t *testing.T, where, name, src string) {
 	t.Helper()
 	if _, problems := config.Parse(name, []byte(src)); len(problems) > 0 {
@@ -70,6 +75,9 @@ func TestConfigurationsInDocumentsAreAccepted(t *testing.T) {
 					t.Errorf("%s: no JSON: %v\n%s", b.path, err, src)
 				}
 				continue
+			}
+			if runtime.GOOS == "windows" { // the examples have the paths of Unix
+				src = absoluteJSON.ReplaceAllString(src, `$1"C:$2`)
 			}
 			accepted(t, b.path, "config.jsonc", src)
 		case "yaml":
