@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
+	"slices"
 	"syscall"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -46,7 +48,7 @@ func program() int {
 		return openUI(url, f.Data, browser, os.Stdout)
 	}
 	env := terminal.Env{Version: version, Show: show}
-	failure := attachConsole()
+	failure := osutil.AttachConsole()
 	if failure != nil {
 		env.Stderr = failure
 	}
@@ -55,8 +57,9 @@ func program() int {
 		TryServer: tryServer,
 	})
 	stop()
-	if code != 0 {
-		showFailure(failure)
+	// A person started it without a console. Programs that others start report their errors to them.
+	if code != 0 && failure != nil && !slices.Contains(os.Args[1:], "serve") && !slices.Contains(os.Args[1:], "stdio") {
+		osutil.ShowError("Drawbridge", failure.String())
 	}
 	return code
 }

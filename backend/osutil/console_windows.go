@@ -1,17 +1,16 @@
-package main
+package osutil
 
 import (
 	"bytes"
 	"os"
-	"slices"
 
 	"golang.org/x/sys/windows"
 )
 
-// attachConsole prepares the output of drawbridgew.exe, the program without a console. It prints to
+// AttachConsole prepares the output of drawbridgew.exe, the program without a console. It prints to
 // the console it was started from, unless its output is redirected. Without any, as when it is started
 // from Explorer or at login, it returns a buffer for errors; otherwise nil.
-func attachConsole() *bytes.Buffer {
+func AttachConsole() *bytes.Buffer {
 	if window, _, _ := kernel32.NewProc("GetConsoleWindow").Call(); window != 0 || valid(windows.STD_ERROR_HANDLE) {
 		return nil
 	}
@@ -40,14 +39,10 @@ func valid(standard uint32) bool {
 	return err == nil && kind != windows.FILE_TYPE_UNKNOWN
 }
 
-// showFailure shows what a program that a person started without a console printed as its error.
-// Programs that others start report their errors to them.
-func showFailure(errors *bytes.Buffer) {
-	if errors == nil || errors.Len() == 0 || slices.ContainsFunc(os.Args[1:], func(arg string) bool { return arg == "serve" || arg == "stdio" }) {
-		return
-	}
-	text, err := windows.UTF16PtrFromString(errors.String())
+// ShowError shows a message of an error in a dialog, and returns when the user has closed it.
+func ShowError(title, text string) {
+	message, err := windows.UTF16PtrFromString(text)
 	if err == nil {
-		_, _ = windows.MessageBox(0, text, windows.StringToUTF16Ptr("Drawbridge"), windows.MB_ICONERROR|windows.MB_SETFOREGROUND)
+		_, _ = windows.MessageBox(0, message, windows.StringToUTF16Ptr(title), windows.MB_ICONERROR|windows.MB_SETFOREGROUND)
 	}
 }
