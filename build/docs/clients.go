@@ -14,8 +14,7 @@ const clientsHead = mark + `# Supported clients
 ` + "`drawbridge clients connect ID`" + ` or the *Clients* page connects a client; [Clients](clients.md) describes how that works and how to undo it. Other clients
 can start ` + "`drawbridge stdio --client NAME`" + `, or use the URL with a token (see [Getting started](getting-started.md)).
 
-Each section names the files of a client and where this information is from: tested with the program, its source, its documentation, third parties, or not
-verified. Unless a section says otherwise, the file is JSON with the servers under ` + "`mcpServers`" + `, the client can connect by stdio or HTTP, and it must be
+Each section names the files of a client and where this is from: tested with the program, its source, its documentation, third parties, or not verified. Unless a section says otherwise, the file is JSON with the servers under ` + "`mcpServers`" + `, the client can connect by stdio or HTTP, and it must be
 restarted afterwards. Clients that must be quit before connecting overwrite their file. The entry is written to the first file that exists; servers are imported and moved from all of them.
 
 ` + "`~`" + ` is your home folder (on Windows ` + "`%UserProfile%`" + `), ` + "`*`" + ` any name; a path that begins with a variable applies if the variable is set (on Windows
