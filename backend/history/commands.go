@@ -312,7 +312,7 @@ func resolveSession(ctx context.Context, d *terminal.Daemon, session *string, se
 			return nil
 		}
 	}
-	return errors.New("no session is recorded yet: cannot find the last one. List the calls: drawbridge history")
+	return &core.Error{Code: core.CodeNotFound, Message: "no session is recorded yet", Hint: "Calls by drawbridge call have none: select them with --from, such as --from 10m. List the calls: drawbridge history"}
 }
 
 func query(ctx context.Context, e *terminal.Env, filter callFilter) (url.Values, error) {

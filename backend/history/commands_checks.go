@@ -288,7 +288,7 @@ func checkSave(e *terminal.Env) *cobra.Command {
 		Use: "save NAME", Short: "Save the recorded tool calls of a session, a tag or a time range as a check", Args: terminal.ArgCount(1, 1),
 		Long: "Save the recorded tool calls of a session, a tag or a time range as a new check. Each call must end as recorded: successfully or with an error of the same kind. With --exact, it must also return the recorded result.\n\n" +
 			"Calls whose arguments were redacted or truncated, or are not a JSON object, are left out.",
-		Example: "  drawbridge check save checkout --session ID\n  drawbridge check save checkout --from 10m --exact\n  drawbridge check run checkout --junit results.xml",
+		Example: "  drawbridge check save checkout --from 10m --exact\n  drawbridge check save checkout --session last\n  drawbridge check run checkout --junit results.xml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if calls == (recordedCallFilter{}) {
 				return terminal.UsageError(errors.New("select the calls with --session, --tag, --from or --to"))
