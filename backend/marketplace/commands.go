@@ -38,7 +38,7 @@ func versions(e *terminal.Env) *cobra.Command {
 			if check != "" {
 				return changeVersion(cmd.Context(), e, check, "check")
 			}
-			t := terminal.Table{Title: "%d packages", Head: []string{"Server", "Launcher", "Package", "Version", "Source", "Pinned", "Previous"}, Keep: []bool{0: true, 3: true, 5: true}}
+			t := terminal.Table{Title: "%d packages", Head: []string{"Server", "Version", "Pinned", "Previous", "Source", "Package"}, Keep: []bool{0: true, 1: true, 2: true}, Wrap: true}
 			return terminal.ShowList(cmd.Context(), e, "versions", nil, t, func(v ServerVersion) []string {
 				pinned, before := "no", ""
 				if v.Pinned {
@@ -47,7 +47,7 @@ func versions(e *terminal.Env) *cobra.Command {
 				if len(v.Earlier) > 0 {
 					before = v.Earlier[0].Configured
 				}
-				return []string{v.Server, v.Launcher, v.Package, terminal.Truncate(v.Version, 24), versionSources[v.Source], pinned, before}
+				return []string{v.Server, terminal.Truncate(v.Version, 24), pinned, before, versionSources[v.Source], v.Launcher + " " + v.Package}
 			})
 		},
 	}

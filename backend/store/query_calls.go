@@ -382,7 +382,7 @@ func (s *calls) CallWithSuffix(ctx context.Context, digits string) (int64, error
 	case err != nil:
 		return 0, err
 	case newest == 0:
-		return 0, core.Errorf(core.CodeNotFound, "there is no call %s in the history", digits)
+		return 0, &core.Error{Code: core.CodeNotFound, Message: "there is no call " + digits + " in the history", Hint: "List the calls with: drawbridge history"}
 	case newest != oldest:
 		return 0, core.Errorf(core.CodeValidation, "several ids end with %s, such as %d and %d", digits, newest, oldest)
 	}
