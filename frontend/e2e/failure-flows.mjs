@@ -108,7 +108,10 @@ flow(
     const text = await daemon.config();
     await daemon.writeConfig(text.replaceAll('"command"', '"disabled": true, "command"'));
     await page.goto(`${daemon.url}/#/settings`);
-    await page.getByText(/would stop \d+ servers/).last().waitFor();
+    await page
+      .getByText(/would stop \d+ servers/)
+      .last()
+      .waitFor();
     await inspect(page, 'all');
     await page.getByRole('button', { name: 'Apply this change' }).press('Enter');
     await page.getByRole('button', { name: 'Apply this change' }).waitFor({ state: 'detached' });
