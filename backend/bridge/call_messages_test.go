@@ -195,3 +195,14 @@ func TestEndlessInputRequestsAreCutOff(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// Servers ask for roots when they start, on behalf of no client, and print an error as a failure of theirs.
+func TestServerThatAsksForRootsOutsideOfCallsGetsNone(t *testing.T) {
+	s := newFixture(t, nil)
+	for method, want := range map[string]string{"roots/list": `{"roots":[]}`, "sampling/createMessage": "cannot be attributed"} {
+		reply, err := s.bridge.Ask(t.Context(), "files", "", method, nil)
+		if got := string(reply.Result) + string(reply.Error); err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: %s, %v", method, got, err)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 func TestMissingProgramShowsBlanksAndArguments(t *testing.T) {
@@ -41,5 +42,14 @@ func TestDockerRunThatEndsAtOnceIsToldThatInputIsMissing(t *testing.T) {
 		if hint, _ := c.p.InputHint(strings.Fields(c.args)); strings.Contains(hint, "-i is missing") != c.want {
 			t.Errorf("%s %s: %q", c.p.Path, c.args, hint)
 		}
+	}
+}
+
+func TestProgramThatEchoesIsExplained(t *testing.T) {
+	t.Parallel()
+	s := server("echo", func(s *config.Server) { s.Command = "cat" })
+	_, err := newDialer(t).Connect(t.Context(), Request{Server: &s, Changed: func(core.Kind) {}})
+	if err == nil || !strings.Contains(err.Error(), "the program sends back what it receives, so it is not an MCP server") {
+		t.Error(err)
 	}
 }

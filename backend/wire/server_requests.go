@@ -102,6 +102,8 @@ func (s *serverMessages) admitRequest(in inboundMessage, handled bool) bool {
 	switch {
 	case in.method == "ping":
 		s.respondSoon(AppendResult(nil, in.id, []byte("{}")))
+	case in.method == "initialize", in.method == "server/discover": // an echo of ours, as of the answer
+		s.refuse(in.id, CodeRefused, "the program sends back what it receives, so it is not an MCP server")
 	case !handled:
 		s.refuse(in.id, CodeRefused, "cannot forward the request: it cannot be attributed to a single call")
 	case !s.requests.reserve(string(in.id)):
