@@ -254,16 +254,17 @@ func checkEntry(name string, entry json.RawMessage) error {
 	return nil
 }
 
-// assignLabels sets the name of each server in our configuration: the client's name, unless our
-// configuration or a preceding import has another server with that name.
+// assignLabels sets the name of each server in our configuration: that of an equal server, which may have
+// another name, or else the client's name, unless our configuration or a preceding import has another server
+// with that name.
 func (c *Connector) assignLabels(all []ImportedServer) error {
-	have := map[string]json.RawMessage{}
+	have, labels := map[string]json.RawMessage{}, map[string]string{}
 	if c.config != "" {
 		o, err := c.openConfig()
 		if err != nil {
 			return err
 		}
-		if have, err = o.servers(); err != nil {
+		if have, labels, err = o.servers(); err != nil {
 			return err
 		}
 		for key, entry := range have {
@@ -282,16 +283,18 @@ func (c *Connector) assignLabels(all []ImportedServer) error {
 		for k := 2; k < 100; k++ {
 			candidates = append(candidates, candidates[1]+"-"+strconv.Itoa(k))
 		}
-		for _, label := range candidates {
-			key := labelKey(label)
-			if other, taken := have[key]; taken && !i.isCoveredBy(other) {
-				continue
-			} else if taken {
-				i.Exists = true
+		for _, label := range slices.Concat(candidates[:1], slices.Sorted(maps.Keys(have))) {
+			if other, taken := have[labelKey(label)]; taken && i.isCoveredBy(other) {
+				i.Exists, i.Label = true, cmp.Or(labels[labelKey(label)], label)
+				break
 			}
-			i.Label, have[key] = label, i.literal
-			break
 		}
+		free := slices.IndexFunc(candidates, func(label string) bool { return have[labelKey(label)] == nil })
+		if i.Exists || free < 0 {
+			continue
+		}
+		i.Label = candidates[free]
+		have[labelKey(i.Label)], labels[labelKey(i.Label)] = i.literal, i.Label
 	}
 	return nil
 }

@@ -302,3 +302,31 @@ func TestTrailingQuoteStaysEscaped(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// The same server may have another name in Drawbridge, or in another client.
+func TestEqualServerUnderAnotherNameIsNotAddedAgain(t *testing.T) {
+	c, home, config := newMover(t)
+	write(t, config, `{"mcpServers": {"My Files": {"command": "npx", "args": ["files"], "timeout": 5000}}}`)
+	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"fs": {"command": "npx", "args": ["files"]}, "new": {"command": "x"}, "newer": {"command": "x"}}}`)
+	all, err := c.Servers(Choice{Client: "cursor"})
+	must(t, err)
+	var got []string
+	for _, i := range all {
+		got = append(got, fmt.Sprintf("%s=%s %v", i.Name, i.Label, i.Exists))
+	}
+	if want := "fs=My Files true, new=new false, newer=new true"; strings.Join(got, ", ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
+	}
+	if n := c.PlanImportAll().ServerCount(); n != 1 {
+		t.Errorf("%d servers would be copied", n)
+	}
+	p, err := c.PlanMove(Choice{Client: "cursor"}, nil, false)
+	must(t, err)
+	must(t, c.Apply(t.Context(), p))
+	if src := content(t, filepath.Join(home, ".cursor/mcp.json")); strings.Count(src, `"My-Files"`) != 1 || strings.Count(src, `"new"`) != 3 {
+		t.Errorf("the client's file is\n%s", src)
+	}
+	if src := content(t, config); strings.Count(src, `"command"`) != 2 {
+		t.Errorf("our file is\n%s", src)
+	}
+}

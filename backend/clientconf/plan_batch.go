@@ -28,13 +28,13 @@ type SkippedClient struct {
 	Reason string `json:"reason"`
 }
 
-// ServerCount returns the number of servers that the batch moves or imports.
+// ServerCount returns the number of servers that the batch moves, or adds by imports.
 func (t *Batch) ServerCount() (n int) {
 	for _, p := range t.Plans {
 		n += p.MovedCount()
 	}
 	for _, i := range t.Imports {
-		n += len(i.Servers)
+		n += len(i.config.Servers)
 	}
 	return n
 }
@@ -149,7 +149,7 @@ func (v *pendingVault) Get(ctx context.Context, name string) (string, error) {
 // ClientResult is the result for one client of a batch.
 type ClientResult struct {
 	Client  Client
-	Servers int   // number of servers that were moved or imported
+	Servers int   // number of servers that were moved or added
 	Err     error // why the client was left unchanged; nil on success
 }
 
@@ -189,7 +189,7 @@ func (t *Batch) Apply(ctx context.Context, before func(client string) error, rep
 		finish(p.Client, p.MovedCount(), err)
 	}
 	for _, i := range t.Imports {
-		finish(i.Client, len(i.Servers), t.c.importInBatch(ctx, i, failed != nil))
+		finish(i.Client, len(i.config.Servers), t.c.importInBatch(ctx, i, failed != nil))
 	}
 	return failed
 }

@@ -94,29 +94,30 @@ func parseConfig(path string, src []byte) (document, Client, error) {
 	return file, client, err
 }
 
-// servers returns the servers of the configuration, by the labelKey of their label.
-func (o *configChange) servers() (map[string]json.RawMessage, error) {
+// servers returns the servers of the configuration, and their labels, by the labelKey of their label.
+func (o *configChange) servers() (all map[string]json.RawMessage, labels map[string]string, err error) {
 	file, client, err := parseConfig(o.Path, o.after)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m, err := file.decode()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	container := valueAt(m, client.KeyPath)
 	object, isObject := container.(map[string]any)
 	if container != nil && !isObject {
-		return nil, &core.Error{Code: core.CodeRejected, Message: "cannot edit " + o.Path + ": it stores its servers in an array",
+		return nil, nil, &core.Error{Code: core.CodeRejected, Message: "cannot edit " + o.Path + ": it stores its servers in an array",
 			Hint: "Change the array to an object with the names as keys, or add the server in a text editor."}
 	}
-	all := map[string]json.RawMessage{}
+	all, labels = map[string]json.RawMessage{}, map[string]string{}
 	for label, value := range object {
+		labels[labelKey(label)] = label
 		if all[labelKey(label)], err = core.EncodeJSON(value); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return all, nil
+	return all, labels, nil
 }
 
 // WroteEntry reports whether a move or an import wrote the entry of a server that a configuration file has
@@ -126,7 +127,7 @@ func (c *Connector) WroteEntry(path, label string) bool {
 	if target, broken := resolveTarget(path); err != nil || broken != nil || target != o.Path {
 		return false
 	}
-	servers, err := o.servers()
+	servers, _, err := o.servers()
 	entry := servers[labelKey(label)]
 	if err != nil || entry == nil {
 		return false
