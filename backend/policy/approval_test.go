@@ -153,7 +153,7 @@ func TestApprovalIsNotRequestedInVain(t *testing.T) {
 	s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: p, Reachable: func() bool { return seen }})
 	made := call("plain", "")
 	_, err := s.make(made, "{}", nil)
-	if e, _ := errors.AsType[*core.Error](err); e == nil || e.Code != core.CodeRejected || !strings.Contains(e.Message, "neither the window nor the web UI") || made.Approval != core.ApprovalNobody || len(p.asked) != 0 {
+	if e, _ := errors.AsType[*core.Error](err); e == nil || e.Code != core.CodeRejected || !strings.Contains(e.Message, "neither the window nor the web UI") || !strings.Contains(e.Hint, "drawbridge approvals --wait") || made.Approval != core.ApprovalNobody || len(p.asked) != 0 {
 		t.Errorf("%v, noted %q", err, made.Approval)
 	}
 	seen = true

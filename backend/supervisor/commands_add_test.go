@@ -138,6 +138,12 @@ func TestAddAcceptsVariablesHeadersAndSecrets(t *testing.T) {
 	}
 }
 
+func TestPromptForAuthorizationNamesItsScheme(t *testing.T) {
+	if got := secretPrompt("authorization"); !strings.Contains(got, "Bearer TOKEN") || strings.Contains(secretPrompt("API_KEY"), "Bearer") {
+		t.Error(got)
+	}
+}
+
 func TestAddReportsWhetherServerWorks(t *testing.T) {
 	for state, want := range map[string]string{
 		`{"id":"files","label":"files","state":"running"}`:                                             "files: added\nfiles: works, 2 tools: read, write\n",
