@@ -492,20 +492,26 @@ func showClient(ctx context.Context, e *terminal.Env, name, server string) error
 }
 
 func printFeatures(e *terminal.Env, list web.List[ClientFeatures]) error {
-	t := terminal.Table{Title: "Features", Head: []string{"Client", "Era", "Server", "Not supported by client", "Not offered by server", "With your approval"}, Wrap: true}
+	t := terminal.Table{Title: "Features", Head: []string{"Client", "Era", "Server", "What is not available, or asks first"}, Wrap: true}
 	for _, c := range list.Items {
 		for _, s := range c.Servers {
-			lacks := map[string][]string{}
-			for _, f := range s.Features {
-				lacks[f.How] = append(lacks[f.How], f.Name)
-			}
-			cell := func(how string) string {
-				if !s.Known {
-					return "not known yet"
+			var parts []string
+			for _, how := range [][2]string{{"not client", "not supported by the client: "}, {"not server", "not offered by the server: "}, {"with approval", "with your approval: "}} {
+				var names []string
+				for _, f := range s.Features {
+					if f.How == how[0] {
+						names = append(names, f.Name)
+					}
 				}
-				return cmp.Or(strings.Join(lacks[how], ", "), "-")
+				if len(names) > 0 {
+					parts = append(parts, how[1]+strings.Join(names, ", "))
+				}
 			}
-			t.Add(cmp.Or(c.Name, c.Token), string(c.Era), s.Server, cell("not client"), cell("not server"), cell("with approval"))
+			text := cmp.Or(strings.Join(parts, "; "), "-")
+			if !s.Known {
+				text = "not known yet"
+			}
+			t.Add(cmp.Or(c.Name, c.Token), string(c.Era), s.Server, text)
 		}
 	}
 	return e.PrintTable(&t)

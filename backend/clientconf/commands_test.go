@@ -86,7 +86,7 @@ func TestFeaturesArePrintedAsTable(t *testing.T) {
 	if got.Code != 0 || len(lines) != 3 {
 		t.Fatalf("%+v", got)
 	}
-	for i, want := range []string{"Client  Era     Server", "Cursor  legacy  files   roots", "Cursor  legacy  late    not known yet"} {
+	for i, want := range []string{"Client  Era     Server", "Cursor  legacy  files   not supported by the client: roots; with your approval: elicitation", "Cursor  legacy  late    not known yet"} {
 		if !strings.HasPrefix(lines[i], want) {
 			t.Errorf("%q, want %q", lines[i], want)
 		}

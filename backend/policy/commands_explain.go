@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -71,7 +72,7 @@ func printExplanation(e *terminal.Env, x Explanation) error {
 	t := terminal.Table{Head: []string{"Check", "Result", "Why"}, Keep: []bool{true, true}, Wrap: true}
 	for _, c := range x.Checks {
 		why := c.Detail
-		if c.Key != "" {
+		if !strings.Contains(why, c.Key) {
 			why += " (" + c.Key + ")"
 		}
 		t.Add(c.Name, c.Result, why)

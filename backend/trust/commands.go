@@ -96,11 +96,11 @@ func toolLog(ctx context.Context, e *terminal.Env, query url.Values) error {
 }
 
 func printToolWarnings(e *terminal.Env, list web.List[ToolTrust]) error {
-	t := terminal.Table{Title: "%d warnings", Head: []string{"Server", "Tool", "Warning", "Why", "Where", "Text"}, Keep: []bool{1: true}}
+	t := terminal.Table{Title: "%d warnings", Head: []string{"Server", "Tool", "Warning", "Where", "Text", "Why"}, Keep: []bool{1: true, 2: true}, Wrap: true}
 	for _, tool := range list.Items {
 		name := cmp.Or(tool.Tool, instructionsWord)
 		for _, w := range tool.Warnings {
-			t.Add(tool.Server, name, w.Code, w.Reason, w.Where, terminal.Truncate(w.Quote, 100))
+			t.Add(tool.Server, name, w.Code, w.Where, terminal.Truncate(w.Quote, 100), w.Reason)
 		}
 	}
 	return e.PrintTable(&t)
