@@ -120,7 +120,7 @@ func approvals(e *terminal.Env) *cobra.Command {
 	allow.Flags().StringVar(&where, "where", "", "allow further calls only if their arguments match this `CONDITION`, in the syntax of argument rules, for example '{\"/path\": {\"under\": \"/home/me/notes\"}}'")
 	allow.Flags().BoolVar(&always, "always", false, "always allow this tool; changes the configuration")
 	deny := &cobra.Command{
-		Use: "deny APPROVAL", Short: "Deny a call or decline a form; a command stays pending and does not run", Args: terminal.ArgCount(1, 1),
+		Use: "deny APPROVAL", Short: "Deny a call or decline a form; a command stays pending", Args: terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return answer(cmd.Context(), e, args[0], "decline", "once", "", true)
 		},

@@ -75,7 +75,7 @@ func TestTestCommandWorksWithoutDaemon(t *testing.T) {
 		t.Errorf("%d %s, asked for %s", code, out, asked)
 	}
 	fails = core.Errorf(core.CodeNotFound, "there is no such server")
-	if code, _, errOut := run("test", "gone"); code != 1 || !strings.Contains(errOut, "there is no such server") {
+	if code, _, errOut := run("test", "gone"); code != 1 || !strings.Contains(errOut, `there is no server named "gone"`) {
 		t.Errorf("%d %s", code, errOut)
 	}
 }

@@ -30,10 +30,13 @@ type callDocument struct {
 func call(e *terminal.Env) *cobra.Command {
 	var account string
 	cmd := &cobra.Command{
-		Use: "call SERVER TOOL [JSON]", Short: "Call a tool; exit with 1 if the tool reports an error", Args: terminal.ArgCount(2, 3),
-		Long:    "Call a tool with a JSON object of arguments. If JSON is -, the arguments are read from standard input.",
+		Use: "call SERVER TOOL [JSON]", Short: "Call a tool; exit with 1 if the tool reports an error", Args: terminal.ArgCount(1, 3),
+		Long:    "Call a tool with a JSON object of arguments. Instead of SERVER TOOL, you can specify the name that clients show, such as SERVER__TOOL. If JSON is -, the arguments are read from standard input.",
 		Example: `  drawbridge call demo add '{"a": 1, "b": 2}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if args = e.SplitToolName(cmd.Context(), args); len(args) < 2 {
+				return terminal.UsageError(fmt.Errorf("usage: %s", cmd.UseLine()))
+			}
 			arguments := json.RawMessage("{}")
 			if len(args) == 3 {
 				arguments = json.RawMessage(args[2])
@@ -88,14 +91,13 @@ func printCall(e *terminal.Env, doc callDocument, code core.Code) error {
 		if err := e.PrintJSON(doc); err != nil || doc.Success {
 			return err
 		}
-		err := callError(doc)
-		if code == "" {
-			return terminal.SilentError(err)
+		if err := callError(doc, code); code != "" {
+			return err
 		}
-		return &core.Error{Code: code, Message: err.Error()}
+		return terminal.SilentError(callError(doc, code))
 	}
 	if !doc.Success {
-		return callError(doc)
+		return callError(doc, code)
 	}
 	return printResult(e, doc)
 }
@@ -123,7 +125,7 @@ func printResult(e *terminal.Env, doc callDocument) error {
 	return err
 }
 
-func callError(doc callDocument) error {
+func callError(doc callDocument, code core.Code) error {
 	var message string
 	var object struct {
 		Message string    `json:"message"`
@@ -139,8 +141,8 @@ func callError(doc callDocument) error {
 		}
 	}
 	message = cmp.Or(message, strings.TrimSpace(doc.Output), "the tool reported an error")
-	if object.Code != "" {
-		return &core.Error{Code: object.Code, Message: message, Hint: object.Hint}
+	if code = cmp.Or(object.Code, code); code != "" {
+		return &core.Error{Code: code, Message: message, Hint: object.Hint}
 	}
 	return errors.New(message)
 }

@@ -285,7 +285,7 @@ func checkSave(e *terminal.Env) *cobra.Command {
 	var calls recordedCallFilter
 	var exact bool
 	cmd := &cobra.Command{
-		Use: "save NAME", Short: "Save the recorded tool calls of a session, a tag or a time range as a check", Args: terminal.ArgCount(1, 1),
+		Use: "save NAME", Short: "Save recorded calls as a check", Args: terminal.ArgCount(1, 1),
 		Long: "Save the recorded tool calls of a session, a tag or a time range as a new check. Each call must end as recorded: successfully or with an error of the same kind. With --exact, it must also return the recorded result.\n\n" +
 			"Calls whose arguments were redacted or truncated, or are not a JSON object, are left out.",
 		Example: "  drawbridge check save checkout --from 10m --exact\n  drawbridge check save checkout --session last\n  drawbridge check run checkout --junit results.xml",

@@ -84,7 +84,7 @@ func versionUpdate(e *terminal.Env) *cobra.Command {
 	var o versionUpdateOptions
 	var pin, rollback bool
 	cmd := &cobra.Command{
-		Use: "update SERVER [VERSION]", Short: "Compare another version of a server with the current one, and switch to it", Args: terminal.ArgCount(1, 2),
+		Use: "update SERVER [VERSION]", Short: "Compare another version of a server, and switch to it", Args: terminal.ArgCount(1, 2),
 		Long: "Start another version alongside the running server, and show how its tools differ from the trusted ones. Without VERSION, the newest version in the registry is used.\n\n" +
 			"Then compare the instructions, capabilities, prompts and resources of both versions, send the same calls to both, and show how the results differ. The calls come from the saved checks and from the newest recorded calls to read-only tools, prompts and resources; calls with the same arguments are sent only once. " +
 			"Values that differ between two runs of the current version, such as times, are not compared. Calls whose outcome varies between runs of the current version are not compared either. " +

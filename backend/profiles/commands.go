@@ -28,7 +28,7 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 	var folders []string
 	set := &cobra.Command{
 		Use: "set NAME SERVER[:TOOLS]...", Short: "Create or replace a profile of servers or individual tools",
-		Example: "  drawbridge profiles set office files github:list_*,get_* --mode search --folder /home/me/office",
+		Example: "  drawbridge profiles set office files github:list_*,get_* --folder ~/office",
 		Args:    terminal.ArgCount(2, 100),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := e.Daemon()
@@ -73,8 +73,8 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 	var profile, list string
 	var maxTokens int
 	use := &cobra.Command{
-		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed; with only CLIENT, reset both", Args: terminal.ArgCount(1, 2),
-		Long: "Assign a client, by the name of its token, to a profile. The client can then use only this profile, whichever endpoint it uses. Without PROFILE, the assignment is removed.",
+		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed", Args: terminal.ArgCount(1, 2),
+		Long: "Assign a client, by the name of its token, to a profile. The client can then use only this profile, whichever endpoint it uses. With only CLIENT, the profile and the way in which its tools are listed are reset.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				if profile != "" && profile != args[1] {
@@ -116,7 +116,7 @@ func suggestProfiles(e *terminal.Env) *cobra.Command {
 	var days int
 	var save bool
 	cmd := &cobra.Command{
-		Use: "suggest", Short: "Suggest profiles for folders, based on the tools that were called there", Args: terminal.NoArgs,
+		Use: "suggest", Short: "Suggest profiles for folders from the tools that were called there", Args: terminal.NoArgs,
 		Long: "Suggest profiles for the folders in which clients work, based on the tools that they called there. With --folder, list the tools of one folder; with --save, save them as its profile.",
 		Example: "  drawbridge profiles suggest\n" +
 			"  drawbridge profiles suggest --folder . --save",

@@ -43,7 +43,7 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 
 func setCommand(e *terminal.Env) *cobra.Command {
 	return &cobra.Command{
-		Use: "set NAME", Short: "Store a secret: its value is entered without echo, or read from standard input", Args: terminal.ArgCount(1, 1),
+		Use: "set NAME", Short: "Store a secret, entered without echo or read from standard input", Args: terminal.ArgCount(1, 1),
 		Long: "Store a secret. Its value is entered without echo, or read from standard input:\n  drawbridge secret set github.token < token.txt\nThe value cannot be passed as an argument, because other programs can read command-line arguments.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !ValidName(args[0]) {

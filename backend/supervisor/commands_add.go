@@ -39,7 +39,7 @@ func Add(e *terminal.Env, directory Directory) *cobra.Command {
 	var f addFlags
 	var fromDirectory func(ctx context.Context, words []string, named bool) (bool, error)
 	cmd := &cobra.Command{
-		Use: "add [NAME] -- COMMAND [ARGS...] | [NAME] URL | [NAME] JSON | ENTRY | -", Short: "Add servers: a command, a URL, or a name from the directory",
+		Use: "add [NAME] -- COMMAND... | [NAME] URL | [NAME] JSON | ENTRY | -", Short: "Add servers: a command, a URL, or a name from the directory",
 		Long: "Add servers to the configuration: a command to run, the URL of a remote server, or the configuration\n" +
 			"block, \"claude mcp add\" command or install link from a README. Use - to read it from standard input.\n\n" +
 			"Without NAME, a server is named after its package, image or URL. All arguments after a command\n" +
@@ -52,7 +52,7 @@ func Add(e *terminal.Env, directory Directory) *cobra.Command {
 			"  drawbridge add npx -y @upstash/context7-mcp\n" +
 			"  drawbridge add github\n" +
 			"  drawbridge add --search github issues\n" +
-			"  drawbridge add web --secret API_TOKEN -- docker run -i --rm -e API_TOKEN mcp/web\n" +
+			"  drawbridge add web --secret KEY -- docker run -i --rm -e KEY mcp/web\n" +
 			"  drawbridge add docs https://example.com/mcp --header 'X-Team: red'\n" +
 			"  drawbridge add '{\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}'\n" +
 			"  drawbridge add - < block.json",

@@ -59,7 +59,7 @@ func TestFailureNamesReasonActionAndRemedy(t *testing.T) {
 		"port":     {"exited with status 1: Error: listen EADDRINUSE", "Stop that program", core.RemedyFreePort, ""},
 		"uvx":      {`executable not found: "uvx"`, "https://docs.astral.sh/uv", core.RemedyInstallProgram, "uv"},
 		"unknown":  {`executable not found: "acme-mcp-nosuch"`, "set command to its full path", core.RemedyEditConfig, "command"},
-		"variable": {"variable ${ACME_NOSUCH_TOKEN} is not set", "Set the variable", core.RemedySetVariable, "ACME_NOSUCH_TOKEN"},
+		"variable": {"variable ${ACME_NOSUCH_TOKEN} is not set", "Set it where your login shell reads it", core.RemedySetVariable, "ACME_NOSUCH_TOKEN"},
 	} {
 		st := g.wait(id, core.StateFailed)
 		if !strings.HasPrefix(st.Reason, want.reason) || !strings.Contains(st.Hint, want.hint) {

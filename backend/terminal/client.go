@@ -52,7 +52,7 @@ func (e *Env) Daemon() (*Daemon, error) {
 		return nil, &core.Error{Code: core.CodeUnauthorized, Message: "cannot read the admin token", Cause: err}
 	}
 	if rt.Version != e.Version && !e.JSON {
-		fmt.Fprintf(e.Stderr, "Drawbridge %s is running, but this command is version %s: restart Drawbridge.\n", EscapeLine(rt.Version), e.Version)
+		fmt.Fprintf(e.Stderr, "Drawbridge %s is running, but this command is version %s. Restart it with: drawbridge quit, then drawbridge\n", EscapeLine(rt.Version), e.Version)
 	}
 	return &Daemon{url: rt.URL, token: token, http: &http.Client{Transport: &http.Transport{DialContext: loopback.Dialer(folders.Data)}}}, nil
 }
@@ -242,6 +242,20 @@ func (d *Daemon) KnownServer(ctx context.Context, text string) (string, error) {
 		return "", UnknownServer(text)
 	}
 	return s.ID, err
+}
+
+// SplitToolName replaces the public name of a tool, as clients show it, in the first of args by its
+// server and its own name.
+func (e *Env) SplitToolName(ctx context.Context, args []string) []string {
+	if len(args) > 1 && args[1] != "-" && !strings.HasPrefix(strings.TrimSpace(args[1]), "{") {
+		return args // the own name of a tool
+	}
+	for _, v := range e.values(ctx, "TOOL", nil) {
+		if v.Name == args[0] {
+			return append([]string{v.Server, v.Tool}, args[1:]...)
+		}
+	}
+	return args
 }
 
 // UnknownServer is the error for a name that no server has.

@@ -18,12 +18,22 @@ import (
 // completionLimit is the time limit for the names that complete an argument.
 const completionLimit = 500 * time.Millisecond
 
-// named is what completions need of the documents of the API.
-type named struct{ ID, Name, Tool, Label, Title string }
+// value is what the API's lists have in common: the words that are accepted for an item.
+type value struct{ ID, Name, Server, Tool, Label, Title string }
 
-// completions maps the placeholder of an argument in a usage line to the API's list of its values.
-var completions = map[string]string{
-	"APPROVAL": "approvals", "CHECK": "checks", "CLIENT": "connections", "PROFILE": "profiles", "SECRET": "secrets", "SERVER": "servers", "TOOL": "tools",
+// kind is what an argument can be: how it is named, the API's list of its values, and the command
+// that lists them.
+type kind struct{ noun, path, list string }
+
+// kinds has the placeholders of usage lines.
+var kinds = map[string]kind{
+	"APPROVAL": {"pending approval", "approvals", "approvals"},
+	"CHECK":    {"check", "checks", "check"},
+	"CLIENT":   {"client", "connections", "clients --all"},
+	"PROFILE":  {"profile", "profiles", "profiles"},
+	"SECRET":   {"secret", "secrets", "secret"},
+	"SERVER":   {"server", "servers", "status"},
+	"TOOL":     {"tool", "tools", "tools"},
 }
 
 var placeholder = regexp.MustCompile(`[A-Z]+`)
@@ -31,21 +41,13 @@ var placeholder = regexp.MustCompile(`[A-Z]+`)
 // CompleteNames makes the arguments and flags of all commands below cmd completable: those whose
 // placeholders are in completions.
 func (e *Env) CompleteNames(cmd *cobra.Command) {
-	words := strings.Fields(cmd.Use)[1:]
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		at := len(args)
-		if n := len(words); n > 0 && at >= n && strings.HasSuffix(words[n-1], "...]") {
-			at = n - 1
-		}
-		if at >= len(words) {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return e.names(cmd.Context(), words[at], args)
+		return e.complete(cmd.Context(), argumentWord(cmd, len(args)), args)
 	}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if kind, _ := pflag.UnquoteUsage(f); completions[kind] != "" {
+		if word, _ := pflag.UnquoteUsage(f); kinds[word].path != "" {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-				return e.names(cmd.Context(), kind, args)
+				return e.complete(cmd.Context(), word, args)
 			})
 		}
 	})
@@ -54,41 +56,58 @@ func (e *Env) CompleteNames(cmd *cobra.Command) {
 	}
 }
 
-// names returns what the daemon knows for the placeholders in word; without a daemon, nothing.
-func (e *Env) names(ctx context.Context, word string, args []string) (list []string, directive cobra.ShellCompDirective) {
-	kinds := placeholder.FindAllString(word, -1)
-	if !slices.ContainsFunc(kinds, func(k string) bool { return k == "FILE" || k == "PATH" || k == "FOLDER" }) {
+// argumentWord returns the word of the usage line for an argument; "" for none.
+func argumentWord(cmd *cobra.Command, at int) string {
+	words := strings.Fields(cmd.Use)[1:]
+	if last := len(words) - 1; at > last && last >= 0 && strings.Contains(words[last], "...") {
+		at = last
+	}
+	if at >= len(words) {
+		return ""
+	}
+	return words[at]
+}
+
+// complete returns the values for the placeholders in word; without a daemon, none.
+func (e *Env) complete(ctx context.Context, word string, args []string) (list []string, directive cobra.ShellCompDirective) {
+	names := placeholder.FindAllString(word, -1)
+	if !slices.Contains(names, "FILE") && !slices.Contains(names, "PATH") && !slices.Contains(names, "FOLDER") {
 		directive = cobra.ShellCompDirectiveNoFileComp
 	}
-	quiet := *e
-	quiet.JSON = true // no notice about another version
-	d, err := quiet.Daemon()
-	if err != nil {
-		return nil, directive
-	}
-	ctx, cancel := context.WithTimeout(ctx, completionLimit)
-	defer cancel()
-	for _, kind := range kinds {
-		if completions[kind] == "" {
-			continue
-		}
-		query := ServerQuery(nil)
-		if kind == "TOOL" {
-			query = ServerQuery(args)
-		}
-		items, _ := Get[web.List[named]](ctx, d, completions[kind], query)
-		for _, one := range items.Items {
-			name, about := cmp.Or(one.ID, one.Name), cmp.Or(one.Label, one.Name)
-			if kind == "TOOL" {
-				name, about = one.Tool, one.Title
+	for _, name := range names {
+		for _, v := range e.values(ctx, name, args) {
+			value, about := cmp.Or(v.ID, v.Name), cmp.Or(v.Label, v.Name)
+			if name == "TOOL" {
+				value, about = v.Tool, v.Title
 			}
-			if name != "" && !slices.Contains(args, name) {
-				list = append(list, cobra.CompletionWithDesc(name, EscapeLine(about)))
+			if about == value {
+				about = ""
+			}
+			if value != "" && !slices.Contains(args, value) {
+				list = append(list, cobra.CompletionWithDesc(value, EscapeLine(about)))
 			}
 		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list), directive
+}
+
+// values returns what the daemon knows for a placeholder. The tools are those of the server in args.
+func (e *Env) values(ctx context.Context, name string, args []string) []value {
+	quiet := *e
+	quiet.JSON = true // no notice about another version
+	d, err := quiet.Daemon()
+	if kinds[name].path == "" || err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionLimit)
+	defer cancel()
+	query := ServerQuery(nil)
+	if name == "TOOL" {
+		query = ServerQuery(args)
+	}
+	list, _ := Get[web.List[value]](ctx, d, kinds[name].path, query)
+	return list.Items
 }
 
 // Completion returns the command that prints the completion script of a shell.

@@ -82,7 +82,7 @@ func Execute(ctx context.Context, e *Env, root *cobra.Command, args []string) in
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil { // by a signal, such as that of Ctrl+C
 		err = core.Errorf(core.CodeCancelled, "interrupted")
 	}
-	err = withNextStep(cmd, err)
+	err = e.withNextStep(cmd, err)
 	e.PrintError(err)
 	return ExitCode(err)
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -41,7 +43,6 @@ var moved = map[string]string{
 	"history vacuum":    "history prune --compact",
 	"install":           "add",
 	"pause":             "stop --all",
-	"policy":            "explain --rules",
 	"policy try":        "explain --rules",
 	"resume":            "start --all",
 	"sandbox off":       "sandbox --off",
@@ -107,7 +108,7 @@ func ArgCount(least, most int) cobra.PositionalArgs {
 // otherWords are the words of other programs for our commands.
 var otherWords = map[string]string{
 	"config": "validate", "delete": "remove", "edit": "open", "exit": "quit", "info": "status", "inspect": "status", "kill": "quit",
-	"mcp": "add", "ps": "status", "rm": "remove", "run": "call", "search": "add --search", "server": "status", "shutdown": "quit", "ui": "open",
+	"mcp": "add", "policy": "explain --rules", "ps": "status", "rm": "remove", "run": "call", "search": "add --search", "server": "status", "shutdown": "quit", "ui": "open",
 	"up": "serve", "update": "versions", "upgrade": "versions", "web": "open",
 }
 
@@ -136,7 +137,11 @@ func commandNames(cmd *cobra.Command) (names []string) {
 }
 
 func nearestCommand(cmd *cobra.Command, word string) string {
-	return config.Nearest(word, commandNames(cmd))
+	names := commandNames(cmd)
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Aliases...)
+	}
+	return config.Nearest(word, names)
 }
 
 // flagError names the flag that was probably meant.
@@ -152,16 +157,65 @@ func flagError(cmd *cobra.Command, err error) error {
 }
 
 // withNextStep adds to the error of cmd what the user can do next, if it does not say so itself.
-func withNextStep(cmd *cobra.Command, err error) error {
-	if ours, ok := errors.AsType[*core.Error](err); ok && ours.Hint != "" && ours.Code != core.CodeNotFound {
-		return err
-	}
+func (e *Env) withNextStep(cmd *cobra.Command, err error) error {
 	_, usage := errors.AsType[usageError](err)
-	if usage || err != nil && strings.HasPrefix(err.Error(), "if any flags in the group") { // of cobra, without a type
+	ours, ok := errors.AsType[*core.Error](err)
+	switch {
+	case err == nil || ok && ours.Hint != "" && ours.Code != core.CodeNotFound:
+	case usage, strings.HasPrefix(err.Error(), "if any flags in the group"): // of cobra, without a type
 		return UsageError(&core.Error{Code: core.CodeValidation, Message: err.Error(), Hint: "See: " + cmd.CommandPath() + " --help"})
+	case ok && ours.Code == core.CodeNotFound:
+		return e.nameNearest(cmd, ours)
 	}
-	if near := nearestCommand(cmd, cmd.Flags().Arg(0)); near != "" && core.CodeOf(err) == core.CodeNotFound { // "clients undoo" is not a client
-		return &core.Error{Code: core.CodeNotFound, Message: err.Error(), Hint: "Did you mean: " + cmd.CommandPath() + " " + near}
+	return err
+}
+
+// nameNearest completes the error of a command about something that does not exist: with its name,
+// the most similar one, and the command that lists them.
+func (e *Env) nameNearest(cmd *cobra.Command, err *core.Error) error {
+	args := cmd.Flags().Args()
+	if near := nearestCommand(cmd, cmd.Flags().Arg(0)); near != "" { // "clients undoo" is not a client
+		return &core.Error{Code: err.Code, Message: err.Error(), Hint: "Did you mean: " + cmd.CommandPath() + " " + near}
+	}
+	given := map[string]string{} // placeholder to argument
+	for i, arg := range args {
+		for _, name := range placeholder.FindAllString(argumentWord(cmd, i), -1) {
+			given[name] = arg
+		}
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		name, _ := pflag.UnquoteUsage(f)
+		given[name] = f.Value.String()
+	})
+	for _, name := range slices.Sorted(maps.Keys(kinds)) { // servers before their tools
+		text, ok := given[name]
+		quoted := strings.Contains(err.Message, strconv.Quote(text))
+		if !ok || !quoted && !strings.Contains(err.Message, "'"+text+"'") && !strings.HasPrefix(err.Message, "there is no such "+kinds[name].noun) {
+			continue
+		}
+		var known []string
+		for _, v := range e.values(cmd.Context(), name, args) {
+			known = append(known, v.ID, v.Name, v.Label, v.Tool)
+		}
+		if slices.Contains(known, text) {
+			continue
+		}
+		next := *err
+		if !quoted {
+			next.Message, next.Cause = fmt.Sprintf("there is no %s named %q", kinds[name].noun, text), nil
+		}
+		if near := config.Nearest(text, slices.DeleteFunc(known, func(k string) bool { return k == "" })); near != "" && !strings.Contains(next.Message, "did you mean") {
+			next.Message += fmt.Sprintf("; did you mean %q?", near)
+		}
+		list := "drawbridge " + kinds[name].list
+		if name == "TOOL" {
+			list += " " + given["SERVER"]
+		}
+		next.Hint = cmp.Or(next.Hint, "List them with: "+list)
+		if cmd.CalledAs() == "connect" && name == "SERVER" {
+			next.Hint += ". To connect a client: drawbridge clients connect " + text
+		}
+		return &next
 	}
 	return err
 }

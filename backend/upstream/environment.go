@@ -132,7 +132,7 @@ func (e environment) expand(key, value string) (string, error) {
 		reason := &core.Error{Code: core.CodeValidation, Message: unresolved(key, err),
 			Fields: []core.FieldError{{Field: key, Error: "variable is not set"}}}
 		if unset, ok := errors.AsType[*config.UnsetError](err); ok {
-			reason.Hint = "Set the variable, or give it a default: ${NAME:-default}."
+			reason.Hint = "Set it where your login shell reads it, such as ~/.profile or ~/.bashrc: the variables of one terminal are not seen. Or store it with \"drawbridge secret set NAME\" and refer to it as ${secret:NAME}, or give it a default: ${NAME:-default}."
 			reason.Remedy = core.Remedy{Kind: core.RemedySetVariable, Name: unset.Name}
 		}
 		return "", reason
