@@ -58,10 +58,12 @@ func sandboxCommand(e *terminal.Env) *cobra.Command {
 }
 
 func showSandbox(e *terminal.Env, cmd *cobra.Command, method, server string, body any) error {
-	return terminal.Show(cmd.Context(), e, method, terminal.ServerPath(server, "/sandbox"), nil, body, func(st SandboxStatus) error { return printSandbox(e, st) })
+	return terminal.Show(cmd.Context(), e, method, terminal.ServerPath(server, "/sandbox"), nil, body, func(st SandboxStatus) error {
+		return printSandbox(e, st, method == http.MethodGet)
+	})
 }
 
-func printSandbox(e *terminal.Env, st SandboxStatus) error {
+func printSandbox(e *terminal.Env, st SandboxStatus, withSystem bool) error {
 	say := func(format string, args ...any) {
 		fmt.Fprintln(e.Stdout, terminal.EscapeLine(fmt.Sprintf(format, args...)))
 	}
@@ -104,7 +106,10 @@ func printSandbox(e *terminal.Env, st SandboxStatus) error {
 	if st.RefusedMore > 0 {
 		say("  and denied access to %d more", st.RefusedMore)
 	}
-	t := terminal.Table{Head: []string{"This system can restrict", "", "Requires"}}
+	if !withSystem {
+		return nil
+	}
+	t := terminal.Table{Head: []string{"This system can restrict", "", "Requires"}, Wrap: true}
 	for _, one := range st.Protections {
 		word := "no"
 		if one.Enforced {
@@ -143,17 +148,14 @@ func printPaths(say func(string, ...any), read, write []string, network string, 
 	}
 }
 
-// minute is the format of points in time.
-const minute = "2006-01-02 15:04"
-
 // PrintDestinations prints the hosts and ports that a server connected to.
 func PrintDestinations(e *terminal.Env, d Destinations) error {
 	if !d.Available {
 		fmt.Fprintln(e.Stdout, terminal.EscapeLine("Not available: "+d.Reason))
 	}
-	t := terminal.Table{Title: "%d destinations", Head: []string{"Host", "Port", "Protocol", "Address", "First seen", "Last seen"}}
+	t := terminal.Table{Title: "%d destinations", Head: []string{"Host", "Port", "Protocol", "Address", "First seen", "Last seen"}, Keep: []bool{4: true, 5: true}, Right: []bool{1: true}}
 	for _, one := range d.Items {
-		t.Add(one.Host, strconv.Itoa(one.Port), one.Protocol, one.Address, one.FirstAt.Local().Format(minute), one.LastAt.Local().Format(minute))
+		t.Add(one.Host, strconv.Itoa(one.Port), one.Protocol, one.Address, e.Moment(one.FirstAt), e.Moment(one.LastAt))
 	}
 	return e.PrintTable(&t)
 }
