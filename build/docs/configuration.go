@@ -65,7 +65,7 @@ describes how the files are found, merged and watched; ` + "[config/examples](..
 
 Unknown keys cause warnings with a suggestion, and invalid values cause errors; ` + "`drawbridge validate`" + ` shows both with line and column.
 ` + "`${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${secret:NAME}`" + ` in strings are replaced by their values each time a server starts. Keys that end
-in Ms are times in milliseconds, at most 86400000, which is a day. In parentheses: the value, and the default.
+in Ms are times in milliseconds, at most 86400000, which is a day. In parentheses: the value (a string if there is none) and the default.
 `
 
 // configuration generates the reference of all keys.
@@ -137,7 +137,10 @@ func writeKeys(b *bytes.Buffer, section string, list []namedProperty, described 
 		if p.Default != nil {
 			value += "; " + defaultValue(p.property)
 		}
-		entries = append(entries, entry{p.name, fmt.Sprintf("- `%s` (%s): %s\n", p.name, value, escapeCell(p.Description))})
+		if value = " (" + value + ")"; value == " (string)" {
+			value = "" // most keys take one
+		}
+		entries = append(entries, entry{p.name, fmt.Sprintf("- `%s`%s: %s\n", p.name, value, escapeCell(p.Description))})
 	}
 	writeEntries(b, section, entries, described)
 }
