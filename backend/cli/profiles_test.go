@@ -84,3 +84,27 @@ func TestSuggestedProfileIsSaved(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Each list is a table with a header, and on a terminal of 80 columns its names are whole.
+func TestListsAreTables(t *testing.T) {
+	f := newFakeDaemon(t)
+	f.Answer("GET /api/v1/profiles", `{"items":[{"name":"office","address":"/p/office/mcp","toolMode":"search","tools":16,"tokens":{"all":900,"search":270},"servers":["files","a-server-with-a-name-that-is-long"],"clients":[]}]}`)
+	f.Answer("GET /api/v1/directory", `{"items":[{"name":"io.github.modelcontextprotocol/server-sequential-thinking","description":"Lets a model think in steps that it can revise."}]}`)
+	f.Answer("GET /api/v1/explain", `{"server":"files","tool":"read","checks":[{"name":"timeout","result":"pass","detail":"The call times out after 30s without a response or progress.","key":"policy.timeout"}]}`)
+	f.Answer("/api/v1/servers/files/sandbox", `{"server":"files","mode":"on","applies":true,"protections":[{"name":"Truncating files","requires":"Linux 6.2"}]}`)
+	for args, want := range map[string]string{
+		"profiles":            "1 profile\nProfile  Address        Listed  Tools  Tokens  Clients  Servers\noffice   /p/office/mcp  search     16    ~270  -        files,\n",
+		"add --search steps":  "1 server\nName                                                       Description\nio.github.modelcontextprotocol/server-sequential-thinking  Lets a model think in\n",
+		"explain files read":  "Check    Result  Why\ntimeout  pass    The call times out after 30s without a response or progress.\n                 (policy.timeout)\n",
+		"sandbox files":       "This system can restrict      Requires\nTruncating files          no  Linux 6.2\n",
+		"sandbox files --off": "",
+	} {
+		got := runMain(t.Context(), f.Data, func(e *Options) {
+			e.Terminal = func() bool { return true }
+			e.Getenv = func(name string) string { return map[string]string{"COLUMNS": "80"}[name] }
+		}, strings.Fields(args)...)
+		if got.Code != 0 || !strings.Contains(got.Out, want) || want == "" && strings.Contains(got.Out, "Requires") {
+			t.Errorf("%s:\n%s%s", args, got.Out, got.Err)
+		}
+	}
+}
