@@ -63,7 +63,7 @@ func (f *Feature) options(ctx context.Context) (Options, error) {
 			continue
 		}
 		var one clientconf.Connection
-		if f.Clients.AddActivity(&one, s); one.Tools > 0 {
+		if f.Clients.AddActivity(&one, s); one.Tools > 0 && one.Sessions > 0 { // a client without a session lists anew
 			o.ToolLists = append(o.ToolLists, ToolListState{Client: s.Key, Name: s.Client.Name, Shown: one.Tools, Offered: one.Offered, Reload: s.Client.Reload})
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
@@ -30,16 +32,19 @@ func load(t *testing.T, path string) string {
 	return string(b)
 }
 
-// fakeWorld is a configuration without servers, and no client.
-type fakeWorld struct{}
+// fakeWorld is a configuration without servers, and the clients that a test sets.
+type fakeWorld struct {
+	sessions []bridge.Session
+	listed   []bridge.ClientActivity
+}
 
-func (*fakeWorld) Current() *config.Config                   { return config.Default() }
-func (*fakeWorld) Problems() []config.Problem                { return nil }
-func (*fakeWorld) Statuses() []core.ServerStatus             { return nil }
-func (*fakeWorld) Restart(context.Context, string) error     { return nil }
-func (*fakeWorld) Sessions() []bridge.Session                { return nil }
-func (*fakeWorld) ClientInfos() []bridge.ClientInfo          { return nil }
-func (*fakeWorld) ClientActivities() []bridge.ClientActivity { return nil }
+func (*fakeWorld) Current() *config.Config                     { return config.Default() }
+func (*fakeWorld) Problems() []config.Problem                  { return nil }
+func (*fakeWorld) Statuses() []core.ServerStatus               { return nil }
+func (*fakeWorld) Restart(context.Context, string) error       { return nil }
+func (f *fakeWorld) Sessions() []bridge.Session                { return f.sessions }
+func (*fakeWorld) ClientInfos() []bridge.ClientInfo            { return nil }
+func (f *fakeWorld) ClientActivities() []bridge.ClientActivity { return f.listed }
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -70,6 +75,18 @@ func TestDoctorAppliesOfferedFixes(t *testing.T) {
 	path := filepath.Join(home, ".cursor/mcp.json")
 	save(t, path, "{\"mcpServers\": {}}\n")
 	connect.Do(t, "/api/v1/connections/cursor/connect", `{}`, 200)
+	// A list that differs matters only to a client that still has a session.
+	world.listed = []bridge.ClientActivity{{Token: "cursor", Endpoint: "/mcp", First: time.Now(), Last: time.Now().Add(time.Hour), Tools: 70}}
+	for _, open := range []bool{false, true} {
+		if world.sessions = nil; open {
+			world.sessions = []bridge.Session{{Client: core.Client{Token: "cursor"}, LastUsed: time.Now()}}
+		}
+		var list web.List[Finding]
+		s.Get(t, "/api/v1/doctor", &list)
+		if warned := slices.ContainsFunc(list.Items, func(f Finding) bool { return f.Check == "list" }); warned != open {
+			t.Errorf("with a session %v: %+v", open, list.Items)
+		}
+	}
 	whole := load(t, path)
 	save(t, path, "{}\n")
 	finding := func() Finding {
