@@ -52,6 +52,7 @@ func (s *Supervisor) apply(cfg *config.Config, saved savedState) (waits []func()
 	firstConfig := len(old.order) == 0 && !s.configured
 	s.configured = true
 	var newCommands []*config.Server // started without approval of their new command
+	changed := map[string]string{}   // what is new about them, as commandChange returns it
 	var approvedBefore int           // servers whose commands were approved before
 	for i := range cfg.Servers {
 		c := &cfg.Servers[i]
@@ -59,6 +60,9 @@ func (s *Supervisor) apply(cfg *config.Config, saved savedState) (waits []func()
 			continue // ids are unique in a valid configuration; a duplicate could not be addressed
 		}
 		needsApproval, isNew, save := s.checkApproval(cfg, c, saved)
+		if before := s.all[c.ID]; isNew && before != nil {
+			changed[c.ID] = commandChange(before.config(), c)
+		}
 		r, wait := s.runnerFor(c, needsApproval)
 		switch {
 		case isNew && !needsApproval:
@@ -77,7 +81,7 @@ func (s *Supervisor) apply(cfg *config.Config, saved savedState) (waits []func()
 	for _, c := range newCommands {
 		// On the very first start, everything is new and needs no notice.
 		if !firstConfig || approvedBefore > 0 {
-			s.addCommandNotice(c, s.lastCommands[c.ID])
+			s.addCommandNotice(c, s.lastCommands[c.ID], changed[c.ID])
 		}
 		s.lastCommands[c.ID] = commandText(c)
 	}
@@ -122,7 +126,7 @@ func (s *Supervisor) runnerFor(c *config.Server, needsApproval bool) (r *runner,
 	}
 	s.reconfigureInstances(r, c, needsApproval || c.Disabled || old.Session != c.Session)
 	if commandKey(old) != commandKey(c) {
-		s.o.Journal(c.ID, slog.LevelWarn, "its command changed: "+commandText(old)+" is now "+commandText(c))
+		s.o.Journal(c.ID, slog.LevelWarn, "its command changed: "+commandChange(old, c))
 	}
 	if more := c.Sandbox.AllowsBeyond(&old.Sandbox); len(more) > 0 {
 		s.o.Journal(c.ID, slog.LevelWarn, "its sandbox was loosened: the server may now "+strings.Join(more, ", "))

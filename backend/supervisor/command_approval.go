@@ -1,12 +1,14 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -110,6 +112,30 @@ func commandText(c *config.Server) string {
 		return "in container " + c.Docker.Where() + ": " + text
 	}
 	return text
+}
+
+// commandChange returns how what c runs differs from what old runs, as the end of a sentence. Values of
+// variables are not named.
+func commandChange(old, c *config.Server) string {
+	var parts []string
+	differs := func(name, was, is string) {
+		if was != is {
+			parts = append(parts, name+cmp.Or(was, "unset")+" is now "+cmp.Or(is, "unset"))
+		}
+	}
+	differs("", commandText(old), commandText(c))
+	differs("cwd ", old.Cwd, c.Cwd)
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		if was, known := old.Env[name]; !known || was != c.Env[name] {
+			parts = append(parts, "variable "+name+" is new or has another value")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(old.Env)) {
+		if _, known := c.Env[name]; !known {
+			parts = append(parts, "variable "+name+" is gone")
+		}
+	}
+	return cmp.Or(strings.Join(parts, "; "), "its inherited variables, accounts or container differ")
 }
 
 // pendingKey returns a hash that identifies what the user approves: the command and its sandbox.

@@ -557,6 +557,12 @@ func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 		if heard := told(); len(heard) != 1 || heard[0] != (core.Notice{Subject: "command:a"}) {
 			t.Errorf("told %+v", heard)
 		}
+		g.apply(server("a", func(s *config.Server) { s.Command, s.Cwd = "two", "/tmp" }))
+		if list := g.Notices(); len(list) != 1 || list[0].Message != `Server "a" has a new command: two (cwd unset is now /tmp)` || !g.Dismiss("command:a") {
+			t.Errorf("only the folder changed: %+v", list)
+		}
+		g.apply(runs("two"))
+		told()
 
 		// A change that is undone leaves no notice: the old command runs again.
 		g.apply(runs("three"))

@@ -67,8 +67,9 @@ func (s *Supervisor) SuppressCommandNotice(id string) {
 }
 
 // addCommandNotice publishes a notice that c has a new command, whether it runs now, starts later
-// or is disabled. was is the command that it ran before, or "" if unknown.
-func (s *Supervisor) addCommandNotice(c *config.Server, was string) {
+// or is disabled. was is the command that it ran before, or "" if unknown, and changed what is new about
+// it, as commandChange returns it.
+func (s *Supervisor) addCommandNotice(c *config.Server, was, changed string) {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
 	until, expected := s.notices.suppressedUntil[c.ID]
@@ -86,8 +87,11 @@ func (s *Supervisor) addCommandNotice(c *config.Server, was string) {
 		label = c.ID
 	}
 	n := commandNotice{core.Notice{Subject: core.UnapprovedCommandSubject + c.ID, Message: fmt.Sprintf("Server %q has a new command: %s", label, commandText(c))}, commandText(c), was}
-	if was != "" && was != commandText(c) {
+	switch {
+	case was != "" && was != commandText(c):
 		n.Message += " (before: " + was + ")"
+	case changed != "":
+		n.Message += " (" + changed + ")"
 	}
 	s.notices.list = append(slices.DeleteFunc(s.notices.list, func(o commandNotice) bool { return o.Subject == n.Subject }), n)
 	s.o.Bus.Publish(core.NoticeEvent, n.Notice)
