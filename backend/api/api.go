@@ -53,6 +53,8 @@ type Commands interface {
 	Dismiss(subject string) bool
 	// SuppressCommandNotice suppresses the notice for a server that the user is adding or changing.
 	SuppressCommandNotice(server string)
+	// ExpectCommand suppresses the notice for a command that the user is writing.
+	ExpectCommand(server *config.Server)
 }
 
 // Logins moves the sign-in of a server to another id.

@@ -205,6 +205,10 @@ func TestConfigReplaceNeedsCurrentVersion(t *testing.T) {
 	if status, _, _ := s.ask(t, "PUT", "/api/v1/config", `{"text":"[]"}`, "If-Match", `"tag-old"`); status != http.StatusPreconditionFailed || s.text != "{}" {
 		t.Errorf("a stale write gives %d, and the file is %s", status, s.text)
 	}
+	const mine = `{\"mcpServers\": {\"new\": {\"command\": \"x\"}}}`
+	if status, _, _ := s.ask(t, "PUT", "/api/v1/config", `{"text":"`+mine+`"}`, "If-Match", `"tag-{"`); status != 200 || !slices.Contains(s.did, "expect command new x") {
+		t.Errorf("%d, a command that the user wrote is not expected: %q", status, s.did)
+	}
 	if status, body, _ := s.ask(t, "PUT", "/api/v1/config", `{"text":"[1]"}`, "If-Match", `"tag-{"`); status != 200 || s.text != "[1]" || !strings.Contains(body, `"etag":"tag-["`) {
 		t.Errorf("%d %s, and the file is %s", status, body, s.text)
 	}

@@ -126,6 +126,7 @@ func (a *API) restoreCopy(ctx context.Context, in *restoreConfigInput) (*web.Ans
 	if in.Body.Etag != etag {
 		return nil, conflictError()
 	}
+	a.expectCommands(text)
 	if err := a.ConfigEditor.Replace(ctx, text, etag); err != nil {
 		return nil, err
 	}
@@ -175,9 +176,25 @@ type configInput struct {
 func (a *API) putConfig(ctx context.Context, in *configInput) (*configAnswer, error) {
 	etag, err := ifMatch(in.IfMatch)
 	if err == nil {
+		a.expectCommands([]byte(in.Body.Text))
 		err = a.ConfigEditor.Replace(ctx, []byte(in.Body.Text), etag)
 	}
 	return a.changedConfig(ctx, err)
+}
+
+// expectCommands announces the commands that a new text of the file adds or changes: the user has written
+// them, so they need no notice. Approvals that the configuration requires are not affected.
+func (a *API) expectCommands(text []byte) {
+	c, _ := config.Parse(a.ConfigPath, text)
+	if c == nil {
+		return
+	}
+	was := a.ConfigEditor.Current()
+	for i := range c.Servers {
+		if old, known := was.Server(c.Servers[i].ID); !known || !old.Equal(c.Servers[i]) {
+			a.Commands.ExpectCommand(&c.Servers[i])
+		}
+	}
 }
 
 // ifMatch returns the etag of the required header If-Match.
@@ -216,6 +233,9 @@ func (a *API) patchConfig(ctx context.Context, in *patchConfigInput) (*configAns
 	etag, err := ifMatch(in.IfMatch)
 	if err != nil || !in.Body.DryRun {
 		if err == nil {
+			if text, _, fault := a.ConfigEditor.TryPatch(in.Body.Edits, etag); fault == nil {
+				a.expectCommands(text)
+			}
 			err = a.ConfigEditor.Patch(ctx, in.Body.Edits, etag)
 		}
 		return a.changedConfig(ctx, err)

@@ -159,6 +159,7 @@ func (f *fakes) Dismiss(subject string) bool {
 	return len(f.notices) < n
 }
 
+func (f *fakes) ExpectCommand(s *config.Server)  { _ = f.note("expect command", s.ID+" "+s.Command) }
 func (f *fakes) SuppressCommandNotice(id string) { _ = f.note("expect", id) }
 
 func (f *fakes) Current() *config.Config {

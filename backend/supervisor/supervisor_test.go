@@ -563,6 +563,18 @@ func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 		}
 		g.apply(runs("two"))
 		told()
+		for notices, command := range []string{"mine", "theirs"} {
+			mine := runs("mine")
+			g.ExpectCommand(&mine)
+			g.Dismiss("command:a")
+			g.apply(runs(command))
+			if list := g.Notices(); len(list) != notices {
+				t.Errorf("%s, while the user writes mine: %+v", command, list)
+			}
+		}
+		g.apply(runs("two"))
+		g.Dismiss("command:a")
+		told()
 
 		// A change that is undone leaves no notice: the old command runs again.
 		g.apply(runs("three"))

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,7 +19,7 @@ const noticeSuppression = time.Minute
 type notices struct {
 	mu              sync.Mutex
 	list            []commandNotice
-	suppressedUntil map[string]time.Time // by server: suppressed until
+	suppressedUntil map[string]time.Time // by server, or by exactCommand
 }
 
 type commandNotice struct {
@@ -57,13 +58,22 @@ func (s *Supervisor) Dismiss(subject string) bool {
 
 // SuppressCommandNotice suppresses the next notice about the command of a server, because the user
 // is adding the server, or changes its version, at this moment. It expires after one minute.
-func (s *Supervisor) SuppressCommandNotice(id string) {
+func (s *Supervisor) SuppressCommandNotice(id string) { s.suppressNotice(id) }
+
+// ExpectCommand suppresses the next notice about exactly this command, because the user is writing it in
+// Drawbridge at this moment. It expires after one minute.
+func (s *Supervisor) ExpectCommand(c *config.Server) { s.suppressNotice(exactCommand(c)) }
+
+func exactCommand(c *config.Server) string { return c.ID + "\x00" + commandKey(c) }
+
+func (s *Supervisor) suppressNotice(key string) {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
 	if s.notices.suppressedUntil == nil {
 		s.notices.suppressedUntil = map[string]time.Time{}
 	}
-	s.notices.suppressedUntil[id] = time.Now().Add(noticeSuppression)
+	maps.DeleteFunc(s.notices.suppressedUntil, func(_ string, until time.Time) bool { return time.Now().After(until) })
+	s.notices.suppressedUntil[key] = time.Now().Add(noticeSuppression)
 }
 
 // addCommandNotice publishes a notice that c has a new command, whether it runs now, starts later
@@ -72,9 +82,12 @@ func (s *Supervisor) SuppressCommandNotice(id string) {
 func (s *Supervisor) addCommandNotice(c *config.Server, was, changed string) {
 	s.notices.mu.Lock()
 	defer s.notices.mu.Unlock()
-	until, expected := s.notices.suppressedUntil[c.ID]
-	delete(s.notices.suppressedUntil, c.ID)
-	if expected && time.Now().Before(until) || s.o.Confirmed != nil && s.o.Confirmed(c) {
+	expected := false
+	for _, key := range []string{c.ID, exactCommand(c)} {
+		expected = expected || time.Now().Before(s.notices.suppressedUntil[key])
+		delete(s.notices.suppressedUntil, key)
+	}
+	if expected || s.o.Confirmed != nil && s.o.Confirmed(c) {
 		return
 	}
 	if i := slices.IndexFunc(s.notices.list, func(o commandNotice) bool { return o.Subject == core.UnapprovedCommandSubject+c.ID }); i >= 0 {
