@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the missing dependencies of a task: setup.sh ui|go|race|window|e2e|docker ...
+# Installs the missing dependencies of a task: setup.sh ui|go|race|window|e2e|docker|wine ...
 #
 # It installs system packages with apt, as root or with a sudo that needs no password. Otherwise it
 # prints the command to run and exits with 3, and the caller reports what it skips; with CI=true it
@@ -183,9 +183,28 @@ docker_answers() { # docker_answers SECONDS [PID]
 	return 1
 }
 
+# wine makes a root of Debian 13 with Wine 10, because that of Debian 12 is too old.
+wine() {
+	local root=${WINE_ROOT:-/var/cache/drawbridge-wine} mirror
+	[ -x "$root/usr/bin/wine" ] && return 0
+	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+		report_missing 'Wine 10' 'Run as root, on Debian: build/setup.sh wine'
+		return 0
+	fi
+	packages 'debootstrap, for a root with Wine' debootstrap
+	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m 1 '/debian/\?$')
+	log "setup: installing Wine into $root"
+	rm -rf "$root.new"
+	mkdir -p "$root.new/etc/apt"
+	debootstrap --variant=minbase trixie "$root.new" "$mirror" >&2
+	cp -r /etc/apt/apt.conf.d "$root.new/etc/apt/"
+	chroot "$root.new" sh -c 'apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends wine wine64' >&2
+	mv "$root.new" "$root"
+}
+
 for task; do
 	case $task in
-	ui | race | window | e2e) "$task" ;;
+	ui | race | window | e2e | wine) "$task" ;;
 	go | docker) "${task}_" ;;
 	*)
 		log "setup: no task $task"

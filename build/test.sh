@@ -2,7 +2,7 @@
 # Runs the tests by stage: test.sh fast|rest|STAGE...
 #
 #   fast  format vet unit page smoke       make test: needs Go, Node and npm, installs nothing else
-#   rest  lint race window e2e browser     with fast, this is make test-all: installs what it needs
+#   rest  lint race window e2e browser windows     with fast, this is make test-all: installs what it needs
 #
 # It prints one line with the duration for each stage, followed by the output of a failed one, and
 # finally the number of tests. With CI=true a skipped test in the rest is a failure.
@@ -14,7 +14,7 @@ export GOFLAGS=${GOFLAGS:--buildvcs=false -trimpath}
 linter=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 vulncheck=golang.org/x/vuln/cmd/govulncheck@v1.9.0
 fast=(format vet unit page smoke)
-rest=(lint race window e2e browser)
+rest=(lint race window e2e browser windows)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=()
@@ -114,6 +114,22 @@ browser() {
 	tail -n 1 "$work/browser.log" | sed 's/ in .*/, 0 skipped/' | tee -a "$work/counts"
 }
 
+# windows runs the unit tests as programs of Windows, under Wine. These tests cannot hold there: Windows
+# does not let a running program be replaced, links need rights that Wine does not have, and the last
+# ones need bash, Node.js and the paths of Unix.
+windows() {
+	local skipped
+	skipped='^(TestReplacedProgramRestartsWhenIdle|TestNoRestartIfSwitchedOff|TestNewestOfSeveralInstalledVersionsIsAnnounced|TestSameVersionDoesNotRestart'
+	skipped+='|TestReplaceKeepsSymlinkAndMode|TestConfigurationFilesInUseArePrivate|TestFilesArePrivateUnderAnyUmask'
+	skipped+='|TestSrcinfoAgreesWithPkgbuild|TestNpmCommandRunsTheProgramOfThisSystem'
+	skipped+='|TestNoArgumentSlipsPastDeny|TestGrantReleasesPendingCallsThatItCovers|TestGrantHoldsForItsSessionAndArguments|TestConditionsAreSuggestedForCalls|TestRulesAreTriedOnRecordedCalls)$'
+	export WINEPREFIX=$work/wine
+	# Node.js needs Windows 10. The first program starts Windows, which would keep the output of a test open.
+	build/wine.sh reg add 'HKCU\Software\Wine' /v Version /d win10 /f </dev/null >"$work/wine.log" 2>&1 || { cat "$work/wine.log"; return 1; }
+	CGO_ENABLED=0 GOOS=windows go test -vet=off -ldflags=-w -json -timeout 15m -p 2 -parallel 4 -skip "$skipped" -exec "$PWD/build/wine.sh" ./... | testcount go
+	WINE_COMMAND=/usr/lib/wine/wineserver64 build/wine.sh -k || true
+}
+
 # testcount FORMAT [REPORT] counts the tests of this stage. With TEST_JSON=FILE it also appends the
 # events of the Go tests to that file, for go run ./build/testcount slowest FILE.
 testcount() { tee -a "${TEST_JSON:-/dev/null}" | go run ./build/testcount "$1" "$work/counts" "${@:2}"; }
@@ -137,6 +153,7 @@ prepare() {
 		setup docker || uncovered+=('tests that need Docker')
 		;;
 	window) setup window || { uncovered+=('the window'); return 1; } ;;
+	windows) setup wine || { uncovered+=('Windows: needs Wine 10'); return 1; } ;;
 	e2e | browser) setup e2e || { uncovered+=("$1: needs a browser and a display"); return 1; } ;;
 	esac
 }

@@ -1,9 +1,12 @@
+//go:build !windows
+
+// The paths are those of Unix; argument_rules_windows_test.go has those of Windows.
+
 package policy
 
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +19,6 @@ import (
 // pathFixture makes folders and links below a new folder, and makes its home the home folder.
 func pathFixture(t *testing.T, folders []string, links map[string]string) *strings.Replacer {
 	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("the paths are those of Unix")
-	}
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

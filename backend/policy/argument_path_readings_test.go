@@ -1,7 +1,10 @@
+//go:build !windows
+
+// The paths are those of Unix; argument_rules_windows_test.go has those of Windows.
+
 package policy
 
 import (
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -92,9 +95,6 @@ func TestEveryReadingOfAURLCounts(t *testing.T) {
 
 // A shell, or a library, expands variables in a path, and ~ to the HOME of the server.
 func TestVariablesInPathsAreAmbiguous(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the paths are those of Unix")
-	}
 	t.Setenv("HOME", "/home/me")
 	for _, c := range []argumentCases{
 		{server: `, "cwd": "/srv/proj"`, where: `{"/path": {"under": "~/secret"}}`, denied: `
