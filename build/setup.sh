@@ -186,7 +186,7 @@ docker_answers() { # docker_answers SECONDS [PID]
 # wine makes a root of Debian 13 with Wine 10, because that of Debian 12 is too old.
 wine() {
 	local root=${WINE_ROOT:-/var/cache/drawbridge-wine} mirror
-	[ -x "$root/usr/bin/wine" ] && return 0
+	[ -e "$root/usr/lib/wine/wineserver64" ] && return 0
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 		report_missing 'Wine 10' 'Run as root, on Debian: build/setup.sh wine'
 		return 0
@@ -194,7 +194,7 @@ wine() {
 	packages 'debootstrap, for a root with Wine' debootstrap
 	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m 1 '/debian/\?$')
 	log "setup: installing Wine into $root"
-	rm -rf "$root.new"
+	rm -rf "$root.new" "$root"
 	mkdir -p "$root.new/etc/apt"
 	debootstrap --variant=minbase trixie "$root.new" "$mirror" >&2
 	cp -r /etc/apt/apt.conf.d "$root.new/etc/apt/"
