@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -228,6 +229,9 @@ func TestEnvironmentServersAreNotEditable(t *testing.T) {
 }
 
 func TestEditsFollowLinksAndKeepMode(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need rights there")
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "dotfiles", "c.jsonc"), filepath.Join(dir, "config.jsonc")

@@ -22,12 +22,12 @@ const profiled = `{
 }`
 
 func TestProfilesAndClientsAreRead(t *testing.T) {
-	c, problems := Parse("c.json", []byte(profiled))
+	c, problems := Parse("c.json", []byte(rooted(profiled)))
 	if c == nil || len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	work, ok := c.Profile("office")
-	if !ok || work.ToolMode != ToolsSearch || !slices.Equal(work.Folders, []string{"/home/me/office", "/srv/x"}) {
+	if !ok || work.ToolMode != ToolsSearch || !slices.Equal(work.Folders, []string{at("/home/me/office"), at("/srv/x")}) {
 		t.Fatalf("%+v", work)
 	}
 	files, in := work.Offers("files")
@@ -53,7 +53,7 @@ func TestProfilesAndClientsAreRead(t *testing.T) {
 		"/home/me/office": "office", "/home/me/office/a": "office", "/home/me/officer": "", "/home/me": "",
 		"/home/me/office/inner/deep": "inner", "/srv/x/y": "office",
 	} {
-		if got := c.ProfileOf(folder); got != want {
+		if got := c.ProfileOf(at(folder)); got != want {
 			t.Errorf("%s is of profile %q, want %q", folder, got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,9 @@ func TestEverySaveStyleTriggersOneReload(t *testing.T) {
 }
 
 func TestSymbolicLinksAreFollowed(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need rights there")
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	// As Kubernetes mounts a ConfigMap: config.jsonc > ..data/config.jsonc, ..data > v1.
@@ -310,7 +314,7 @@ func TestLastGoodConfigIsUsedAtStart(t *testing.T) {
 		}
 	}
 	info, err := os.Stat(x.o.LastGood)
-	if err != nil || info.Mode().Perm() != 0o600 {
+	if err != nil || info.Mode().Perm() != 0o600 && os.PathSeparator == '/' {
 		t.Errorf("the copy is for everybody: %v, %v", info.Mode(), err)
 	}
 }
