@@ -60,7 +60,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		Log: d.log, Bus: d.bus, Registry: d.views, Connect: d.dialer.Connect,
 		Impaired: func(server string) string { b, _ := d.rules.Breaker(server); return b.Reason }, Connected: d.rules.Connected,
 		Catalogs: d.history, Eras: d.history, Journal: d.dialer.Journal,
-		LastLines: d.dialer.LastLines, DownloadingLauncher: d.dialer.DownloadingLauncher, Usage: d.dialer.Usage,
+		LastLines: d.dialer.LastLines, DownloadingLauncher: d.dialer.DownloadingLauncher, Cached: isCached, Usage: d.dialer.Usage,
 		Confirmed: confirmedEntries(d.options, d.vault), CommandApprovals: commandApprovals{d.history}, Logins: d.logins.keeper.LoginState,
 	})
 	d.calls = gateway.New(gateway.Options{
@@ -308,10 +308,20 @@ func packageOf(s *config.Server, pids []int) string {
 	if spec.Launcher == marketplace.Image {
 		return spec.Text
 	}
-	home, _ := os.UserHomeDir() // without one, the caches of launchers are not searched
-	found := marketplace.Resolve(spec, marketplace.Environment{Home: home, Getenv: os.Getenv}, pids, nil)
+	found := marketplace.Resolve(spec, launcherCaches(), pids, nil)
 	if found.Version == "" {
 		return spec.Package
 	}
 	return spec.Package + "@" + found.Version
+}
+
+// isCached implements supervisor.Options.Cached.
+func isCached(s *config.Server) bool {
+	spec, ok := marketplace.Find(s)
+	return ok && marketplace.Cached(spec, launcherCaches())
+}
+
+func launcherCaches() marketplace.Environment {
+	home, _ := os.UserHomeDir() // without one, the caches of launchers are not searched
+	return marketplace.Environment{Home: home, Getenv: os.Getenv}
 }

@@ -166,6 +166,9 @@ func TestResolvedVersionNamesItsSource(t *testing.T) {
 		if got := Resolve(spec, where, []int{os.Getpid()}, info); !ok || got != want {
 			t.Errorf("%v: %+v", args, got)
 		}
+		if cached := args[1] == "@a/b" || args[0] == "uvx"; Cached(spec, where) != cached { // not of another version
+			t.Errorf("%v: cached is not %v", args, cached)
+		}
 	}
 }
 

@@ -65,6 +65,16 @@ func Resolve(spec Spec, where Environment, pids []int, info json.RawMessage) Res
 	return fromServerInfo(info)
 }
 
+// Cached reports whether the launcher of spec has its package in a cache, and if it is pinned, as the last one
+// of the wanted version.
+func Cached(spec Spec, where Environment) bool {
+	if spec.Launcher == Image {
+		return false
+	}
+	version := fromCache(spec, where)
+	return version != "" && (!spec.Pinned() || version == spec.Wanted)
+}
+
 func fromServerInfo(info json.RawMessage) Resolved {
 	var about struct{ Version string }
 	if json.Unmarshal(info, &about) != nil || about.Version == "" {

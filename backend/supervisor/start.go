@@ -216,7 +216,7 @@ func (r *runner) reportStartProgress() {
 // and the last line of stderr.
 func (r *runner) startProgress() string {
 	text := ""
-	if by := r.s.o.DownloadingLauncher(r.id); by != "" {
+	if by := r.s.o.DownloadingLauncher(r.id); by != "" && !r.s.o.Cached(r.config()) {
 		text = "downloading (" + by + ")"
 	}
 	lines := r.s.o.LastLines(r.id, 1, r.startedAt)

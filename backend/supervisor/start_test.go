@@ -23,8 +23,10 @@ import (
 func TestStartProgressIsShownLive(t *testing.T) {
 	var line atomic.Value
 	line.Store("")
+	var cached atomic.Bool
 	inBubble(t, func(g *rig, o *Options) {
 		o.DownloadingLauncher = func(string) string { return "npx" }
+		o.Cached = func(*config.Server) bool { return cached.Load() }
 		o.LastLines = func(_ string, n int, since time.Time) []string {
 			if since.IsZero() || line.Load() == "" {
 				return nil
@@ -45,8 +47,13 @@ func TestStartProgressIsShownLive(t *testing.T) {
 		if st := g.want("a", core.StateStarting); st.Detail != "downloading (npx): npm warn deprecated" {
 			t.Errorf("detail %q", st.Detail)
 		}
-		if n := len(sub.Events()); n > 5 {
-			t.Errorf("%d events about three things", n)
+		cached.Store(true)
+		advance(2 * time.Second)
+		if st := g.want("a", core.StateStarting); st.Detail != "npm warn deprecated" {
+			t.Errorf("detail %q of a package that need not be downloaded", st.Detail)
+		}
+		if n := len(sub.Events()); n > 6 {
+			t.Errorf("%d events about four things", n)
 		}
 		advance(time.Minute)
 		if st := g.want("a", core.StateRunning); st.Detail != "" {

@@ -71,6 +71,8 @@ type Options struct {
 	// DownloadingLauncher returns the launcher that is downloading a server during its start, or
 	// "". May be nil.
 	DownloadingLauncher func(server string) string
+	// Cached reports whether the package of a server has been downloaded before. May be nil.
+	Cached func(c *config.Server) bool
 	// Usage returns the resource usage of the processes of a server. May be nil.
 	Usage func(server string) (process.Usage, error)
 	// Logins returns the sign-in state of remote servers. May be nil.
@@ -141,6 +143,9 @@ func New(o Options) *Supervisor {
 	}
 	if o.DownloadingLauncher == nil {
 		o.DownloadingLauncher = func(string) string { return "" }
+	}
+	if o.Cached == nil {
+		o.Cached = func(*config.Server) bool { return false }
 	}
 	if o.Usage == nil {
 		o.Usage = func(string) (process.Usage, error) {
