@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -378,6 +380,9 @@ func (r *reader) transport(e *entry, m member) {
 	missing := func(key, suggestion string) {
 		r.report(m.at, key, false, suggestion, "missing '%s' in %s server '%s'", key, e.Type, e.Label)
 	}
+	if e.Type != core.Docker { // the folders of a container are not those of the user
+		e.Command, e.Cwd = inHome(e.Command), inHome(e.Cwd)
+	}
 	switch e.Type {
 	case core.Stdio:
 		if e.Command == "" {
@@ -417,6 +422,15 @@ func (r *reader) transport(e *entry, m member) {
 		r.checkHeaders(e, "", e.Headers)
 	}
 	r.checkEnv(e, "", e.Env)
+}
+
+// inHome returns a path with the home folder of the user for a "~/" at its beginning, which no program
+// expands that gets it from us. Arguments are passed as they are.
+func inHome(path string) string {
+	if home, err := os.UserHomeDir(); err == nil && (path == "~" || strings.HasPrefix(path, "~/")) {
+		return filepath.Join(home, path[1:])
+	}
+	return path
 }
 
 // warnUnusedKeys warns about keys without effect for the type of the server.

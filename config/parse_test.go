@@ -234,6 +234,21 @@ func TestMisspelledKeyThatMustBeReadIsAnError(t *testing.T) {
 	}
 }
 
+// People write ~/ as in a shell, but only a shell expands it. Containers have other folders.
+func TestHomeFolderIsExpandedInPaths(t *testing.T) {
+	t.Setenv("HOME", "/home/ada")
+	c := parse(t, `{"mcpServers": {
+		"a": {"command": "~/bin/a", "cwd": "~/notes", "args": ["~/notes"]}, "b": {"command": "b", "cwd": "~"}, "c": {"command": "c", "cwd": "~ada/x"},
+		"d": {"container": "box", "command": "~/d", "cwd": "~/d"}, "e": {"from": {"file": "~/e.jsonl"}}}}`)
+	var got []string
+	for _, s := range c.Servers {
+		got = append(got, strings.Join([]string{s.Command, s.Cwd, strings.Join(s.Args, " "), s.Docker.Workdir, s.Replay.File}, "|"))
+	}
+	if want := "/home/ada/bin/a|/home/ada/notes|~/notes|| b|/home/ada||| c|~ada/x||| ~/d|||~/d| ||||/home/ada/e.jsonl"; strings.Join(got, " ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)
+	}
+}
+
 func TestLabelBecomesSlug(t *testing.T) {
 	c := parse(t, `{"mcpServers": {"@scope/My Server": {"command": "a"}}}`)
 	if s := c.Servers[0]; s.Label != "@scope/My Server" || s.ID != core.Slug(s.Label) || !core.ValidServerID(s.ID) {

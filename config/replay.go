@@ -53,6 +53,7 @@ func pointInTime(name string, to *time.Time) field {
 func (r *reader) replay(e *entry, m member) {
 	p := &e.Replay
 	at := r.keyAt(e, m, "from")
+	p.File = inHome(p.File)
 	if p.Server != "" {
 		p.Server = core.Slug(p.Server)
 	}
