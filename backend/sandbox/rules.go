@@ -116,8 +116,11 @@ func denyAllRules(links *linkReader, home string, private, unwritable []string) 
 	}
 	links.preferListing = true
 	defer func() { links.preferListing = false }()
+	// A rule for the second mount of a file system, as in a folder that somebody made a root of, holds for
+	// the first one, too.
+	kernel := slices.DeleteFunc(withOtherMounts([]string{"/proc", "/sys"}), func(path string) bool { return contains("/proc", path) || contains("/sys", path) })
 	return Rules{
-		Private:        withOtherMounts(links.withTargets(slices.Concat(inHome(privateInHome), []string{"/dev", "/run/user"}, private))),
+		Private:        slices.Concat(withOtherMounts(links.withTargets(slices.Concat(inHome(privateInHome), []string{"/dev", "/run/user"}, private))), kernel),
 		StartsPrograms: links.withTargets(slices.Concat(inHome(startsPrograms), unwritable)),
 	}
 }

@@ -395,6 +395,26 @@ func TestBindMountDoesNotOpenPrivateFiles(t *testing.T) {
 	}
 }
 
+// A rule for a second mount of /proc would hold for /proc itself.
+func TestSecondMountOfProcIsPrivate(t *testing.T) {
+	needLandlock(t)
+	dir, root := home(t), t.TempDir()
+	for at, source := range map[string]string{"proc": "/proc", "dev": "/dev"} { // as for chroot
+		must(t, os.Mkdir(filepath.Join(root, at), 0o755))
+		if err := unix.Mount(source, filepath.Join(root, at), "", unix.MS_BIND, ""); err != nil {
+			t.Log("not tried: only root may mount:", err)
+			return
+		}
+		defer unix.Unmount(filepath.Join(root, at), unix.MNT_DETACH)
+	}
+	for _, folder := range []string{"/proc", root + "/proc"} {
+		script := fmt.Sprintf("cat %[1]s/%[2]d/oom_score_adj >%[1]s/%[2]d/oom_score_adj", folder, os.Getpid())
+		if _, err := confined(t, RulesFor(Program{Home: dir, Path: "/bin/sh"}), exec.Command("/bin/sh", "-c", script)); err == nil {
+			t.Errorf("%s of another process can be written", folder)
+		}
+	}
+}
+
 func TestPermissionsOfOwnUserAreReported(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Symlink("/etc/passwd", dir+"/link"))
