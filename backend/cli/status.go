@@ -67,26 +67,19 @@ func (p *program) serverStatus(ctx context.Context, server string, query url.Val
 	if err != nil {
 		return err
 	}
-	raw, err := d.RequestRaw(ctx, http.MethodGet, terminal.ServerPath(server, "/debug"), nil, nil)
-	if err != nil {
-		return err
-	}
-	changes, err := d.RequestRaw(ctx, http.MethodGet, "recent-changes", query, nil)
-	if err != nil {
-		return err
-	}
-	destinations, err := d.RequestRaw(ctx, http.MethodGet, terminal.ServerPath(server, "/destinations"), nil, nil)
-	if err != nil {
-		return err
+	var docs [3][]byte
+	for i, path := range []string{terminal.ServerPath(server, "/debug"), "recent-changes", terminal.ServerPath(server, "/destinations")} {
+		if docs[i], err = d.RequestRaw(ctx, http.MethodGet, path, query, nil); err != nil {
+			return err
+		}
 	}
 	if p.JSON {
-		return p.PrintRaw(fmt.Appendf(bytes.TrimSuffix(raw, []byte("}")), `,"changes":%s,"destinations":%s}`, changes, destinations))
+		return p.PrintRaw(fmt.Appendf(bytes.TrimSuffix(docs[0], []byte("}")), `,"changes":%s,"destinations":%s}`, docs[1], docs[2]))
 	}
 	var process supervisor.Debug
 	var recent web.List[trust.RecentChange]
 	var hosts sandbox.Destinations
-	err = errors.Join(terminal.Decode(raw, &process), terminal.Decode(changes, &recent), terminal.Decode(destinations, &hosts))
-	if err != nil {
+	if err := errors.Join(terminal.Decode(docs[0], &process), terminal.Decode(docs[1], &recent), terminal.Decode(docs[2], &hosts)); err != nil {
 		return err
 	}
 	if err := supervisor.PrintDebug(&p.Env, &process, time.Now()); err != nil {

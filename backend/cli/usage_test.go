@@ -81,11 +81,16 @@ func mistakenDaemon(t *testing.T) *fakeDaemon {
 		f.Answer("GET /api/v1/"+path, `{"items":[`+items+`],"next":""}`)
 	}
 	f.Mux.HandleFunc("GET /api/v1/tools", func(w http.ResponseWriter, r *http.Request) {
-		if server := r.URL.Query().Get("server"); server != "" && server != "files" {
+		more := ""
+		switch r.URL.Query().Get("server") {
+		case "":
+			more = `,{"name":"my-notes__find","server":"my-notes","tool":"find"}`
+		case "files":
+		default:
 			notFound(w, "there is no such server")
 			return
 		}
-		_, _ = io.WriteString(w, `{"items":[{"name":"files__list_directory","server":"files","tool":"list_directory"},{"name":"files__read","server":"files","tool":"read","title":"Read a file"}]}`)
+		_, _ = io.WriteString(w, `{"items":[{"name":"files__list_directory","server":"files","tool":"list_directory"},{"name":"files__read","server":"files","tool":"read","title":"Read a file"}`+more+`]}`)
 	})
 	f.Mux.HandleFunc("POST /api/v1/call", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

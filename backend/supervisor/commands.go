@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -168,29 +167,17 @@ func tools(e *terminal.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tools [SERVER]", Aliases: []string{"list-tools"}, Short: "List the tools of all servers, or of one", Args: terminal.ArgCount(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			query := url.Values{}
-			if len(args) == 1 {
-				server = args[0]
-			}
 			if server != "" {
-				query.Set("server", server)
+				args = []string{server}
 			}
-			return printTools(cmd.Context(), e, query)
+			t := terminal.Table{Title: "%d tools", Head: []string{"Server", "Tool", "Description"}, Keep: []bool{true, true}}
+			return terminal.ShowList(cmd.Context(), e, "tools", terminal.ServerQuery(args), t, func(tool Tool) []string {
+				return []string{tool.Server, tool.Tool, terminal.Truncate(tool.Description, 60)}
+			})
 		},
 	}
 	cmd.Flags().StringVar(&server, "server", "", "only the tools of this `SERVER`")
 	return cmd
-}
-
-func printTools(ctx context.Context, e *terminal.Env, query url.Values) error {
-	t := terminal.Table{Title: "%d tools", Head: []string{"Server", "Tool", "Description"}, Keep: []bool{true, true}}
-	err := terminal.ShowList(ctx, e, "tools", query, t, func(tool Tool) []string {
-		return []string{tool.Server, tool.Tool, terminal.Truncate(tool.Description, 60)}
-	})
-	if server := query.Get("server"); server != "" && core.CodeOf(err) == core.CodeNotFound {
-		return terminal.UnknownServer(server)
-	}
-	return err
 }
 
 // stateWithReason returns the state and its reason in one phrase, which says nothing twice.

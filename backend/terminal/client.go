@@ -239,7 +239,7 @@ func (d *Daemon) ServerID(ctx context.Context, text string) string {
 func (d *Daemon) KnownServer(ctx context.Context, text string) (string, error) {
 	s, err := Get[core.ServerStatus](ctx, d, ServerPath(text, ""), nil)
 	if core.CodeOf(err) == core.CodeNotFound {
-		return "", UnknownServer(text)
+		return "", &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no server named %q", text), Hint: "List them with: drawbridge status"}
 	}
 	return s.ID, err
 }
@@ -256,11 +256,6 @@ func (e *Env) SplitToolName(ctx context.Context, args []string) []string {
 		}
 	}
 	return args
-}
-
-// UnknownServer is the error for a name that no server has.
-func UnknownServer(name string) error {
-	return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no server named %q", name), Hint: "List them with: drawbridge status"}
 }
 
 // Decode decodes a response.
@@ -303,23 +298,18 @@ func (e *Env) ClientName(ctx context.Context, text string) string {
 	if err != nil {
 		return text
 	}
-	found := map[string]bool{}
+	match := text
 	for _, c := range list.Items {
-		for _, one := range []string{c.Token, c.Name} {
-			if one == text {
+		for _, name := range []string{c.Token, c.Name} {
+			switch same := strings.EqualFold(name, text); {
+			case name == text, same && match != text && match != name:
 				return text
-			}
-			if strings.EqualFold(one, text) {
-				found[one] = true
+			case same:
+				match = name
 			}
 		}
 	}
-	if len(found) == 1 {
-		for one := range found {
-			return one
-		}
-	}
-	return text
+	return match
 }
 
 // NameAndID returns the name of a server, and its id if different: commands accept both.

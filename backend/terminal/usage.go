@@ -20,42 +20,16 @@ import (
 // moved maps the words of a command that has a new place to its new words. The old ones work for
 // one release.
 var moved = map[string]string{
-	"approvals list":    "approvals",
-	"approvals show":    "approvals",
-	"changes":           "status --changes",
-	"check list":        "check",
-	"clients bundle":    "clients connect --bundle",
-	"clients diff":      "clients connect --dry-run",
-	"clients features":  "clients --features",
-	"clients forget":    "clients undo --forget",
-	"clients imports":   "clients undo --list",
-	"clients list":      "clients --all=false",
-	"clients ls":        "clients",
-	"clients restore":   "clients connect --restore",
-	"debug":             "status",
-	"destinations":      "status --destinations",
-	"diagnostics":       "doctor --report",
-	"directory":         "add --search",
-	"directory refresh": "add --refresh",
-	"history backup":    "backup --history",
-	"history export":    "history --export",
-	"history restore":   "backup restore",
-	"history vacuum":    "history prune --compact",
-	"install":           "add",
-	"pause":             "stop --all",
-	"policy try":        "explain --rules",
-	"resume":            "start --all",
-	"sandbox off":       "sandbox --off",
-	"sandbox on":        "sandbox --on",
-	"secret list":       "secret",
-	"secret ls":         "secret",
-	"server list":       "status",
-	"tools changes":     "tools --changes",
-	"tools log":         "tools --log",
-	"tools warnings":    "tools --warnings",
-	"versions check":    "versions --check",
-	"versions pin":      "versions update --pin",
-	"versions rollback": "versions update --rollback",
+	"approvals list": "approvals", "approvals show": "approvals", "check list": "check", "secret list": "secret", "secret ls": "secret",
+	"clients bundle": "clients connect --bundle", "clients diff": "clients connect --dry-run", "clients restore": "clients connect --restore",
+	"clients features": "clients --features", "clients list": "clients --all=false", "clients ls": "clients",
+	"clients forget": "clients undo --forget", "clients imports": "clients undo --list",
+	"debug": "status", "changes": "status --changes", "destinations": "status --destinations", "server list": "status", "diagnostics": "doctor --report",
+	"directory": "add --search", "directory refresh": "add --refresh", "install": "add",
+	"history backup": "backup --history", "history export": "history --export", "history restore": "backup restore", "history vacuum": "history prune --compact",
+	"pause": "stop --all", "resume": "start --all", "policy try": "explain --rules", "sandbox off": "sandbox --off", "sandbox on": "sandbox --on",
+	"tools changes": "tools --changes", "tools log": "tools --log", "tools warnings": "tools --warnings",
+	"versions check": "versions --check", "versions pin": "versions update --pin", "versions rollback": "versions update --rollback",
 }
 
 // replaceMoved returns args with the current words of a command that has moved. In a terminal it says so.
@@ -250,29 +224,20 @@ func printHelp(cmd *cobra.Command, _ []string) {
 
 // wrap breaks the paragraphs of text into lines of at most helpWidth columns. Indented lines are kept.
 func wrap(text string) string {
-	var b strings.Builder
-	column := 0
-	for line := range strings.Lines(text + "\n") {
-		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "  ") {
-			if column > 0 {
-				b.WriteString("\n")
-			}
-			b.WriteString(line)
-			column = 0
+	var out []string
+	open := false // whether a word may be added to the last line
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) == "" || line[0] == ' ' {
+			out, open = append(out, strings.TrimRight(line, "\n")), false
 			continue
 		}
 		for _, word := range strings.Fields(line) {
-			switch {
-			case column > 0 && column+1+len(word) > helpWidth:
-				b.WriteString("\n")
-				column = 0
-			case column > 0:
-				b.WriteString(" ")
-				column++
+			if last := len(out) - 1; open && len(out[last])+1+len(word) <= helpWidth {
+				out[last] += " " + word
+			} else {
+				out, open = append(out, word), true
 			}
-			b.WriteString(word)
-			column += len(word)
 		}
 	}
-	return strings.TrimRight(b.String(), "\n") + "\n"
+	return strings.Join(out, "\n") + "\n"
 }
