@@ -135,9 +135,7 @@ func (b *Bridge) refuseEndpoint(w http.ResponseWriter, r *http.Request, text str
 		body, release, err := b.readBody(w, r)
 		defer release()
 		if err == nil {
-			if m, err := parseMessage(body); err == nil && m.env.Kind == wire.Request {
-				id = m.id()
-			}
+			id = wire.RequestID(body, nil)
 		}
 	}
 	writeError(w, http.StatusNotFound, id, codeNotFound, text)

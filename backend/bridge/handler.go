@@ -82,7 +82,7 @@ func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, 
 	}
 	m, err := parseMessage(body)
 	if err != nil {
-		refuseMessage(w, m, err)
+		refuseMessage(w, body, err)
 		return
 	}
 	x := &exchange{request: r, endpoint: ep, origin: origin, message: m, era: eraOf(r.Header, &m.params)}

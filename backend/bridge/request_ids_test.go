@@ -41,6 +41,8 @@ func TestRefusalCarriesRequestID(t *testing.T) {
 		"unknown server":  {"/s/nobody/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/list"}`, nil, `there is no server named \"nobody\"`},
 		"unknown version": {"/mcp", `{"jsonrpc":"2.0","id":41,"method":"ping"}`, []string{sessionHeader, session, versionHeader, "2020-01-01"}, "error"},
 		"not 2.0":         {"/mcp", `{"jsonrpc":"1.0","id":41,"method":"tools/list"}`, []string{sessionHeader, session}, "2.0"},
+		"params of text":  {"/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/list","params":"x"}`, []string{sessionHeader, session}, "params that are neither"},
+		"params twice":    {"/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/list","params":{"a":1,"a":2}}`, []string{sessionHeader, session}, "error"},
 		"no params":       {"/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/call"}`, []string{sessionHeader, session}, "error"},
 	} {
 		if got := s.postBody(c.path, c.body, c.headers...); !strings.Contains(got, `"id":41`) || !strings.Contains(got, c.contains) {

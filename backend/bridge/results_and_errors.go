@@ -297,14 +297,14 @@ func refuse(w http.ResponseWriter, status, code int, message string) {
 }
 
 // refuseMessage responds to a body that is not a valid message.
-func refuseMessage(w http.ResponseWriter, m *message, err error) {
+func refuseMessage(w http.ResponseWriter, body []byte, err error) {
 	code, reason := codeParse, "cannot parse the message"
 	if e, ok := errors.AsType[*wire.Error](err); ok {
 		code, reason = e.Code, "invalid message: "+e.Reason
 	}
-	var id []byte
-	if m != nil {
-		id = m.id()
+	var id []byte // of no message that is not JSON
+	if code != codeParse {
+		id = wire.RequestID(body, nil)
 	}
 	writeError(w, http.StatusBadRequest, id, code, reason)
 }

@@ -205,11 +205,11 @@ type message struct {
 func parseMessage(raw []byte) (m message, errorResponse []byte) {
 	env, err := wire.Scan(raw)
 	if err != nil {
-		code := wire.CodeParse
-		if e, ok := errors.AsType[*wire.Error](err); ok {
-			code = e.Code
+		code, id := wire.CodeParse, []byte(nil)
+		if e, ok := errors.AsType[*wire.Error](err); ok && e.Code != code {
+			code, id = e.Code, wire.RequestID(raw, nil)
 		}
-		return m, wire.AppendError(nil, nil, code, err.Error(), nil)
+		return m, wire.AppendError(nil, id, code, err.Error(), nil)
 	}
 	m = message{raw: raw, env: env, params: wire.Bytes(raw, env.Params)}
 	if env.Kind != wire.Request && env.Kind != wire.Notification && env.Kind != wire.Response {

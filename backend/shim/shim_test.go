@@ -268,6 +268,10 @@ func TestErrorsReachClientAsText(t *testing.T) {
 	term.expect(`-32700`)
 	term.send(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`)
 	term.expect(`-32600`)
+	term.send(`{"jsonrpc":"2.0","id":6,"method":"x","params":"x"}`)
+	if line := term.expect(`-32600`); !strings.Contains(line, `"id":6`) {
+		t.Fatalf("got %s", line)
+	}
 	term.send(`{"jsonrpc":"2.0","id":5,"method":"x","params":{"a":1,"a":2}}`)
 	if line := term.expect(`-32602`); !strings.Contains(line, `"id":5`) {
 		t.Fatalf("got %s", line)
