@@ -2,16 +2,11 @@ package process
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,34 +30,6 @@ const (
 	// exit after SIGTERM.
 	orphanGrace = 500 * time.Millisecond
 )
-
-// Spec specifies a process.
-type Spec struct {
-	// Name is the server id. It is part of the mark and of the ledger, and must not contain '/'
-	// or NUL.
-	Name string
-	// Path is the executable, as returned by Resolve.
-	Path string
-	// Args are the arguments, without the program name.
-	Args []string
-	// Env is the complete environment as KEY=value. Nothing is inherited.
-	Env []string
-	// Dir is the working directory; "" means our own.
-	Dir string
-	// Inherit is a file that the process inherits as descriptor 3, or nil. Start closes it.
-	Inherit *os.File
-	// Stderr receives what the process writes to stderr. It must not block, because a full pipe
-	// blocks the process. nil discards it.
-	Stderr io.Writer
-	// Stop configures the timeouts of Process.Stop.
-	Stop StopTimeouts
-}
-
-// StopTimeouts configures how long Stop waits after each step before the next one. Zero means the
-// default: 2 s after closing stdin, 3 s after SIGTERM.
-type StopTimeouts struct {
-	CloseStdin, Term time.Duration
-}
 
 // Process is a child process and all its descendants. Its methods are safe for concurrent use.
 type Process struct {
@@ -226,33 +193,6 @@ func exitOf(state *os.ProcessState, err error) Exit {
 	return Exit{Code: state.ExitCode(), Signal: signalOf(state)}
 }
 
-func orDefault(d, otherwise time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return otherwise
-}
-
-// validate reports invalid fields of a Spec, with clearer errors than those of exec.
-func (s Spec) validate() error {
-	if s.Name == "" || strings.ContainsAny(s.Name, "/\x00\n") {
-		return fmt.Errorf("cannot start process: bad name %q", s.Name)
-	}
-	if s.Path == "" {
-		return errors.New("cannot start process: no command")
-	}
-	if s.Dir != "" {
-		info, err := os.Stat(s.Dir)
-		switch {
-		case err != nil:
-			return fmt.Errorf("cannot enter working directory: %w", err)
-		case !info.IsDir():
-			return fmt.Errorf("cannot enter working directory: %s is not a directory", s.Dir)
-		}
-	}
-	return checkArgs(s.Path, s.Args)
-}
-
 // pipes are the standard streams of a child; index 0 of each is the read end, index 1 the write
 // end. They are created by os.Pipe and not by exec.Cmd, because they support deadlines and
 // nothing waits for their end of file.
@@ -332,81 +272,6 @@ func (o *childOutput) close() {
 		o.closed = true
 		o.file.Close()
 	}
-}
-
-// cgroupPrefix begins the name of the control group of a run: drawbridge-INSTANCE-RUN.
-const cgroupPrefix = "drawbridge-"
-
-// ledger is the file of running processes that the start after a crash reads. It is replaced
-// atomically, by rename, whenever a process starts or ends.
-type ledger struct {
-	path string
-
-	mu      sync.Mutex
-	entries []ledgerEntry
-}
-
-// ledgerEntry is a direct child. PID and Start together identify a process until the next reboot.
-type ledgerEntry struct {
-	PID   int    `json:"pid"`
-	Start uint64 `json:"start"` // opaque, in a platform-specific unit
-	Name  string `json:"name"`
-	Mark  string `json:"mark"`
-	Group string `json:"group,omitempty"` // its control group
-}
-
-type ledgerFile struct {
-	Boot      string        `json:"boot"`
-	Processes []ledgerEntry `json:"processes"`
-}
-
-func (l *ledger) add(e ledgerEntry) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.entries = append(l.entries, e)
-	return l.write()
-}
-
-func (l *ledger) remove(pid int) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.entries = slices.DeleteFunc(l.entries, func(e ledgerEntry) bool { return e.PID == pid })
-	return l.write()
-}
-
-func (l *ledger) write() error {
-	text, err := json.Marshal(ledgerFile{Boot: bootID(), Processes: l.entries})
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
-		return err
-	}
-	temp := l.path + ".new"
-	if err := os.WriteFile(temp, text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temp, l.path)
-}
-
-// readEarlier returns the entries of an earlier run, or nothing if the machine has been rebooted
-// since.
-func (l *ledger) readEarlier() ([]ledgerEntry, error) {
-	text, err := os.ReadFile(l.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var file ledgerFile
-	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, fmt.Errorf("cannot read process ledger %s: %w", l.path, err)
-	}
-	if file.Boot != bootID() {
-		return nil, nil
-	}
-	return file.Processes, nil
 }
 
 // Usage is the resource usage of a process tree.
