@@ -167,7 +167,7 @@ func (o Options) configuration() (all []Finding) {
 		if p.Warning {
 			level = Warning
 		}
-		all = append(all, Finding{Check: "config", Subject: fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column), Level: level, Message: p.Message, Fix: cmp.Or(p.Suggestion, "Correct the file; it is read again when you save it.")})
+		all = append(all, Finding{Check: "config", Subject: config.Position{File: p.File, Line: p.Line, Column: p.Column}.String(), Level: level, Message: p.Message, Fix: cmp.Or(p.Suggestion, "Correct the file; it is read again when you save it.")})
 	}
 	if len(all) == 0 {
 		all = []Finding{{Check: "config", Level: OK, Message: "the configuration is valid: " + core.Plural(len(o.Config.Servers), "server")}}
