@@ -237,6 +237,7 @@ func TestMisspelledKeyThatMustBeReadIsAnError(t *testing.T) {
 // People write ~/ as in a shell, but only a shell expands it. Containers have other folders.
 func TestHomeFolderIsExpandedInPaths(t *testing.T) {
 	t.Setenv("HOME", "/home/ada")
+	t.Setenv("USERPROFILE", "/home/ada") // Windows
 	c := parse(t, `{"mcpServers": {
 		"a": {"command": "~/bin/a", "cwd": "~/notes", "args": ["~/notes"]}, "b": {"command": "b", "cwd": "~"}, "c": {"command": "c", "cwd": "~ada/x"},
 		"d": {"container": "box", "command": "~/d", "cwd": "~/d"}, "e": {"from": {"file": "~/e.jsonl"}}}}`)
@@ -244,7 +245,7 @@ func TestHomeFolderIsExpandedInPaths(t *testing.T) {
 	for _, s := range c.Servers {
 		got = append(got, strings.Join([]string{s.Command, s.Cwd, strings.Join(s.Args, " "), s.Docker.Workdir, s.Replay.File}, "|"))
 	}
-	if want := "/home/ada/bin/a|/home/ada/notes|~/notes|| b|/home/ada||| c|~ada/x||| ~/d|||~/d| ||||/home/ada/e.jsonl"; strings.Join(got, " ") != want {
+	if want := "/home/ada/bin/a|/home/ada/notes|~/notes|| b|/home/ada||| c|~ada/x||| ~/d|||~/d| ||||/home/ada/e.jsonl"; filepath.ToSlash(strings.Join(got, " ")) != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)
 	}
 }
