@@ -67,6 +67,7 @@ func NewRoot(e *Env) *cobra.Command {
 	root.SetVersionTemplate("drawbridge {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(printHelp)
+	root.SetHelpCommand(helpCommand(e))
 	root.PersistentFlags().StringVar(&e.Data, "data", "", "the folder `DIR` for all data: configuration, history, logs")
 	root.PersistentFlags().BoolVar(&e.JSON, "json", false, "print JSON, including errors")
 	return root

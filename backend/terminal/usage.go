@@ -194,6 +194,21 @@ func (e *Env) nameNearest(cmd *cobra.Command, err *core.Error) error {
 	return err
 }
 
+// helpCommand prints the help of the command that its arguments name.
+func helpCommand(e *Env) *cobra.Command {
+	return &cobra.Command{Use: "help [COMMAND...]", Short: "Print the help of a command", Hidden: true, RunE: func(cmd *cobra.Command, args []string) error {
+		found, left, err := cmd.Root().Find(e.replaceMoved(args))
+		if err == nil && len(left) > 0 && !found.HasParent() {
+			err = unknownCommand(found, left[0])
+		}
+		if err != nil {
+			return err
+		}
+		found.InitDefaultHelpFlag()
+		return found.Help()
+	}}
+}
+
 const helpWidth = 80
 
 // printHelp prints the help of a command in lines of at most helpWidth columns.

@@ -235,7 +235,7 @@ func TestWipedFileIsDetectedAndRestoredExactly(t *testing.T) {
 			t.Fatalf("nothing is said of %q", wiped)
 		}
 		state("vanished")
-		d.cli(0, "clients", "restore", "claude-desktop")
+		d.cli(0, "clients", "connect", "--restore", "claude-desktop")
 		if got := take(t, path); got != connected {
 			t.Fatalf("restored\n%s\nwant\n%s", got, connected)
 		}

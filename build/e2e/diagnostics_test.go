@@ -92,11 +92,11 @@ func TestDiagnosticsContainNoSecret(t *testing.T) {
 	}
 
 	running := filepath.Join(t.TempDir(), "running.zip")
-	d.cli(2, "diagnostics", "--output", running) // there is no terminal to confirm
+	d.cli(2, "doctor", "--report", "--output", running) // there is no terminal to confirm
 	if _, err := os.Stat(running); err == nil {
 		t.Fatal("it is written without a word")
 	}
-	shown := d.cli(0, "diagnostics", "--yes", "--output", running)
+	shown := d.cli(0, "doctor", "--report", "--yes", "--output", running)
 	all, names := unpack(running)
 	for name := range strings.Lines(names) {
 		if name = strings.TrimPrefix(strings.TrimSpace(name), "drawbridge-diagnostics/"); !strings.Contains(shown, name) {
@@ -104,7 +104,7 @@ func TestDiagnosticsContainNoSecret(t *testing.T) {
 		}
 	}
 	check("the zip", all, `"chatty"`, `"running"`, "[masked]", "no-such-program-anywhere", "logs/servers/chatty.log", "config/more.yaml.json", "doctor.json", "Debian")
-	d.cli(1, "diagnostics", "--yes", "--output", running) // an existing file is not overwritten
+	d.cli(1, "doctor", "--report", "--yes", "--output", running) // an existing file is not overwritten
 	if info, err := os.Stat(running); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the zip is for %v (%v)", info.Mode(), err)
 	}
@@ -118,7 +118,7 @@ func TestDiagnosticsContainNoSecret(t *testing.T) {
 
 	d.stop()
 	alone := filepath.Join(t.TempDir(), "alone.zip")
-	run(t, command(t, append(d.env(), "DRAWBRIDGE_KEYRING=off", "CANARY_ENV=canary-expanded-11"), binary, "diagnostics", "--yes", "--output", alone, "--data", d.data), 0)
+	run(t, command(t, append(d.env(), "DRAWBRIDGE_KEYRING=off", "CANARY_ENV=canary-expanded-11"), binary, "doctor", "--report", "--yes", "--output", alone, "--data", d.data), 0)
 	all, _ = unpack(alone)
 	check("the zip without a daemon", all, "config/config.jsonc.json", "[masked]", "== drawbridge-diagnostics/running.json\nfalse", "logs/drawbridge.log")
 }

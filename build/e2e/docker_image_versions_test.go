@@ -65,7 +65,7 @@ func TestImageVersionsArePinnedUpdatedAndReverted(t *testing.T) {
 		if !strings.HasPrefix(first.Version, "sha256:") || first.Source != "container" || first.Package != name || first.Pin != first.Version {
 			t.Fatalf("%s runs %+v", id, first)
 		}
-		d.cli(0, "versions", "pin", id)
+		d.cli(0, "versions", "update", "--pin", id)
 		becomes(d, id, func() imageVersion { return imageVersion{first.Version, first.Version, "container", "", name} })
 
 		plan := d.cli(0, "versions", "update", id, "2")
@@ -86,7 +86,7 @@ func TestImageVersionsArePinnedUpdatedAndReverted(t *testing.T) {
 		if got := d.cli(0, "call", id, "add"); !strings.Contains(got, "id_rsa") {
 			t.Errorf("%s: the updated tool, which was accepted with it, says %s", id, got)
 		}
-		d.cli(0, "versions", "rollback", id)
+		d.cli(0, "versions", "update", "--rollback", id)
 		becomes(d, id, func() imageVersion { return imageVersion{first.Version, first.Version, "container", "", name} })
 		if got := d.cli(0, "call", id, "add"); strings.Contains(got, "id_rsa") {
 			t.Errorf("%s: put back, the tool says %s", id, got)

@@ -120,7 +120,7 @@ func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 	}{
 		{[]string{"status"}, "drawbridge secret unlock"},
 		{[]string{"login", "web"}, "drawbridge secret unlock"},
-		{[]string{"secret", "list"}, "drawbridge secret unlock"},
+		{[]string{"secret"}, "drawbridge secret unlock"},
 		{[]string{"secret", "rm", "demo.key"}, "drawbridge secret unlock"},
 		{[]string{"doctor"}, "drawbridge secret unlock"},
 		{[]string{"logout", "web"}, "drawbridge secret unlock"},

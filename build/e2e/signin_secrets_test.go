@@ -174,7 +174,7 @@ func TestSignInTokensAppearNowhere(t *testing.T) {
 	if out, err := exec.Command("ps", "-eo", "args").Output(); err == nil {
 		look("the process list", string(out))
 	}
-	if list := d.cli(0, "secret", "list"); strings.Contains(list, "server/web") {
+	if list := d.cli(0, "secret"); strings.Contains(list, "server/web") {
 		t.Errorf("the tokens stand among the user's secrets: %s", list)
 	}
 	if out := d.cli(0, "logout", "web"); !strings.Contains(out, "signed out") {

@@ -96,13 +96,13 @@ func TestEveryViewNamesTheSameState(t *testing.T) {
 	see("")
 	d.cli(0, "call", "rug", "pull")
 	see("rug")
-	d.cli(0, "pause")
+	d.cli(0, "stop", "--all")
 	for id := range want {
 		want[id] = core.StatePaused
 	}
 	want["off"] = core.StateDisabled
 	see("rug")
-	d.cli(0, "resume")
+	d.cli(0, "start", "--all")
 	want["rug"], want["manual"], want["bad"] = core.StateRunning, core.StateStopped, core.StateFailed
 	see("rug")
 
