@@ -39,8 +39,8 @@ type Options struct {
 	Credential func(client string) (id [sha256.Size]byte, ok bool)
 
 	// Settle returns when the configuration files as they are now are in use, or when they cannot be or ctx
-	// is done. It is called for an endpoint that does not exist: a server may be written, but not loaded
-	// yet. nil: no endpoint is about to appear.
+	// is done. It is called for the first requests, and for an endpoint that does not exist: a server may be
+	// written, but not loaded yet. nil: no endpoint is about to appear.
 	Settle func(ctx context.Context) error
 
 	// Builtin holds the built-in server, which is not in the configuration. It always has its own
@@ -137,6 +137,7 @@ type Bridge struct {
 	endLifetime context.CancelCauseFunc
 	background  goroutines
 	stopping    atomic.Bool // new requests are refused
+	settled     atomic.Bool // the first configuration is in use
 
 	nonce string // random prefix of the ids of requests to clients
 }

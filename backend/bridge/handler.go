@@ -16,11 +16,12 @@ import (
 // ServeHTTP implements http.Handler.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ep, ok := parseEndpoint(r.URL.Path)
-	if ok && !b.views.exists(&ep) && b.Settle != nil {
+	if ok && (!b.views.exists(&ep) || !b.settled.Load()) && b.Settle != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), settleLimit)
 		if err := b.Settle(ctx); err != nil {
 			b.Log.Debug("The configuration is not in use yet", "error", err)
 		}
+		b.settled.Store(b.settled.Load() || ctx.Err() == nil)
 		cancel()
 		b.views.exists(&ep)
 	}
@@ -54,8 +55,8 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// settleLimit is how long a request for an endpoint that does not exist waits for a configuration that
-// is being loaded.
+// settleLimit is how long a request waits for a configuration that is being loaded: one for an endpoint that
+// does not exist, and any before the first configuration.
 const settleLimit = 15 * time.Second
 
 func (b *Bridge) servePost(w http.ResponseWriter, r *http.Request, ep endpoint, origin requestOrigin) {

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -67,6 +68,20 @@ func TestRequestWaitsForServerThatIsBeingLoaded(t *testing.T) {
 	}
 	if got := s.postBody("/s/nobody/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/list"}`); !strings.Contains(got, "there is no server named") {
 		t.Error(got)
+	}
+}
+
+// A client that reconnects while the daemon starts must not be told that its servers do not exist.
+func TestFirstRequestWaitsForTheFirstConfiguration(t *testing.T) {
+	waits := 0
+	s := newFixture(t, nil, func(o *Options) {
+		o.Settle = func(context.Context) error { waits++; return errors.New("the file has errors") }
+	})
+	for range 3 {
+		s.openSession("/mcp", `{}`)
+	}
+	if waits != 1 {
+		t.Errorf("%d of the requests waited, want the first", waits)
 	}
 }
 
