@@ -130,10 +130,7 @@ func approvals(e *terminal.Env) *cobra.Command {
 }
 
 func showApproval(ctx context.Context, e *terminal.Env, id string) error {
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	w, err := findPending(ctx, e, d, id)
 	if err != nil {
 		return err
@@ -171,10 +168,7 @@ func findPending(ctx context.Context, e *terminal.Env, d *terminal.Daemon, id st
 
 // answer answers the only item whose id starts with id.
 func answer(ctx context.Context, e *terminal.Env, id, action, scope, where string, reviewed bool) error {
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	w, err := findPending(ctx, e, d, id)
 	if err != nil {
 		return err
@@ -233,10 +227,7 @@ func watchApprovals(ctx context.Context, e *terminal.Env) error {
 	if e.JSON {
 		return terminal.UsageError(errors.New("--wait is interactive and cannot be combined with --json"))
 	}
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	stream, err := d.Send(ctx, http.MethodGet, "events", nil, nil) //nolint:bodyclose // closed below

@@ -141,7 +141,7 @@ func (p *program) confirmRetention(ctx context.Context, was, next config.History
 		return nil
 	}
 	const otherwise = "nothing was changed"
-	if d, err := p.Daemon(); err == nil {
+	if d := p.Daemon(); d.Err == nil {
 		gone, err := terminal.Request[history.RetentionPreview](ctx, d, http.MethodPost, "config/retention-preview", nil, map[string]string{"text": string(src)})
 		if err == nil {
 			if gone.Calls == 0 {

@@ -63,11 +63,9 @@ func (p *program) status() *cobra.Command {
 // serverStatus prints everything about a server. With --json, its recent changes and its
 // destinations are members of the document about the process.
 func (p *program) serverStatus(ctx context.Context, server string, query url.Values) error {
-	d, err := p.Daemon()
-	if err != nil {
-		return err
-	}
+	d := p.Daemon()
 	var docs [3][]byte
+	var err error
 	for i, path := range []string{terminal.ServerPath(server, "/debug"), "recent-changes", terminal.ServerPath(server, "/destinations")} {
 		if docs[i], err = d.RequestRaw(ctx, http.MethodGet, path, query, nil); err != nil {
 			return err
@@ -101,10 +99,7 @@ func (p *program) serverStatus(ctx context.Context, server string, query url.Val
 // dismissNotices dismisses the notices that the user has seen, except those about the current
 // state.
 func (p *program) dismissNotices(ctx context.Context) error {
-	d, err := p.Daemon()
-	if err != nil {
-		return err
-	}
+	d := p.Daemon()
 	s, err := terminal.Get[api.Status](ctx, d, "status", nil)
 	if err != nil {
 		return err
@@ -124,11 +119,7 @@ func (p *program) dismissNotices(ctx context.Context) error {
 
 // fetchVersions returns the known versions of servers. They are optional in the table.
 func (p *program) fetchVersions(ctx context.Context) map[string]string {
-	d, err := p.Daemon()
-	if err != nil {
-		return nil
-	}
-	list, err := terminal.Get[web.List[marketplace.ServerVersion]](ctx, d, "versions", nil)
+	list, err := terminal.Get[web.List[marketplace.ServerVersion]](ctx, p.Daemon(), "versions", nil)
 	if err != nil {
 		return nil
 	}

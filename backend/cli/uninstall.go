@@ -106,12 +106,7 @@ func (p *program) printUninstalled(folders config.Folders, running bool) error {
 // or directly in the store.
 func (p *program) forgetLogins(ctx context.Context) error {
 	if p.DaemonRuns() {
-		d, err := p.Daemon()
-		if err != nil {
-			return err
-		}
-		_, err = d.RequestRaw(ctx, http.MethodDelete, "logins", nil, nil)
-		return err
+		return p.Daemon().Change(ctx, http.MethodDelete, "logins", nil)
 	}
 	vault, err := secret.StoreOf(&p.Env)
 	if err != nil {

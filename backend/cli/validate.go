@@ -46,9 +46,9 @@ func (p *program) validate() *cobra.Command {
 
 // applyHeldConfig applies the change of the files as they are now that the daemon holds back.
 func (p *program) applyHeldConfig(ctx context.Context) error {
-	d, err := p.Daemon()
-	if err != nil {
-		return err
+	d := p.Daemon()
+	if d.Err != nil {
+		return d.Err
 	}
 	refused := p.SyncConfig(ctx, "")
 	if refused == nil {

@@ -107,14 +107,7 @@ func describeConnection(c Connection) string {
 
 // addActivity adds what only a running daemon knows: the sessions and the tools of each client.
 func addActivity(ctx context.Context, e *terminal.Env, list []Connection) {
-	if !e.DaemonRuns() {
-		return
-	}
-	d, err := e.Daemon()
-	if err != nil {
-		return
-	}
-	known, err := terminal.Get[web.List[Connection]](ctx, d, "connections", nil)
+	known, err := terminal.Get[web.List[Connection]](ctx, e.Daemon(), "connections", nil)
 	if err != nil {
 		return
 	}

@@ -73,10 +73,7 @@ func Quit(ctx context.Context, e *terminal.Env) error {
 		}
 		return err
 	}
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	ended := describeRunning(ctx, d)
 	if err := d.Change(ctx, http.MethodPost, "quit", struct{}{}); err != nil {
 		return err

@@ -106,10 +106,7 @@ func examineWith(ctx context.Context, e *terminal.Env, fix string) ([]Finding, e
 }
 
 func askDaemon(ctx context.Context, e *terminal.Env, fix string) ([]Finding, error) {
-	d, err := e.Daemon()
-	if err != nil {
-		return nil, err
-	}
+	d := e.Daemon()
 	method, path := http.MethodGet, "doctor"
 	if fix != "" {
 		method, path = http.MethodPost, "doctor/"+url.PathEscape(fix)
@@ -192,10 +189,7 @@ func writeBundle(path string, files []File, now time.Time) error {
 // collect requests the bundle from the running daemon, or builds a smaller one without it.
 func collect(ctx context.Context, e *terminal.Env) ([]File, error) {
 	if e.DaemonRuns() {
-		d, err := e.Daemon()
-		if err != nil {
-			return nil, err
-		}
+		d := e.Daemon()
 		list, err := terminal.Get[web.List[File]](ctx, d, "diagnostics", nil)
 		if core.CodeOf(err) != core.CodeNotFound {
 			return list.Items, err

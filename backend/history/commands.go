@@ -154,10 +154,7 @@ func servedBy(by *ServedBy) string {
 // oneCall shows the call with an id, the last digits of one, or a position from the newest.
 func oneCall(ctx context.Context, e *terminal.Env, id string) error {
 	if n, _ := strconv.Atoi(id); n > 0 && len(id) < minSuffix {
-		d, err := e.Daemon()
-		if err != nil {
-			return err
-		}
+		d := e.Daemon()
 		list, err := terminal.Get[web.List[callRow]](ctx, d, "calls", url.Values{"limit": {strconv.Itoa(min(n, maxCalls))}})
 		if err != nil {
 			return err
@@ -317,11 +314,7 @@ func resolveSession(ctx context.Context, d *terminal.Daemon, session *string, se
 
 func query(ctx context.Context, e *terminal.Env, filter callFilter) (url.Values, error) {
 	if filter.session == lastSession {
-		d, err := e.Daemon()
-		if err == nil {
-			err = resolveSession(ctx, d, &filter.session, filter.server)
-		}
-		if err != nil {
+		if err := resolveSession(ctx, e.Daemon(), &filter.session, filter.server); err != nil {
 			return nil, err
 		}
 	}
@@ -363,10 +356,7 @@ type endedCall struct {
 // followCalls prints calls as they finish. The stream cannot filter by search text, so the history is
 // asked which of the latest calls match.
 func followCalls(ctx context.Context, e *terminal.Env, query url.Values) error {
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	if server := query.Get("server"); server != "" {
 		query.Set("server", d.ServerID(ctx, server))
 	}

@@ -54,10 +54,7 @@ func call(e *terminal.Env) *cobra.Command {
 			if arguments = bytes.TrimSpace(arguments); !json.Valid(arguments) || arguments[0] != '{' {
 				return terminal.UsageError(errors.New(`the arguments must be a JSON object, such as '{"text": "hello"}'`))
 			}
-			d, err := e.Daemon()
-			if err != nil {
-				return err
-			}
+			d := e.Daemon()
 			data, err := d.RequestRaw(cmd.Context(), http.MethodPost, "call", nil, CallRequest{Server: args[0], Tool: args[1], Account: account, Arguments: web.JSON(arguments)})
 			if err != nil {
 				return err

@@ -55,9 +55,9 @@ func checkRun(e *terminal.Env) *cobra.Command {
 
 // runChecks runs the named checks, or all if there are no names.
 func runChecks(ctx context.Context, e *terminal.Env, names []string, junit string) (err error) {
-	d, err := e.Daemon()
-	if err != nil {
-		return err
+	d := e.Daemon()
+	if d.Err != nil { // before the file is written
+		return d.Err
 	}
 	single := len(names) == 1
 	if len(names) == 0 {

@@ -20,10 +20,7 @@ func historyState(ctx context.Context, e *terminal.Env, path string) error {
 
 // export writes the response of the daemon unchanged.
 func export(ctx context.Context, e *terminal.Env, query url.Values) error {
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	resp, err := d.Send(ctx, http.MethodGet, "export", query, nil)
 	if err != nil {
 		return err

@@ -48,10 +48,7 @@ func historyPrune(e *terminal.Env) *cobra.Command {
 
 // askPrune shows what would be deleted and asks for confirmation, unless it is nothing.
 func askPrune(ctx context.Context, e *terminal.Env, bounds PruneInputBody) error {
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	if bounds == (PruneInputBody{}) {
 		state, err := terminal.Get[HistoryState](ctx, d, "history", nil)
 		if err != nil {

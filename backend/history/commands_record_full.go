@@ -49,14 +49,13 @@ func recordFull(e *terminal.Env) *cobra.Command {
 }
 
 func setRecordFull(ctx context.Context, e *terminal.Env, what store.FullRecording, length time.Duration, stop bool) error {
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	if what.Server != "" {
-		if what.Server, err = d.KnownServer(ctx, what.Server); err != nil {
+		id, err := d.KnownServer(ctx, what.Server)
+		if err != nil {
 			return err
 		}
+		what.Server = id
 	}
 	if err := resolveSession(ctx, d, &what.Session, ""); err != nil {
 		return err

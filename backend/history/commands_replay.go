@@ -58,10 +58,7 @@ func replay(e *terminal.Env) *cobra.Command {
 			case nearest:
 				o.Misses = cassette.Nearest
 			case passthrough:
-				d, err := e.Daemon()
-				if err != nil {
-					return err
-				}
+				d := e.Daemon()
 				o.Misses, o.Live = cassette.Passthrough, callLive(d, rec.Server)
 			}
 			served := make(chan error, 1)
@@ -104,9 +101,9 @@ func recording(ctx context.Context, e *terminal.Env, source string, calls record
 	f, err := cassette.Open(source)
 	info, _ := os.Stat(source) // a folder can have the name of a server
 	if (errors.Is(err, os.ErrNotExist) || info != nil && info.IsDir()) && !strings.ContainsAny(source, `/\`) && filepath.Ext(source) != ".jsonl" {
-		d, err := e.Daemon()
-		if err != nil {
-			return nil, false, fmt.Errorf("cannot find file %q, and cannot read the history: %w", source, err)
+		d := e.Daemon()
+		if d.Err != nil {
+			return nil, false, fmt.Errorf("cannot find file %q, and cannot read the history: %w", source, d.Err)
 		}
 		rec, err = recordedCalls(ctx, d, source, calls)
 		return rec, false, err
@@ -155,10 +152,7 @@ func callLive(d *terminal.Daemon, server string) func(context.Context, string, s
 }
 
 func exportCassette(ctx context.Context, e *terminal.Env, server string, calls recordedCallFilter, path string) error {
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	rec, err := recordedCalls(ctx, d, server, calls)
 	if err != nil {
 		return err

@@ -123,10 +123,7 @@ func versionUpdate(e *terminal.Env) *cobra.Command {
 }
 
 func updateVersion(ctx context.Context, e *terminal.Env, o versionUpdateOptions) error {
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	var v VersionPlan
 	change := func(order ChangeVersionInputBody) (data []byte, err error) {
 		if data, err = d.RequestRaw(ctx, http.MethodPost, versionPath(o.server), nil, order); err == nil {
@@ -371,10 +368,7 @@ func install(ctx context.Context, e *terminal.Env, source string, o installOptio
 		given[key] = value
 	}
 	body["values"] = given
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	raw, err := d.RequestRaw(ctx, http.MethodPost, "directory/plan", nil, body)
 	if err != nil {
 		return err

@@ -34,10 +34,7 @@ func loginCommand(e *terminal.Env) *cobra.Command {
 			"For an account of the server, specify SERVER@ACCOUNT.",
 		Example: "  drawbridge login github\n  drawbridge login github@work\n  drawbridge login github --open",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := e.Daemon()
-			if err != nil {
-				return err
-			}
+			d := e.Daemon()
 			ctx, at := cmd.Context(), "servers/"+url.PathEscape(args[0])+"/login"
 			var pending LoginPending
 			data, err := d.RequestRaw(ctx, http.MethodPost, at, nil, nil)

@@ -113,10 +113,7 @@ type readiness struct {
 // limit for starting servers. The exit code is 1 if a server is not ready; disabled servers are
 // ignored.
 func explainAll(ctx context.Context, e *terminal.Env, client string, wait bool, limit time.Duration) error {
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	if client != "" {
 		client = e.ClientName(ctx, client)
 	}

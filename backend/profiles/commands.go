@@ -31,10 +31,7 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 		Example: "  drawbridge profiles set office files github:list_*,get_* --folder ~/office",
 		Args:    terminal.ArgCount(2, 100),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := e.Daemon()
-			if err != nil {
-				return err
-			}
+			d := e.Daemon()
 			servers := map[string]map[string]any{}
 			for _, arg := range args[1:] {
 				name, tools, some := strings.Cut(arg, ":")
@@ -143,10 +140,7 @@ func suggestProfiles(e *terminal.Env) *cobra.Command {
 }
 
 func printSuggestions(ctx context.Context, e *terminal.Env, query url.Values, folder string, days int, save bool) error {
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	raw, err := d.RequestRaw(ctx, http.MethodGet, "profile-suggestions", query, nil)
 	if err != nil {
 		return err

@@ -88,10 +88,7 @@ func ReadValue(e *terminal.Env, prompt string) (string, error) {
 // StoreValue stores a secret, in the daemon if one runs, which then restarts servers.
 func StoreValue(ctx context.Context, e *terminal.Env, name, value string) (notice string, err error) {
 	if e.DaemonRuns() {
-		d, err := e.Daemon()
-		if err != nil {
-			return "", err
-		}
+		d := e.Daemon()
 		if err := d.Change(ctx, http.MethodPut, "secrets/"+url.PathEscape(name), map[string]string{"value": value}); err != nil {
 			return "", err
 		}

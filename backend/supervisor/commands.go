@@ -148,11 +148,7 @@ func actionCommand(e *terminal.Env, action string) *cobra.Command {
 }
 
 func pauseAll(ctx context.Context, e *terminal.Env, paused bool) error {
-	d, err := e.Daemon()
-	if err == nil {
-		err = d.Change(ctx, http.MethodPut, "desktop", map[string]bool{"paused": paused})
-	}
-	if err != nil {
+	if err := e.Daemon().Change(ctx, http.MethodPut, "desktop", map[string]bool{"paused": paused}); err != nil {
 		return err
 	}
 	done := "All servers are resumed."

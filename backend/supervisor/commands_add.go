@@ -106,9 +106,8 @@ func runAdd(ctx context.Context, e *terminal.Env, a addition, f addFlags) error 
 			return e.PrintJSON(map[string]any{"items": servers.Servers, "next": ""})
 		}
 		printAdded(e, servers)
-		_, err := e.Daemon() // says why it does not answer
-		message, hint := core.Describe(err)
-		_, err = fmt.Fprintln(e.Stdout, message+". "+hint)
+		message, hint := core.Describe(e.Daemon().Err)
+		_, err := fmt.Fprintln(e.Stdout, message+". "+hint)
 		return err
 	}
 	return addRunning(ctx, e, servers, f.noTest)
@@ -192,10 +191,7 @@ func parsePairs(all []string, between, flag, form string) (map[string]string, er
 // addRunning adds servers through the daemon. Secrets are stored first, because the daemon starts
 // the servers immediately.
 func addRunning(ctx context.Context, e *terminal.Env, servers *clientconf.PastedServers, noTest bool) error {
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	stored := servers.Secrets()
 	for name, value := range stored {
 		if _, err := secret.StoreValue(ctx, e, name, value); err != nil {

@@ -54,10 +54,7 @@ lifecycle events.`,
 			if !e.DaemonRuns() {
 				return logsOfFiles(e, args, level, follow, tail)
 			}
-			d, err := e.Daemon()
-			if err != nil {
-				return err
-			}
+			d := e.Daemon()
 			seen := map[string]time.Time{} // time of the last printed line, by server
 			for {
 				lines, err := daemonLogs(cmd.Context(), d, args, level, seen)

@@ -25,8 +25,9 @@ const MaxDocument = 256 << 20
 // NotRunningHint suggests starting it in the background; drawbridge serve would block the terminal.
 const NotRunningHint = "Start it with: drawbridge"
 
-// Daemon is a client of the running daemon.
+// Daemon is a client of the running daemon. If none runs, each request fails with the reason.
 type Daemon struct {
+	Err   error // why no daemon can be asked
 	url   string
 	token string
 	http  *http.Client
@@ -34,7 +35,15 @@ type Daemon struct {
 
 // Daemon finds the running daemon of the data folder. It warns if the version of the daemon
 // differs.
-func (e *Env) Daemon() (*Daemon, error) {
+func (e *Env) Daemon() *Daemon {
+	d, err := e.findDaemon()
+	if err != nil {
+		return &Daemon{Err: err}
+	}
+	return d
+}
+
+func (e *Env) findDaemon() (*Daemon, error) {
 	folders, err := e.Folders()
 	if err != nil {
 		return nil, err
@@ -73,10 +82,7 @@ func (e *Env) SyncConfig(ctx context.Context, confirm string) error {
 	if !e.DaemonRuns() {
 		return nil
 	}
-	d, err := e.Daemon()
-	if err == nil {
-		err = d.Change(ctx, http.MethodPost, "config/reload", map[string]string{"confirm": confirm})
-	}
+	err := e.Daemon().Change(ctx, http.MethodPost, "config/reload", map[string]string{"confirm": confirm})
 	if core.CodeOf(err) == core.CodeNotFound {
 		return nil // an older daemon: it follows the files a moment later
 	}
@@ -86,6 +92,9 @@ func (e *Env) SyncConfig(ctx context.Context, confirm string) error {
 // Send makes one request; path is below /api/v1 and body nil or encoded as JSON.
 // A status other than 2xx is an error.
 func (d *Daemon) Send(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
+	if d.Err != nil {
+		return nil, d.Err
+	}
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
@@ -151,10 +160,7 @@ func (d *Daemon) RequestRaw(ctx context.Context, method, path string, query url.
 // Fetch requests a document. With --json it prints the document and reports done; otherwise it
 // decodes it into to.
 func (e *Env) Fetch(ctx context.Context, method, path string, query url.Values, body, to any) (done bool, err error) {
-	d, err := e.Daemon()
-	if err != nil {
-		return false, err
-	}
+	d := e.Daemon()
 	data, err := d.RequestRaw(ctx, method, path, query, body)
 	if err != nil {
 		return false, err
@@ -209,11 +215,7 @@ func ShowList[T any](ctx context.Context, e *Env, path string, query url.Values,
 // OnDaemon returns the action of a command that needs the running daemon.
 func (e *Env) OnDaemon(run func(ctx context.Context, d *Daemon, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		d, err := e.Daemon()
-		if err != nil {
-			return err
-		}
-		return run(cmd.Context(), d, args)
+		return run(cmd.Context(), e.Daemon(), args)
 	}
 }
 
@@ -290,11 +292,7 @@ var ErrStreamEnded = errors.New("the event stream ended: Drawbridge stopped, or 
 // ClientName returns the name of the client that equals text ignoring case; text itself if there is
 // none or more than one.
 func (e *Env) ClientName(ctx context.Context, text string) string {
-	d, err := e.Daemon()
-	if err != nil {
-		return text
-	}
-	list, err := Get[web.List[struct{ Token, Name string }]](ctx, d, "clients", nil)
+	list, err := Get[web.List[struct{ Token, Name string }]](ctx, e.Daemon(), "clients", nil)
 	if err != nil {
 		return text
 	}

@@ -96,8 +96,7 @@ func (e *Env) complete(ctx context.Context, word string, args []string) (list []
 func (e *Env) values(ctx context.Context, name string, args []string) []value {
 	quiet := *e
 	quiet.JSON = true // no notice about another version
-	d, err := quiet.Daemon()
-	if kinds[name].path == "" || err != nil {
+	if kinds[name].path == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionLimit)
@@ -106,7 +105,7 @@ func (e *Env) values(ctx context.Context, name string, args []string) []value {
 	if name == "TOOL" {
 		query = ServerQuery(args)
 	}
-	list, _ := Get[web.List[value]](ctx, d, kinds[name].path, query)
+	list, _ := Get[web.List[value]](ctx, quiet.Daemon(), kinds[name].path, query)
 	return list.Items
 }
 

@@ -131,10 +131,7 @@ func answerTool(e *terminal.Env, action string) *cobra.Command {
 }
 
 func answerCommand(ctx context.Context, e *terminal.Env, args []string, action string, always bool) error {
-	d, err := e.Daemon()
-	if err != nil {
-		return err
-	}
+	d := e.Daemon()
 	list, err := terminal.Get[web.List[ToolChange]](ctx, d, "tool-changes", terminal.ServerQuery(args))
 	if err != nil {
 		return err
