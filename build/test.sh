@@ -114,7 +114,8 @@ browser() {
 	tail -n 1 "$work/browser.log" | sed 's/ in .*/, 0 skipped/' | tee -a "$work/counts"
 }
 
-# windows runs the unit tests as programs of Windows, under Wine. These tests cannot hold there, in the
+# windows runs the unit tests as programs of Windows, under Wine, and tests the built programs from outside
+# there. These unit tests cannot hold there, in the
 # order of the lines: Windows does not let a running program be replaced; links need rights; Wine keeps no
 # access lists; the paths are those of Unix.
 windows() {
@@ -127,7 +128,11 @@ windows() {
 	export WINEPREFIX=$work/wine
 	# Node.js needs Windows 10. The first program starts Windows, which would keep the output of a test open.
 	build/wine.sh reg add 'HKCU\Software\Wine' /v Version /d win10 /f </dev/null >"$work/wine.log" 2>&1 || { cat "$work/wine.log"; return 1; }
-	CGO_ENABLED=0 GOOS=windows go test -vet=off -ldflags=-w -json -timeout 15m -p 2 -parallel 4 -skip "$skipped" -exec "$PWD/build/wine.sh" ./... | testcount go
+	CGO_ENABLED=0 GOOS=windows go test -vet=off -ldflags=-w -json -timeout 15m -p 2 -parallel 4 -skip "$skipped" -exec "$PWD/build/wine.sh" ./... >"$work/windows.json" || true
+	GOOS=windows CGO_ENABLED=0 go build -o "$work/drawbridge.exe" ./app/drawbridge
+	GOOS=windows CGO_ENABLED=0 go build -ldflags '-H windowsgui' -o "$work/drawbridgew.exe" ./app/drawbridge
+	CGO_ENABLED=0 GOOS=windows DRAWBRIDGE_PROGRAMS=$work go test -vet=off -ldflags=-w -tags e2e -json -timeout 10m -exec "$PWD/build/wine.sh" ./build/windows >>"$work/windows.json" || true
+	testcount go <"$work/windows.json"
 	WINE_COMMAND=/usr/lib/wine/wineserver64 build/wine.sh -k || true
 }
 

@@ -1,0 +1,324 @@
+//go:build windows && e2e
+
+package windows
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+)
+
+// asExplorer makes this test program start a program as Explorer does, if it has the name of Explorer.
+const asExplorer = "TEST_START"
+
+func TestMain(m *testing.M) {
+	if program := os.Getenv(asExplorer); program != "" {
+		cmd := exec.Command(program, os.Args[1:]...)
+		out, err := cmd.CombinedOutput()
+		fmt.Printf("%s\n%v\n", out, err)
+		os.Exit(cmd.ProcessState.ExitCode())
+	}
+	os.Exit(m.Run())
+}
+
+// machine is the profile of a user with a data folder and a daemon.
+type machine struct {
+	*testing.T
+	home, data string
+	daemon     *exec.Cmd
+}
+
+func (m *machine) environment() []string {
+	return append(os.Environ(), "USERPROFILE="+m.home, "APPDATA="+filepath.Join(m.home, "AppData", "Roaming"), "LOCALAPPDATA="+filepath.Join(m.home, "AppData", "Local"))
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	m := &machine{T: t, home: filepath.Join(t.TempDir(), "Jörg Müller")}
+	m.data = filepath.Join(m.home, "drawbridge data")
+	if err := os.MkdirAll(m.data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (m *machine) program(name string) string {
+	m.Helper()
+	dir := os.Getenv("DRAWBRIDGE_PROGRAMS")
+	if dir == "" {
+		m.Fatal("DRAWBRIDGE_PROGRAMS does not name the folder with the programs")
+	}
+	return filepath.Join(dir, name)
+}
+
+// serve starts the daemon and waits until it answers.
+func (m *machine) serve() {
+	m.Helper()
+	m.daemon = exec.Command(m.program("drawbridge.exe"), "serve", "--data", m.data, "--listen", "127.0.0.1:0", "--no-tray")
+	m.daemon.Env = m.environment()
+	var said bytes.Buffer
+	m.daemon.Stderr = &said
+	if err := m.daemon.Start(); err != nil {
+		m.Fatal(err)
+	}
+	m.Cleanup(func() {
+		_ = m.daemon.Process.Kill()
+		_ = m.daemon.Wait()
+		if m.Failed() {
+			m.Log(said.String())
+		}
+	})
+	eventually.True(m, "the daemon answers", func() bool {
+		_, err := os.Stat(filepath.Join(m.data, "runtime.json"))
+		return err == nil
+	})
+}
+
+// run runs a command and returns its exit code and output.
+func (m *machine) run(stdin string, args ...string) (code int, out string) {
+	m.Helper()
+	cmd := exec.Command(m.program("drawbridge.exe"), append([]string{"--data", m.data}, args...)...)
+	cmd.Env, cmd.Stdin = m.environment(), strings.NewReader(stdin)
+	text, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		m.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(text)
+}
+
+func (m *machine) must(args ...string) string {
+	m.Helper()
+	code, out := m.run("", args...)
+	if code != 0 {
+		m.Fatalf("%q: exit code %d\n%s", args, code, out)
+	}
+	return out
+}
+
+// addDemo adds the demo server.
+func (m *machine) addDemo() { m.must("add", "demo", "--", m.program("drawbridge.exe"), "demo-server") }
+
+// Explorer starts a program at a double click, in the Start menu and at login.
+func TestProgramStartsFromExplorer(t *testing.T) {
+	m := newMachine(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	explorer := filepath.Join(t.TempDir(), "explorer.exe")
+	if err := os.WriteFile(explorer, src, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range []string{"drawbridge.exe", "drawbridgew.exe"} {
+		cmd := exec.Command(explorer, "version")
+		cmd.Env = append(os.Environ(), asExplorer+"="+m.program(program))
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "drawbridge ") {
+			t.Errorf("%s: %v\n%s", program, err, out)
+		}
+	}
+}
+
+func TestCallOverShimIsRecorded(t *testing.T) {
+	m := newMachine(t)
+	m.serve()
+	m.addDemo()
+	code, out := m.run(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"Ünïcode"}}}
+`, "stdio", "--client", "t", "--server", "demo")
+	if code != 0 || !strings.Contains(out, `"id":2`) || !strings.Contains(out, "Ünïcode") {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	eventually.True(t, "the call is in the history", func() bool {
+		_, out := m.run("", "history", "1")
+		return strings.Contains(out, "Ünïcode")
+	})
+	if out := m.must("status"); !strings.Contains(out, "demo") {
+		t.Error(out)
+	}
+	m.must("quit")
+	if err := m.daemon.Wait(); err != nil {
+		t.Errorf("after quit: %v", err)
+	}
+}
+
+// The last valid configuration stays in use while the file has an error, and an edit takes effect.
+func TestEditOfConfigurationIsReloaded(t *testing.T) {
+	m := newMachine(t)
+	m.serve()
+	m.addDemo()
+	file := filepath.Join(m.data, "config.jsonc")
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("\ufeff"+strings.ReplaceAll(strings.Replace(string(src), `"demo"`, `"renamed by hand"`, 1), "\n", "\r\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "the edit takes effect", func() bool { return strings.Contains(m.must("status"), "renamed by hand") })
+	if err := os.WriteFile(file, []byte("{ broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "the error is reported", func() bool { _, out := m.run("", "doctor"); return strings.Contains(out, "config.jsonc") })
+	if out := m.must("status"); !strings.Contains(out, "renamed by hand") {
+		t.Error(out)
+	}
+}
+
+func TestClaudeDesktopIsConnectedAndRestoredByteForByte(t *testing.T) {
+	m := newMachine(t)
+	m.serve()
+	file := filepath.Join(m.home, "AppData", "Roaming", "Claude", "claude_desktop_config.json")
+	before := []byte("\ufeff{\r\n\t\"mcpServers\": {\r\n\t\t\"own\": {\"command\": \"C:\\\\Program Files\\\\own.exe\"}\r\n\t}\r\n}\r\n")
+	for _, dir := range []string{filepath.Dir(file), filepath.Join(m.home, "AppData", "Local", "AnthropicClaude")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(file, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.must("clients", "connect", "claude-desktop", "--yes")
+	after, err := os.ReadFile(file)
+	if err != nil || !bytes.HasPrefix(after, []byte("\ufeff{\r\n\t\"mcpServers\": {\r\n")) || !bytes.Contains(after, []byte(`drawbridge.exe`)) || bytes.Contains(bytes.ReplaceAll(after, []byte("\r\n"), nil), []byte("\n")) {
+		t.Errorf("%v\n%q", err, after)
+	}
+	m.must("clients", "undo", "claude-desktop", "--yes")
+	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, before) {
+		t.Errorf("%v\n%q", err, again)
+	}
+}
+
+func TestSecondInstanceNamesTheFirst(t *testing.T) {
+	m := newMachine(t)
+	m.serve()
+	var runtime struct{ URL string }
+	text, err := os.ReadFile(filepath.Join(m.data, "runtime.json"))
+	if err != nil || json.Unmarshal(text, &runtime) != nil {
+		t.Fatal(err, string(text))
+	}
+	if code, out := m.run("", "serve", "--no-tray"); code != 1 || !strings.Contains(out, runtime.URL) {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+// A daemon that is ended by the task manager leaves no server behind, and the next one starts.
+func TestTerminatedDaemonLeavesNoServer(t *testing.T) {
+	m := newMachine(t)
+	m.serve()
+	m.addDemo()
+	m.must("call", "demo", "echo", `{"text":"x"}`)
+	var status struct {
+		Servers []struct{ PID int }
+	}
+	if text := m.must("status", "--json"); json.Unmarshal([]byte(text), &status) != nil || len(status.Servers) != 1 || status.Servers[0].PID == 0 {
+		t.Fatal(text)
+	}
+	if err := m.daemon.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = m.daemon.Wait()
+	eventually.True(t, "the server has ended", func() bool { return !alive(status.Servers[0].PID) })
+	os.Remove(filepath.Join(m.data, "runtime.json"))
+	m.serve()
+	if out := m.must("history"); !strings.Contains(out, "echo") {
+		t.Error(out)
+	}
+}
+
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	defer p.Release()
+	done := make(chan struct{})
+	go func() { _, _ = p.Wait(); close(done) }()
+	select {
+	case <-done:
+		return false
+	case <-time.After(100 * time.Millisecond):
+		return true
+	}
+}
+
+// A program that has a file open for itself alone does not stop a configuration from being read.
+func TestFileThatAnotherProgramHasOpenIsReadLater(t *testing.T) {
+	m := newMachine(t)
+	m.serve()
+	m.addDemo()
+	file := filepath.Join(m.data, "config.jsonc")
+	name, err := syscall.UTF16PtrFromString(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := syscall.CreateFile(name, syscall.GENERIC_READ, 0, nil, syscall.OPEN_EXISTING, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	time.AfterFunc(300*time.Millisecond, func() { closed <- syscall.CloseHandle(alone) })
+	m.must("disable", "demo")
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	if out := m.must("status"); !strings.Contains(out, "Disabled") {
+		t.Error(out)
+	}
+}
+
+func TestReadOnlyFileOfClientIsNamed(t *testing.T) {
+	m := newMachine(t)
+	m.serve()
+	file := filepath.Join(m.home, ".cursor", "mcp.json")
+	before := []byte("{\r\n  \"mcpServers\": {}\r\n}\r\n")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, before, 0o400)); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := m.run("", "clients", "connect", "cursor", "--yes"); code != 1 || !strings.Contains(out, "read-only") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("%v\n%q", err, after)
+	}
+	if err := os.Chmod(file, 0o600); err != nil { // otherwise it cannot be removed
+		t.Fatal(err)
+	}
+}
+
+func TestTakenPortIsNamed(t *testing.T) {
+	m := newMachine(t)
+	m.serve()
+	text, err := os.ReadFile(filepath.Join(m.data, "runtime.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(string(text))
+	other := newMachine(t)
+	other.addConfig(`{"mcpServers": {}}`)
+	if code, out := other.run("", "serve", "--no-tray", "--listen", address); code != 1 || !strings.Contains(out, address) {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+func (m *machine) addConfig(text string) {
+	m.Helper()
+	if err := os.WriteFile(filepath.Join(m.data, "config.jsonc"), []byte(text), 0o600); err != nil {
+		m.Fatal(err)
+	}
+}
