@@ -9,9 +9,16 @@ export WINE_ROOT=${WINE_ROOT:-/var/cache/drawbridge-wine} WINEDEBUG=${WINEDEBUG:
 SHARED="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) ${TMPDIR:-/tmp}"
 export SHARED
 unset TMPDIR # crashes Wine
-exec unshare --mount --propagation slave bash -c '
+# Programs that Wine starts in the background keep the output of the first one open, for which go test
+# would wait.
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+code=0
+unshare --mount --propagation slave bash -c '
 	for dir in /proc /dev /sys $SHARED; do
 		mkdir -p "$WINE_ROOT$dir" && mount --rbind "$dir" "$WINE_ROOT$dir"
 	done
 	exec chroot "$WINE_ROOT" sh -c '"'"'cd "$1" && shift && exec "$@"'"'"' sh "$PWD" "$@"
-' bash "${WINE_COMMAND:-wine}" "$@"
+' bash "${WINE_COMMAND:-wine}" "$@" >"$output" 2>&1 || code=$?
+cat "$output"
+exit $code

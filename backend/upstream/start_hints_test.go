@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -46,6 +47,9 @@ func TestDockerRunThatEndsAtOnceIsToldThatInputIsMissing(t *testing.T) {
 }
 
 func TestProgramThatEchoesIsExplained(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it has no such program")
+	}
 	t.Parallel()
 	s := server("echo", func(s *config.Server) { s.Command = "cat" })
 	_, err := newDialer(t).Connect(t.Context(), Request{Server: &s, Changed: func(core.Kind) {}})
