@@ -79,6 +79,19 @@ func TestFileMissingAtStartupIsReportedAndKept(t *testing.T) {
 	}
 }
 
+// Undo removes a file that a move created. It confirms the removal, so the next start reports nothing.
+func TestConfirmedRemovalIsNotReportedAtStartup(t *testing.T) {
+	t.Parallel()
+	x := run(t, two)
+	must(t, os.Remove(x.file))
+	must(t, x.Sync(t.Context(), AnyETag))
+	next := NewReloader(x.o)
+	must(t, next.Load())
+	if p := next.Problems(); len(p) != 0 {
+		t.Error(p)
+	}
+}
+
 // Settings that restrict clients are lost like servers, and the only copy must not be replaced.
 func TestMissingFileWithoutServersIsReportedAndKept(t *testing.T) {
 	t.Parallel()

@@ -311,8 +311,12 @@ func (r *Reloader) commit(c *Config, problems []Problem) {
 	}
 	good := c // without servers kept from the previous configuration
 	c = keepBrokenServers(was, c)
+	existed := r.mainExisted
 	r.mainExisted = exists(r.o.Sources.Main())
 	r.current.Store(c)
+	if existed && !r.mainExisted && len(c.Files) == 0 {
+		_ = os.Remove(r.o.LastGood) // the removal was confirmed, so the next start must not report it
+	}
 	r.saveLastGood(good)
 	if Same(was, c) {
 		if !equalProblems(was.Problems, c.Problems) {

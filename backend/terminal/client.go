@@ -7,14 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
@@ -77,10 +80,21 @@ func (e *Env) DaemonRuns() bool {
 }
 
 // SyncConfig returns when a running daemon uses the configuration files as they are now, or says why it
-// does not. confirm is as for config.Reloader.Sync.
+// does not. confirm is as for config.Reloader.Sync: a removal that is confirmed while no daemon runs is not
+// reported by the next one.
 func (e *Env) SyncConfig(ctx context.Context, confirm string) error {
 	if !e.DaemonRuns() {
-		return nil
+		folders, err := e.Folders()
+		if err != nil || confirm != config.AnyETag {
+			return err
+		}
+		if _, missing := os.Stat(e.Sources(folders).Main()); !errors.Is(missing, fs.ErrNotExist) {
+			return nil
+		}
+		if err = os.Remove(folders.LastGoodConfigFile()); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
 	}
 	err := e.Daemon().Change(ctx, http.MethodPost, "config/reload", map[string]string{"confirm": confirm})
 	if core.CodeOf(err) == core.CodeNotFound {

@@ -2,10 +2,15 @@ package terminal
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/rivo/uniseg"
 	"go.uber.org/goleak"
@@ -35,6 +40,35 @@ x         X                                    connected      /x
 		one.Add("x", "X", "connected", "/x")
 		if err := e.PrintTable(&one); err != nil || out.String() != want {
 			t.Errorf("%s columns: %v\n%s", columns, err, out.String())
+		}
+	}
+}
+
+// Undo may remove the configuration file while no daemon runs. The next daemon must not miss it.
+func TestRemovalConfirmedWithoutDaemonIsNotReportedLater(t *testing.T) {
+	e := Env{Data: t.TempDir(), Getenv: func(string) string { return "" }}
+	folders, err := e.Folders()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, main := folders.LastGoodConfigFile(), e.Sources(folders).Main()
+	for _, step := range []struct {
+		confirm string
+		missing bool
+		left    bool
+	}{{config.AnyETag, false, true}, {"", true, true}, {config.AnyETag, true, false}, {config.AnyETag, true, false}} {
+		if step.missing {
+			_ = os.Remove(main)
+		} else {
+			for _, file := range []string{last, main} {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		err := e.SyncConfig(t.Context(), step.confirm)
+		if _, gone := os.Stat(last); err != nil || (gone == nil) != step.left {
+			t.Errorf("%+v: %v, %v", step, err, gone)
 		}
 	}
 }
