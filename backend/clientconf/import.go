@@ -255,7 +255,7 @@ func checkEntry(name string, entry json.RawMessage) error {
 }
 
 // assignLabels sets the name of each server in our configuration: that of an equal server, which may have
-// another name, or else the client's name, unless our configuration or a preceding import has another server
+// another name unless the user chose its name, or else the client's name, unless our configuration or a preceding import has another server
 // with that name.
 func (c *Connector) assignLabels(all []ImportedServer) error {
 	have, labels := map[string]json.RawMessage{}, map[string]string{}
@@ -283,7 +283,11 @@ func (c *Connector) assignLabels(all []ImportedServer) error {
 		for k := 2; k < 100; k++ {
 			candidates = append(candidates, candidates[1]+"-"+strconv.Itoa(k))
 		}
-		for _, label := range slices.Concat(candidates[:1], slices.Sorted(maps.Keys(have))) {
+		others := slices.Sorted(maps.Keys(have))
+		if i.Client == pastedClient { // the user chose its name
+			others = nil
+		}
+		for _, label := range slices.Concat(candidates[:1], others) {
 			if other, taken := have[labelKey(label)]; taken && i.isCoveredBy(other) {
 				i.Exists, i.Label = true, cmp.Or(labels[labelKey(label)], label)
 				break

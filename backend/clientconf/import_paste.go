@@ -84,7 +84,7 @@ func (c *Connector) preparePasted(all []ImportedServer) (*PastedServers, error) 
 			return nil, core.Errorf(core.CodeValidation, "cannot add %q: %s", i.Name, i.SkipReason)
 		case i.Label != i.Name:
 			return nil, &core.Error{Code: core.CodeConflict, Message: "a server named " + quote(i.Name) + " already exists",
-				Hint: "Choose another name, or remove that one with: drawbridge remove."}
+				Hint: "Choose another name, or remove that one with: drawbridge remove " + core.Slug(i.Name)}
 		}
 	}
 	if err := c.extractSecrets(all); err != nil {

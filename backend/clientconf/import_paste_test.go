@@ -3,6 +3,7 @@ package clientconf
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -76,6 +77,23 @@ func TestPastedLimitsAndOwnKeysAreNotLost(t *testing.T) {
 	}
 }
 
+func TestServerCanBeAddedUnderTwoNames(t *testing.T) {
+	c, _, _, path := newImporter(t)
+	for _, name := range []string{"one", "two", "a/b", "one"} {
+		p, err := c.PrepareServer(NewServer{Name: name, Command: "mcp-everything"})
+		must(t, err)
+		must(t, p.Write(t.Context()))
+	}
+	p, err := c.ParsePasted(`{"mcpServers":{"three":{"command":"mcp-everything"}}}`, "")
+	must(t, err)
+	must(t, p.Write(t.Context()))
+	text, err := os.ReadFile(path)
+	must(t, err)
+	if got := strings.Count(string(text), "mcp-everything"); got != 4 || !strings.Contains(string(text), `"a/b"`) {
+		t.Errorf("%d servers\n%s", got, text)
+	}
+}
+
 func TestSecretsOfAddedServersAreStored(t *testing.T) {
 	c, vault, _, path := newImporter(t)
 	p, err := c.PrepareServer(NewServer{
@@ -95,8 +113,9 @@ func TestSecretsOfAddedServersAreStored(t *testing.T) {
 	if value, err := vault.Get(context.Background(), "dock.PLAIN"); value != "word" || err != nil {
 		t.Errorf("stored %q, %v", value, err)
 	}
-	if _, err := c.PrepareServer(NewServer{Name: "dock", Command: "other"}); core.CodeOf(err) != core.CodeConflict {
-		t.Errorf("a name that is taken: %v", err)
+	taken, _ := errors.AsType[*core.Error](func() error { _, err := c.PrepareServer(NewServer{Name: "dock", Command: "other"}); return err }())
+	if taken == nil || taken.Code != core.CodeConflict || !strings.HasSuffix(taken.Hint, "drawbridge remove dock") {
+		t.Errorf("a name that is taken: %+v", taken)
 	}
 	if again, err := c.ParsePasted(`{"mcpServers":{"files":{"url":"https://u:pw12345@example.com/mcp","headers":{"Authorization":"Bearer abcdefgh"}}}}`, ""); err != nil || len(again.Secrets()) != 2 {
 		t.Errorf("%v, %+v", err, again)

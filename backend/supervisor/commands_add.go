@@ -148,7 +148,7 @@ func prepare(e *terminal.Env, c *clientconf.Connector, a addition, f addFlags) (
 	case len(f.secrets) > 1 && !e.Attended():
 		return nil, terminal.UsageError(errors.New("standard input can contain only one secret: set the others with \"drawbridge secret set\""))
 	}
-	if s.Cwd != "" {
+	if s.Cwd != "" && s.Cwd != "~" && !strings.HasPrefix(s.Cwd, "~/") { // the configuration has a meaning for ~
 		if s.Cwd, err = filepath.Abs(s.Cwd); err != nil {
 			return nil, err
 		}

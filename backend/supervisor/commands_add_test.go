@@ -114,6 +114,7 @@ func TestAddAcceptsVariablesHeadersAndSecrets(t *testing.T) {
 	folder, _ := json.Marshal(dir)
 	for want, args := range map[string][]string{
 		`{"name":"files","entry":{"command":"npx","args":["-y"],"env":{"A":"b=c"},"cwd":` + string(folder) + `,"disabled":true}}`:                                           {"files", "--env", "A=b=c", "--cwd", dir, "--disabled", "--", "npx", "-y"},
+		`{"name":"home","entry":{"command":"npx","cwd":"~/notes"}}`:                                                                                                         {"home", "--cwd", "~/notes", "--", "npx"},
 		`{"name":"docs","entry":{"url":"https://example.com/mcp","headers":{"X-Team":"red"}}}`:                                                                              {"docs", "https://example.com/mcp", "--header", "X-Team: red"},
 		`{"name":"a","entry":{"command":"npx"}}` + "\n" + `{"name":"b","entry":{"command":"uvx"}}`:                                                                          {`{"mcpServers":{"a":{"command":"npx"},"b":{"command":"uvx"}}}`},
 		`dock.API_KEY={"value":"sk-live-12345678"}` + "\n" + `{"name":"dock","entry":{"command":"docker","args":["run","-e","API_KEY=${secret:dock.API_KEY}","mcp/time"]}}`: {"dock", "docker", "run", "-e", "API_KEY=sk-live-12345678", "mcp/time"},
