@@ -138,7 +138,26 @@ func (r *Reloader) editOnce(file string, change func(*Document) error) error {
 	if err := change(d); err != nil {
 		return err
 	}
+	if err := HiddenError(file, src, d.Bytes()); err != nil {
+		return err
+	}
 	return r.write(file, src, existed, d.Bytes())
+}
+
+// HiddenError returns the first error of a file that a change would make a warning: servers under a
+// misspelled key would stop when the right key is added beside it.
+func HiddenError(file string, before, after []byte) error {
+	if len(bytes.TrimSpace(before)) == 0 {
+		return nil
+	}
+	_, earlier := Parse(file, before)
+	_, left := Parse(file, after)
+	for _, p := range earlier {
+		if !p.Warning && slices.ContainsFunc(left, func(l Problem) bool { return l.Warning && l.Key == p.Key && l.Message == p.Message }) {
+			return EditError(p)
+		}
+	}
+	return nil
 }
 
 // textOf returns the content of file. If it does not exist, that is its last valid content, because
@@ -209,8 +228,10 @@ func (r *Reloader) patched(old []byte, edits []Edit) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = d.Apply(edits)
-	return d.Bytes(), err
+	if err := d.Apply(edits); err != nil {
+		return d.Bytes(), err
+	}
+	return d.Bytes(), HiddenError(r.o.Sources.Main(), old, d.Bytes())
 }
 
 // change replaces the text of the main file if etag still matches it.

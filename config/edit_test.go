@@ -522,3 +522,25 @@ func TestPatchIsTriedBeforeItIsWritten(t *testing.T) {
 	must(t, err)
 	must(t, x.Patch(t.Context(), []Edit{{Op: "add", Path: "/mcpServers/b/command", Text: `"x"`}}, etag))
 }
+
+// Servers under a misspelled key run on, from the last valid configuration. The right key beside it
+// would stop them.
+func TestEditBesideMisspelledKeyIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.jsonc")
+	src := `{"mcpServer": {"a": {"command": "a"}}}`
+	writeConfig(t, path, src)
+	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: path}})
+	ctx := t.Context()
+	edits := []Edit{{Op: "add", Path: "/mcpServers", Text: `{"b": {"command": "b"}}`}}
+	for what, err := range map[string]error{"add": r.Add(ctx, "b", []byte(`{"command": "b"}`)), "patch": r.Patch(ctx, edits, ETag([]byte(src)))} {
+		if err == nil || !strings.Contains(err.Error(), "mcpServer") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != src {
+		t.Errorf("%s, %v", text, err)
+	}
+	if err := r.Patch(ctx, []Edit{{Op: "move", From: "/mcpServer", Path: "/mcpServers"}}, ETag([]byte(src))); err != nil {
+		t.Errorf("the key cannot be mended: %v", err)
+	}
+}

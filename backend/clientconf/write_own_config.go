@@ -185,7 +185,7 @@ func (o *configChange) addServers(all []ImportedServer) (added []ImportedServer,
 	}
 	o.PostHash = hashBytes(o.after)
 	parsed, problems := config.Parse(o.Path, o.after)
-	if err := o.earlierProblem(problems); err != nil {
+	if err := errors.Join(o.earlierProblem(problems), config.HiddenError(o.Path, o.before, o.after)); err != nil {
 		return nil, nil, nil, err
 	}
 	ids = map[string]string{}
