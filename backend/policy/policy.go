@@ -157,8 +157,8 @@ func (p *Policy) End(plan Plan, reply core.Reply, err error, sent bool) {
 	if plan.Cached != nil {
 		return
 	}
+	plan.breaker.record(plan.ticket, classifyOutcome(err, sent)) // before a waiting call gets the slot and looks at the breaker
 	plan.releaseSlot()
-	plan.breaker.record(plan.ticket, classifyOutcome(err, sent))
 	if plan.cacheKey != "" && err == nil {
 		p.cache.store(&plan, reply)
 	}
