@@ -36,7 +36,7 @@ test-all: ## run all tests; installs what they need
 test-rest: ## run the tests of make test-all that are not in make test
 	@build/test.sh rest
 
-test-unit test-page test-smoke test-race test-e2e test-browser lint: ## run one stage
+test-unit test-page test-smoke test-race test-e2e test-browser test-windows lint: ## run one stage
 	@build/test.sh $(@:test-%=%)
 
 rows ?= 1000000
