@@ -62,10 +62,13 @@ func TestLicenseListIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^ ]+) \\| ([^|]+) \\|$").FindAllStringSubmatch(string(src), -1) {
-		listed[m[1]] = m[2]
-		if strings.TrimSpace(m[3]) == "" {
-			t.Errorf("%s has no licence", m[1])
+	for _, section := range strings.Split(string(src), "\n### ")[1:] {
+		licence, _, _ := strings.Cut(section, "\n")
+		for _, m := range regexp.MustCompile("(?m)^- `(.+)@(.+)`$").FindAllStringSubmatch(section, -1) {
+			listed[m[1]] = m[2]
+			if strings.TrimSpace(licence) == "" {
+				t.Errorf("%s has no licence", m[1])
+			}
 		}
 	}
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -151,22 +152,25 @@ func licenceText(dir string) []byte {
 
 const licencesHead = mark + `# Third-party licences
 
-Drawbridge itself is licensed under Apache-2.0. The modules below are included in the programs, or in the web UI that is embedded in them, on at least one platform. Every package contains their licence texts, in ` + "`THIRD-PARTY.txt`" + `. Tools for building and testing
-Drawbridge are not listed. [Contributing](CONTRIBUTING.md#dependencies) describes how to update a module; ` + "`make docs`" + `
-generates this list.
-
+Drawbridge itself is licensed under Apache-2.0. The programs or their web UI contain these modules and packages on at least one
+platform; ` + "`THIRD-PARTY.txt`" + ` in every package has the licence texts. Tools for building and testing are not listed.
+[Contributing](CONTRIBUTING.md#dependencies) describes how to update a module; ` + "`make docs`" + ` generates this list.
 `
 
+// licences lists what we ship by licence, which is said once for all that have it.
 func licences(list []thirdPartySoftware) []byte {
 	var b bytes.Buffer
 	b.WriteString(licencesHead)
 	for _, npm := range []bool{false, true} {
-		b.WriteString(map[bool]string{false: "## Go modules\n\n", true: "\n## npm packages\n\n"}[npm])
-		b.WriteString("| name | version | licence |\n|---|---|---|\n")
+		b.WriteString(map[bool]string{false: "\n## Go modules\n", true: "\n## npm packages\n"}[npm])
+		byLicence := map[string]string{}
 		for _, p := range list {
 			if p.npm == npm {
-				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", p.name, p.version, p.licence)
+				byLicence[p.licence] += fmt.Sprintf("- `%s@%s`\n", p.name, p.version)
 			}
+		}
+		for _, licence := range slices.Sorted(maps.Keys(byLicence)) {
+			fmt.Fprintf(&b, "\n### %s\n\n%s", licence, byLicence[licence])
 		}
 	}
 	return b.Bytes()
