@@ -7,7 +7,7 @@ export GOFLAGS ?= -buildvcs=false -trimpath
 export CGO_ENABLED ?= $(if $(filter Darwin,$(shell uname -s)),1,0)
 
 .DEFAULT_GOAL := build
-.PHONY: run build daemon window ui stats test test-all test-rest test-unit test-page test-smoke test-race test-e2e test-browser lint bench docs fuzz soak package reproduce fmt dev icons test-mcp-server clean
+.PHONY: run build daemon window ui stats test test-all test-rest test-unit test-page test-smoke test-race test-e2e test-browser test-windows lint bench docs fuzz soak package reproduce fmt dev icons test-mcp-server clean
 
 run: ## build and start with a demo server, data in .run/; open the window or print the address
 	@build/run.sh
