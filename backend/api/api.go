@@ -34,7 +34,7 @@ type Servers interface {
 	Status(id string) (core.ServerStatus, bool)
 }
 
-// ConfigEditor reads and edits the configuration; *reload.Reloader implements it.
+// ConfigEditor reads and edits the configuration; *config.Reloader implements it.
 type ConfigEditor interface {
 	Current() *config.Config
 	Problems() []config.Problem
@@ -43,6 +43,10 @@ type ConfigEditor interface {
 	Patch(ctx context.Context, edits []config.Edit, etag string) error
 	Sync(ctx context.Context, confirm string) error
 	TryPatch(edits []config.Edit, etag string) ([]byte, []config.Problem, error)
+}
+
+// Renamer renames servers in the configuration; *config.Reloader implements it.
+type Renamer interface {
 	CheckRename(id, label string) (to string, err error)
 	Rename(ctx context.Context, id, label string) (to string, warnings []string, err error)
 }
@@ -79,6 +83,7 @@ type Options struct {
 	Views        *registry.Registry
 	History      *history.Feature
 	ConfigEditor ConfigEditor
+	Renamer      Renamer
 	Tokens       *loopback.Tokens
 	Sessions     *loopback.BrowserSessions
 	Admin        *loopback.AdminToken

@@ -268,7 +268,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*web.Answer[Re
 	if !ok {
 		return nil, web.ErrNoSuchServer
 	}
-	to, err := a.ConfigEditor.CheckRename(old.ID, in.Body.Name)
+	to, err := a.Renamer.CheckRename(old.ID, in.Body.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +291,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*web.Answer[Re
 			back = func(ctx context.Context) error { return errors.Join(a.Logins.Rename(ctx, to, old.ID), undo(ctx)) }
 		}
 	}
-	_, warnings, err := a.ConfigEditor.Rename(ctx, old.ID, in.Body.Name)
+	_, warnings, err := a.Renamer.Rename(ctx, old.ID, in.Body.Name)
 	if err != nil {
 		if _, done := a.Servers.Status(to); !done {
 			if undone := back(context.WithoutCancel(ctx)); undone != nil {
