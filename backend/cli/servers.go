@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -43,7 +44,8 @@ func (p *program) remove() *cobra.Command {
 					return err
 				}
 			}
-			return p.PrintSentence(map[string]any{"removed": args[0], "secrets": append([]string{}, own...)}, terminal.EscapeLine(text))
+			err := p.PrintSentence(map[string]any{"removed": args[0], "secrets": append([]string{}, own...)}, terminal.EscapeLine(text))
+			return cmp.Or(err, ctx.Err()) // interrupted at the question
 		}),
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask before the secrets that only the server used are deleted")

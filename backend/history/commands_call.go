@@ -41,7 +41,7 @@ func call(e *terminal.Env) *cobra.Command {
 			if len(args) == 3 {
 				arguments = json.RawMessage(args[2])
 				if args[2] == "-" {
-					data, err := io.ReadAll(io.LimitReader(e.Stdin, policy.MaxArguments+1))
+					data, err := e.ReadInput(policy.MaxArguments + 1)
 					if err != nil {
 						return fmt.Errorf("cannot read the arguments: %w", err)
 					}

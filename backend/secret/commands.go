@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -71,10 +70,12 @@ func ReadValue(e *terminal.Env, prompt string) (string, error) {
 	var err error
 	if f, ok := e.Stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprint(e.Stderr, prompt)
-		value, err = term.ReadPassword(int(f.Fd()))
+		if stopped := e.AwaitInput(func() { value, err = term.ReadPassword(int(f.Fd())) }); stopped != nil {
+			return "", stopped
+		}
 		fmt.Fprintln(e.Stderr)
 	} else {
-		value, err = io.ReadAll(io.LimitReader(e.Stdin, 1<<20))
+		value, err = e.ReadInput(1 << 20)
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot read the secret: %w", err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -121,7 +120,7 @@ func prepare(e *terminal.Env, c *clientconf.Connector, a addition, f addFlags) (
 		}
 		text := a.block
 		if text == "-" {
-			all, err := io.ReadAll(io.LimitReader(e.Stdin, 1<<20))
+			all, err := e.ReadInput(1 << 20)
 			if err != nil {
 				return nil, fmt.Errorf("cannot read the servers: %w", err)
 			}

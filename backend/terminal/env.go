@@ -46,6 +46,8 @@ type Env struct {
 	// Show opens an address with a one-time code in the window, or in the browser if browser is
 	// true. nil prints it.
 	Show func(url string, f config.Folders, browser bool) error
+
+	interrupted <-chan struct{} // closed by the signal of Ctrl+C
 }
 
 // Commands adds the commands of a feature to root.
@@ -76,6 +78,7 @@ func NewRoot(e *Env) *cobra.Command {
 // Execute runs one command line, prints an error, and returns the exit code.
 func Execute(ctx context.Context, e *Env, root *cobra.Command, args []string) int {
 	root.SetArgs(e.replaceMoved(args))
+	e.interrupted = ctx.Done()
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !e.JSON { // a flag that does not parse ends parsing
 		e.JSON = slices.Contains(args, "--json")
@@ -218,11 +221,45 @@ func (e *Env) Confirm(yes bool, question string) error {
 	return e.ConfirmOrFail(question, "nothing was written")
 }
 
+// AwaitInput runs read, which reads Stdin. When the user interrupts the command, it returns
+// context.Canceled at once, with the terminal as before: a read of a terminal cannot be ended.
+func (e *Env) AwaitInput(read func()) error {
+	var state *term.State
+	f, ok := e.Stdin.(*os.File)
+	if ok {
+		state, _ = term.GetState(int(f.Fd())) // nil: not a terminal
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); read() }()
+	select {
+	case <-done:
+		return nil
+	case <-e.interrupted:
+	}
+	if state != nil {
+		_ = term.Restore(int(f.Fd()), state)
+		fmt.Fprintln(e.Stderr)
+	}
+	return context.Canceled
+}
+
+// ReadInput reads Stdin to its end, at most limit bytes.
+func (e *Env) ReadInput(limit int64) ([]byte, error) {
+	var text []byte
+	var err error
+	if stopped := e.AwaitInput(func() { text, err = io.ReadAll(io.LimitReader(e.Stdin, limit)) }); stopped != nil {
+		return nil, stopped
+	}
+	return text, err
+}
+
 // ConfirmOrFail asks for confirmation; its error says what was not done.
 func (e *Env) ConfirmOrFail(question, otherwise string) error {
 	fmt.Fprint(e.Stdout, question+" [y/N] ")
 	var answer string
-	_, _ = fmt.Fscanln(e.Stdin, &answer)
+	if err := e.AwaitInput(func() { _, _ = fmt.Fscanln(e.Stdin, &answer) }); err != nil {
+		return err
+	}
 	if a := strings.ToLower(answer); a != "y" && a != "yes" {
 		return core.Errorf(core.CodeCancelled, "%s", otherwise)
 	}

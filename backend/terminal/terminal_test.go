@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/rivo/uniseg"
+	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 )
 
@@ -72,6 +74,36 @@ func TestRemovalConfirmedWithoutDaemonIsNotReportedLater(t *testing.T) {
 		}
 	}
 }
+
+// The keyboard of these tests is a pipe that nothing is written to.
+func TestInterruptEndsQuestionsAndPrompts(t *testing.T) {
+	for name, ask := range map[string]func(e *Env) error{
+		"question": func(e *Env) error { return e.ConfirmOrFail("Really?", "nothing was done") },
+		"input":    func(e *Env) error { _, err := e.ReadInput(10); return err },
+	} {
+		keyboard, typing := io.Pipe()
+		ctx, interrupt := context.WithCancel(t.Context())
+		var errOut bytes.Buffer
+		e := &Env{Stdin: keyboard, Stdout: &writerThat{interrupt}, Stderr: &errOut, Getenv: func(string) string { return "" }}
+		e.Complete()
+		root := NewRoot(e)
+		root.RunE = func(*cobra.Command, []string) error {
+			if name == "input" {
+				interrupt()
+			}
+			return ask(e)
+		}
+		if code := Execute(ctx, e, root, nil); code != 1 || errOut.String() != "drawbridge: interrupted\n" {
+			t.Errorf("%s: %d, %q", name, code, errOut.String())
+		}
+		_ = typing.Close()
+	}
+}
+
+// writerThat calls written on each write.
+type writerThat struct{ written func() }
+
+func (w *writerThat) Write(b []byte) (int, error) { w.written(); return len(b), nil }
 
 // A character may be split between two writes.
 func TestTerminalWriterJoinsCharacters(t *testing.T) {
