@@ -50,16 +50,17 @@ func (p *program) test() *cobra.Command {
 				body = map[string]any{"server": args[0]}
 			}
 			var t supervisor.TestResult
-			done, err := p.tryServer(cmd.Context(), body, &t)
-			if err != nil || done {
+			if err := p.tryServer(cmd.Context(), body, &t); err != nil {
 				return err
 			}
 			if len(args) > 0 && clientconf.IsURL(args[0]) {
 				address, _, _ := strings.Cut(args[0], "?")
 				t.Error = strings.Replace(t.Error, `server "server"`, address, 1)
 			}
-			if err := p.printTrial(&t, schemas); err != nil {
-				return err
+			if !p.JSON {
+				if err := p.printTrial(&t, schemas); err != nil {
+					return err
+				}
 			}
 			if !t.OK {
 				return errTrial
@@ -73,31 +74,36 @@ func (p *program) test() *cobra.Command {
 }
 
 // tryServer runs a trial through the daemon, or in this process with the configuration that a
-// daemon would use.
-func (p *program) tryServer(ctx context.Context, request any, to *supervisor.TestResult) (done bool, err error) {
+// daemon would use. With --json, it prints the result.
+func (p *program) tryServer(ctx context.Context, request any, to *supervisor.TestResult) error {
 	folders, err := p.Folders()
 	if err != nil {
-		return false, err
+		return err
 	}
-	if _, running, err := loopback.FindDaemon(folders.Data); running || err != nil || p.TryServer == nil {
-		return p.Fetch(ctx, http.MethodPost, "test", nil, request, to)
+	var data []byte
+	if _, running, notFound := loopback.FindDaemon(folders.Data); running || notFound != nil || p.TryServer == nil {
+		data, err = p.Daemon().RequestRaw(ctx, http.MethodPost, "test", nil, request)
+	} else {
+		data, err = p.tryHere(ctx, folders, request)
 	}
+	if err == nil && p.JSON {
+		err = p.PrintRaw(data)
+	}
+	if err != nil {
+		return err
+	}
+	return terminal.Decode(data, to)
+}
+
+func (p *program) tryHere(ctx context.Context, folders config.Folders, request any) ([]byte, error) {
 	body, err := json.Marshal(request)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if !p.JSON {
 		fmt.Fprintln(p.Stderr, "Drawbridge is not running: this command starts the server itself.")
 	}
-	data, err := p.TryServer(ctx, ServeOptions{Folders: folders, Sources: config.SourcesFor("", folders, p.Getenv)}, body)
-	if err != nil {
-		return false, err
-	}
-	if p.JSON {
-		_, err := fmt.Fprintf(p.Stdout, "%s\n", data)
-		return true, err
-	}
-	return false, terminal.Decode(data, to)
+	return p.TryServer(ctx, ServeOptions{Folders: folders, Sources: config.SourcesFor("", folders, p.Getenv)}, body)
 }
 
 func (p *program) printTrial(t *supervisor.TestResult, schemas bool) error {

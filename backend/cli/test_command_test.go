@@ -37,6 +37,9 @@ func TestTestCommandTriesServer(t *testing.T) {
 	if got := f.Run(false, "test", "files"); got.Code != 1 || !strings.Contains(got.Out, "failed at start: executable not found\nCorrect command.\n  why\n") {
 		t.Errorf("%+v", got)
 	}
+	if got := f.Run(false, "test", "--json", "files"); got.Code != 1 || got.Out != answer+"\n" {
+		t.Errorf("%+v", got)
+	}
 	answer = `{"ok":false,"stage":"connect","error":"server \"server\" cannot be reached; last output: why","log":["why"]}`
 	if got := f.Run(false, "test", "https://example.com/mcp?key=1"); got.Out != "failed at connect: https://example.com/mcp cannot be reached; last output: why\n" {
 		t.Errorf("%+v", got)

@@ -316,7 +316,7 @@ func comparedName(c *history.ComparedCall) string {
 
 // AddFromDirectory adds the flags of the directory to the command add. What it returns searches the
 // directory, or installs the entry or the bundle that the only argument names.
-func AddFromDirectory(e *terminal.Env, cmd *cobra.Command) func(ctx context.Context, words []string, named bool) (handled bool, err error) {
+func AddFromDirectory(e *terminal.Env, cmd *cobra.Command) func(ctx context.Context, words []string, named bool) (handled bool, added string, err error) {
 	var o installOptions
 	var search, refresh bool
 	f := cmd.Flags()
@@ -326,17 +326,18 @@ func AddFromDirectory(e *terminal.Env, cmd *cobra.Command) func(ctx context.Cont
 	f.IntVar(&o.option, "option", 0, "the index (`NUMBER`) of the package or URL in the directory to use, starting at 0")
 	f.StringArrayVar(&o.values, "set", nil, "configure the package from the directory with `KEY=VALUE`; may be repeated")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
-	return func(ctx context.Context, words []string, named bool) (bool, error) {
+	return func(ctx context.Context, words []string, named bool) (bool, string, error) {
 		switch {
 		case refresh:
-			return true, e.RequestChange(ctx, http.MethodPost, "directory/refresh", nil, "The list was updated.")
+			return true, "", e.RequestChange(ctx, http.MethodPost, "directory/refresh", nil, "The list was updated.")
 		case search:
 			query := url.Values{"search": {strings.Join(words, " ")}}
-			return true, terminal.Show(ctx, e, http.MethodGet, "directory", query, nil, func(list Directory) error { return printDirectory(e, list) })
+			return true, "", terminal.Show(ctx, e, http.MethodGet, "directory", query, nil, func(list Directory) error { return printDirectory(e, list) })
 		case named:
-			return true, install(ctx, e, words[0], o)
+			added, err := install(ctx, e, words[0], o)
+			return true, added, err
 		}
-		return false, nil
+		return false, "", nil
 	}
 }
 
@@ -347,13 +348,14 @@ type installOptions struct {
 	yes    bool
 }
 
-// install installs an entry of the directory or a bundle. The new entry is shown first.
-func install(ctx context.Context, e *terminal.Env, source string, o installOptions) error {
+// install installs an entry of the directory or a bundle. The new entry is shown first. It returns its name, or ""
+// if only the entry was printed.
+func install(ctx context.Context, e *terminal.Env, source string, o installOptions) (added string, err error) {
 	body := map[string]any{"label": o.name}
 	if strings.HasSuffix(source, ".mcpb") || strings.HasSuffix(source, ".dxt") {
 		path, err := filepath.Abs(source)
 		if err != nil {
-			return err
+			return "", err
 		}
 		body["bundle"] = path
 	} else {
@@ -363,7 +365,7 @@ func install(ctx context.Context, e *terminal.Env, source string, o installOptio
 	for _, v := range o.values {
 		key, value, ok := strings.Cut(v, "=")
 		if !ok {
-			return terminal.UsageError(fmt.Errorf("--set requires KEY=VALUE, not %q", v))
+			return "", terminal.UsageError(fmt.Errorf("--set requires KEY=VALUE, not %q", v))
 		}
 		given[key] = value
 	}
@@ -371,29 +373,29 @@ func install(ctx context.Context, e *terminal.Env, source string, o installOptio
 	d := e.Daemon()
 	raw, err := d.RequestRaw(ctx, http.MethodPost, "directory/plan", nil, body)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var plan Installation
 	if err := terminal.Decode(raw, &plan); err != nil {
-		return err
+		return "", err
 	}
 	if plan.Entry == "" {
-		return fmt.Errorf("%s requires %s: set it with --set KEY=VALUE", terminal.EscapeLine(source), terminal.EscapeLine(strings.Join(plan.Missing, ", ")))
+		return "", fmt.Errorf("%s requires %s: set it with --set KEY=VALUE", terminal.EscapeLine(source), terminal.EscapeLine(strings.Join(plan.Missing, ", ")))
 	}
 	if !o.yes {
 		if e.JSON {
-			return e.PrintRaw(raw)
+			return "", e.PrintRaw(raw)
 		}
 		fmt.Fprintf(e.Stdout, "%s would be added to the configuration:\n%s\n", terminal.EscapeLine(plan.Label), plan.Entry)
 		if len(plan.Secrets) > 0 {
 			fmt.Fprintf(e.Stdout, "Secrets that would be stored: %s\n", terminal.EscapeLine(strings.Join(plan.Secrets, ", ")))
 		}
 		if err := e.Confirm(o.yes, "Install it?"); err != nil {
-			return err
+			return "", err
 		}
 	}
 	body["entry"] = plan.Entry
-	return e.RequestChange(ctx, http.MethodPost, "directory/install", body, terminal.EscapeLine(plan.Label)+" is installed.")
+	return plan.Label, e.RequestChange(ctx, http.MethodPost, "directory/install", body, terminal.EscapeLine(plan.Label)+" is installed.")
 }
 
 func printDirectory(e *terminal.Env, list Directory) error {

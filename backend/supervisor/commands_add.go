@@ -30,13 +30,14 @@ type addFlags struct {
 }
 
 // Directory adds the flags of a directory of servers to the command add. What it returns gets the
-// arguments, and whether they are the name of an entry; it reports whether it handled them.
-type Directory func(e *terminal.Env, cmd *cobra.Command) func(ctx context.Context, words []string, named bool) (handled bool, err error)
+// arguments, and whether they are the name of an entry; it reports whether it handled them, and the name
+// of the server that it added, if any.
+type Directory func(e *terminal.Env, cmd *cobra.Command) func(ctx context.Context, words []string, named bool) (handled bool, added string, err error)
 
 // Add returns the command add.
 func Add(e *terminal.Env, directory Directory) *cobra.Command {
 	var f addFlags
-	var fromDirectory func(ctx context.Context, words []string, named bool) (bool, error)
+	var fromDirectory func(ctx context.Context, words []string, named bool) (bool, string, error)
 	cmd := &cobra.Command{
 		Use: "add [NAME] -- COMMAND... | [NAME] URL | [NAME] JSON | ENTRY | -", Short: "Add servers: a command, a URL, or a name from the directory",
 		Long: "Add servers to the configuration: a command to run, the URL of a remote server, or the configuration\n" +
@@ -68,8 +69,11 @@ func Add(e *terminal.Env, directory Directory) *cobra.Command {
 			}
 			a, err := parseAddition(cmd.Flags().Args(), command)
 			named := errors.Is(err, errNoCommand) && len(f.env)+len(f.headers)+len(f.secrets) == 0 && f.cwd == ""
-			if handled, err := fromDirectory(cmd.Context(), append(cmd.Flags().Args(), command...), named); handled {
-				return err
+			if handled, added, err := fromDirectory(cmd.Context(), append(cmd.Flags().Args(), command...), named); handled {
+				if err != nil || added == "" || f.noTest {
+					return err
+				}
+				return printServerResults(cmd.Context(), e, e.Daemon(), []core.ServerStatus{{ID: core.Slug(added), Label: added}})
 			}
 			if err != nil {
 				return terminal.UsageError(fmt.Errorf("%w; usage: %s", err, cmd.UseLine()))
@@ -210,7 +214,6 @@ func addRunning(ctx context.Context, e *terminal.Env, servers *clientconf.Pasted
 			if err := e.PrintJSON(json.RawMessage(raw)); err != nil {
 				return err
 			}
-			continue
 		}
 		var st core.ServerStatus
 		if err := terminal.Decode(raw, &st); err != nil {
@@ -218,10 +221,9 @@ func addRunning(ctx context.Context, e *terminal.Env, servers *clientconf.Pasted
 		}
 		added = append(added, st)
 	}
-	if e.JSON {
-		return nil
+	if !e.JSON {
+		printAdded(e, servers)
 	}
-	printAdded(e, servers)
 	if noTest {
 		return nil
 	}

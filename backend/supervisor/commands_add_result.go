@@ -22,29 +22,29 @@ const (
 )
 
 // printServerResults waits for new servers and prints the tools of each, or why it does not work,
-// which is an error.
+// which is an error. With --json, it prints nothing.
 func printServerResults(ctx context.Context, e *terminal.Env, d *terminal.Daemon, added []core.ServerStatus) error {
 	ctx, cancel := context.WithTimeout(ctx, resultLimit)
 	defer cancel()
-	var broken []string
+	var broken, ids []string
 	for _, one := range added {
 		name := terminal.EscapeLine(terminal.DisplayName(one))
-		if one.State != core.StateDisabled {
+		if one.State != core.StateDisabled && !e.JSON {
 			fmt.Fprintf(e.Stderr, "Starting %s, for up to %.0f minutes… (Ctrl-C stops waiting)\n", name, resultLimit.Minutes())
 		}
 		text, works, err := awaitResult(ctx, d, one)
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(e.Stdout, text); err != nil {
-			return err
+		if !e.JSON {
+			fmt.Fprintln(e.Stdout, text)
 		}
 		if !works {
-			broken = append(broken, name)
+			broken, ids = append(broken, name), append(ids, one.ID)
 		}
 	}
 	if len(broken) > 0 {
-		return &core.Error{Code: core.CodeUnavailable, Message: "saved, but not working: " + strings.Join(broken, ", "), Hint: "Its state: drawbridge status. To remove it: drawbridge remove " + broken[0]}
+		return &core.Error{Code: core.CodeUnavailable, Message: "saved, but not working: " + strings.Join(broken, ", "), Hint: "Its state: drawbridge status. To remove it: drawbridge remove " + ids[0]}
 	}
 	return nil
 }

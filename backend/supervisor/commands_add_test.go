@@ -17,11 +17,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func noDirectory(*terminal.Env, *cobra.Command) func(context.Context, []string, bool) (bool, error) {
-	return func(context.Context, []string, bool) (bool, error) { return false, nil }
+// oneEntry has one entry, "files".
+func oneEntry(*terminal.Env, *cobra.Command) func(context.Context, []string, bool) (bool, string, error) {
+	return func(_ context.Context, words []string, named bool) (bool, string, error) {
+		return named && words[0] == "files", "files", nil
+	}
 }
 
-func withAdd(e *terminal.Env, root *cobra.Command) { root.AddCommand(Add(e, noDirectory)) }
+func withAdd(e *terminal.Env, root *cobra.Command) { root.AddCommand(Add(e, oneEntry)) }
 
 // TestAddRecognizesPastedConfigs uses command lines from READMEs, with and without a name and --.
 func TestAddRecognizesPastedConfigs(t *testing.T) {
@@ -53,7 +56,7 @@ func TestAddRecognizesPastedConfigs(t *testing.T) {
 		{[]string{"x", "http://a/mcp", "more"}, addition{}},
 		{nil, addition{}},
 	} {
-		cmd := Add(&terminal.Env{}, noDirectory)
+		cmd := Add(&terminal.Env{}, oneEntry)
 		own, command := splitAdd(c.args, func(flag string) bool { return takesValue(cmd, flag) })
 		cmd.DisableFlagParsing = false
 		if err := cmd.ParseFlags(own); err != nil {
@@ -158,6 +161,22 @@ func TestAddReportsWhetherServerWorks(t *testing.T) {
 		if got.Out != want || !strings.Contains(got.Err, "Starting files, for up to 2 minutes") || works != (got.Code == 0) || works == strings.Contains(got.Err, "saved, but not working: files\n") {
 			t.Errorf("%s: %+v", state, got)
 		}
+		if got := f.Run(false, "add", "--json", "files", "--", "npx"); works != (got.Code == 0) || got.Out != `{"id":"files","label":"files","state":"starting"}`+"\n" {
+			t.Errorf("with --json, %s: %+v", state, got)
+		}
+		if got := f.Run(false, "add", "files"); works != (got.Code == 0) || "files: added\n"+got.Out != want {
+			t.Errorf("from the directory, %s: %+v", state, got)
+		}
+	}
+}
+
+// "-x" would be read as a flag.
+func TestAddNamesServerToRemoveByItsID(t *testing.T) {
+	f := terminaltest.New(t, withAdd)
+	f.Answer("POST /api/v1/servers", `{"id":"x","label":"-x","state":"starting"}`)
+	f.Answer("GET /api/v1/servers/x", `{"id":"x","label":"-x","state":"crashed"}`)
+	if got := f.Run(false, "add", "--", "-x"); !strings.HasSuffix(got.Err, "drawbridge remove x\n") {
+		t.Errorf("%+v", got)
 	}
 }
 
