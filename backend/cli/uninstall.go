@@ -68,7 +68,7 @@ func (p *program) uninstall() *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	cmd.Flags().BoolVar(&force, "force", false, "remove entries even if they were changed manually")
-	cmd.Flags().BoolVar(&data, "delete-data", false, "delete configuration, secrets, history, logs and the browser data of the window")
+	cmd.Flags().BoolVar(&data, "delete-data", false, "also delete all data")
 	return cmd
 }
 

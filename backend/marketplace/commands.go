@@ -85,13 +85,11 @@ func versionUpdate(e *terminal.Env) *cobra.Command {
 	var pin, rollback bool
 	cmd := &cobra.Command{
 		Use: "update SERVER [VERSION]", Short: "Compare another version of a server, and switch to it", Args: terminal.ArgCount(1, 2),
-		Long: "Start another version alongside the running server, and show how its tools differ from the trusted ones. Without VERSION, the newest version in the registry is used.\n\n" +
-			"Then compare the instructions, capabilities, prompts and resources of both versions, send the same calls to both, and show how the results differ. The calls come from the saved checks and from the newest recorded calls to read-only tools, prompts and resources; calls with the same arguments are sent only once. " +
-			"Values that differ between two runs of the current version, such as times, are not compared. Calls whose outcome varies between runs of the current version are not compared either. " +
-			"Tools that are not marked read-only are not called, unless they are named with --also. The calls are not recorded.\n\n" +
-			"In a terminal, the command asks whether to update. Otherwise, nothing is changed without --yes. With --yes, no calls are sent and the version is saved, unless --compare is also set. " +
-			"With --yes --compare, calls are sent, and the version is saved only if nothing but tool definitions differs, no call failed, " +
-			"and the results of at least half of the calls that were sent could be compared; otherwise the exit code is 1.",
+		Long: "Start another version, by default the newest in the registry, alongside the running server, and show how its tools differ from the trusted ones.\n\n" +
+			"Then compare instructions, capabilities, prompts and resources, and send the same calls to both versions: those of the saved checks, and the newest recorded ones, each once. " +
+			"Only read-only tools and those named with --also are called. What varies between two runs of the current version, such as times, is not compared. Nothing is recorded.\n\n" +
+			"In a terminal, the command asks whether to update. Otherwise, nothing is changed without --yes, which saves the version without sending calls. " +
+			"With --yes --compare, the version is saved only if nothing but tool definitions differs, no call failed, and at least half of the calls could be compared; otherwise the exit code is 1.",
 		Example: "  drawbridge versions update files\n  drawbridge versions update files 2.1.0 --also run_query\n  drawbridge versions update files --yes --compare",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {

@@ -19,7 +19,6 @@ restarted afterwards. Clients that must be quit before connecting overwrite thei
 
 ` + "`~`" + ` is your home folder (on Windows ` + "`%UserProfile%`" + `), ` + "`*`" + ` any name; a path that begins with a variable applies if the variable is set (on Windows
 ` + "`%NAME%`" + `). ` + "`XDG_CONFIG_HOME`" + ` and ` + "`XDG_DATA_HOME`" + ` replace ` + "`~/.config`" + ` and ` + "`~/.local/share`" + `.
-
 `
 
 var grades = map[string]string{"M": "tested", "S": "source", "D": "documentation", "T": "third party", "L": "not verified"}
@@ -38,13 +37,6 @@ func projectFiles(c clientconf.Client) string {
 func clients() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(clientsHead)
-	for i, c := range clientconf.Known() {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "[%s](#%s)", c.ID, anchor(c.ID))
-	}
-	b.WriteString("\n")
 	for _, c := range clientconf.Known() {
 		rows := configFileRows(c)
 		if c.ProjectFile != "" {

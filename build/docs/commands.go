@@ -88,7 +88,7 @@ func flagEntries(c *cobra.Command) (list []entry) {
 }
 
 // writeEntries writes the lines of a section, but only a reference to an earlier section with the
-// same lines, if there are at least four. described maps lines to sections.
+// same lines, if there are at least two. described maps lines to sections.
 func writeEntries(b *bytes.Buffer, section string, list []entry, described map[string]string) {
 	shared := map[string][]entry{}
 	for _, e := range list {
@@ -105,7 +105,7 @@ func writeEntries(b *bytes.Buffer, section string, list []entry, described map[s
 		for _, e := range shared[first] {
 			names, lines = append(names, "`"+e.name+"`"), append(lines, e.line)
 		}
-		if len(lines) >= 4 {
+		if len(lines) >= 2 {
 			lines = []string{fmt.Sprintf("- %s: as for [%s](#%s)\n", strings.Join(names, ", "), first, anchor(first))}
 		}
 		b.WriteString(strings.Join(lines, ""))

@@ -113,6 +113,9 @@ var titles = map[string]string{
 	"argumentRule": "An argument rule", "argumentCondition": "A condition of a rule", "argumentTest": "A test of a condition",
 }
 
+// sameAs begins the description of a key that is another name of one described elsewhere.
+const sameAs = "The same as "
+
 func writeSection(b *bytes.Buffer, level int, title string, p property, described map[string]string) {
 	fmt.Fprintf(b, "\n%s %s\n\n", strings.Repeat("#", level), title)
 	if p.Description != "" {
@@ -123,7 +126,7 @@ func writeSection(b *bytes.Buffer, level int, title string, p property, describe
 		if each := inner.valueSchema(); len(each.Properties) > 0 {
 			inner.property = each
 		}
-		if len(inner.Properties) > 0 {
+		if len(inner.Properties) > 0 && !strings.HasPrefix(inner.Description, sameAs) {
 			inner.Description = "" // the key has it
 			writeSection(b, level+1, title+": "+inner.name, inner.property, described)
 		}
@@ -137,8 +140,8 @@ func writeKeys(b *bytes.Buffer, section string, list []namedProperty, described 
 		if p.Default != nil {
 			value += "; " + defaultValue(p.property)
 		}
-		if value = " (" + value + ")"; value == " (string)" {
-			value = "" // most keys take one
+		if value = " (" + value + ")"; value == " (string)" || strings.HasPrefix(p.Description, sameAs) {
+			value = "" // most keys take one; the other key has it
 		}
 		entries = append(entries, entry{p.name, fmt.Sprintf("- `%s`%s: %s\n", p.name, value, escapeCell(p.Description))})
 	}
