@@ -271,7 +271,7 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 		Version: version, URL: d.url, StartedAt: d.startedAt, ConfigPath: o.Sources.Main(),
 		Servers: d.servers, Views: d.views, History: d.recorded,
 		ConfigEditor: d.files, Renamer: d.files, Sessions: sessions, Admin: d.admin, Tokens: d.tokens, Bus: d.bus, UI: frontend.FS(), Log: d.log,
-		FollowWindow: d.windows.FollowWindow, Usage: servers.UsageOf, Logins: d.logins,
+		FollowWindow: d.windows.FollowWindow, Usage: servers.UsageOf, Clients: d.clients, Logins: d.logins,
 		Approvals: d.approvals, Commands: d.servers,
 		Rules: d.rules, Trust: d.baseline, Features: append(d.features(), d.approvals, changes, servers, d.windows), Observer: d.connections,
 		Copies:  config.BackupsOf(o.Folders.Data),

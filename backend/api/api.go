@@ -66,6 +66,12 @@ type Logins interface {
 	Rename(ctx context.Context, from, to string) error
 }
 
+// Clients has the entries in the files of clients; *clientconf.Feature implements it.
+type Clients interface {
+	// RenameServer updates the entries that name a renamed server, and returns warnings about them.
+	RenameServer(ctx context.Context, from, to, label string) (warnings []string)
+}
+
 // Metrics serves /metrics.
 type Metrics interface {
 	Handler() http.Handler // nil while metrics are not enabled
@@ -91,8 +97,9 @@ type Options struct {
 
 	FollowWindow http.HandlerFunc // streams commands to the window
 
-	Logins Logins         // signing in to remote servers
-	Copies config.Backups // backups of the configuration file; none without a folder
+	Clients Clients
+	Logins  Logins         // signing in to remote servers
+	Copies  config.Backups // backups of the configuration file; none without a folder
 
 	Approvals *approvals.Feature
 	Rules     *policy.Policy

@@ -303,6 +303,7 @@ func (a *API) renameServer(ctx context.Context, in *renameInput) (*web.Answer[Re
 	if to != old.ID {
 		a.Observer.Renamed(old.ID, to)
 	}
+	warnings = append(warnings, a.Clients.RenameServer(ctx, old.ID, to, in.Body.Name)...)
 	if err := a.History.RenameInChecks(ctx, old.ID, to); err != nil {
 		a.Log.Warn("Cannot update a server's name in the saved checks", "server", old.ID, "error", err)
 	}

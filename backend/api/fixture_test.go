@@ -310,7 +310,7 @@ func newSite(t *testing.T) *site {
 		Approvals: pending, Commands: s.fakes,
 		Rules: rules, Trust: baseline,
 		Features:     []web.Feature{&doctor.Feature{}, &policy.Feature{Policy: rules}, clients, recorded, &marketplace.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, changes, servers, pending, windows},
-		FollowWindow: windows.FollowWindow, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
+		FollowWindow: windows.FollowWindow, Clients: clients, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
 		Observer: observer,
 		Notices:  func() []core.Notice { return nil }, KnowsReleases: func() bool { return false },
 		Usage:    servers.UsageOf,

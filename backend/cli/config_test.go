@@ -188,4 +188,13 @@ func TestServerIsRemoved(t *testing.T) {
 	if got := f.Run(false, "remove", "files", "--json"); !json.Valid([]byte(got.Out)) {
 		t.Errorf("%+v", got)
 	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	atHome := func(o *Options) { o.Getenv = func(name string) string { return map[string]string{"HOME": home}[name] } }
+	if got := runMain(t.Context(), f.Data, atHome, "clients", "connect", "cursor", "--server", "files", "--yes"); got.Code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if got := runMain(t.Context(), f.Data, atHome, "remove", "files"); got.Code != 0 || !strings.Contains(got.Err, `names the server "files", which does not exist. Undo the entry with: drawbridge clients undo cursor files`) {
+		t.Errorf("%+v", got)
+	}
 }

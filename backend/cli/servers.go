@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
@@ -28,7 +29,7 @@ func (p *program) remove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "remove SERVER", Short: "Remove a server and the secrets that only it used; its calls stay in the history", Args: terminal.ArgCount(1, 1),
 		RunE: p.OnDaemon(func(ctx context.Context, d *terminal.Daemon, args []string) error {
-			own := secretsOnlyOf(ctx, d, args[0])
+			own, id := secretsOnlyOf(ctx, d, args[0]), d.ServerID(ctx, args[0])
 			if err := d.Change(ctx, http.MethodDelete, terminal.ServerPath(args[0], ""), nil); err != nil {
 				return err
 			}
@@ -42,6 +43,11 @@ func (p *program) remove() *cobra.Command {
 			for _, name := range own {
 				if err := d.Change(ctx, http.MethodDelete, "secrets/"+url.PathEscape(name), nil); err != nil {
 					return err
+				}
+			}
+			if c, err := clientconf.Open(&p.Env); err == nil {
+				for _, e := range c.EntriesOf(id) {
+					fmt.Fprintln(p.Stderr, terminal.EscapeLine("Warning: "+e.String()+". Undo the entry with: "+e.Undo()))
 				}
 			}
 			err := p.PrintSentence(map[string]any{"removed": args[0], "secrets": append([]string{}, own...)}, terminal.EscapeLine(text))
@@ -72,8 +78,8 @@ func (p *program) rename() *cobra.Command {
 		Use: "rename SERVER NAME", Short: "Rename a server; its history is kept", Args: terminal.ArgCount(2, 2),
 		Long: `Rename a server; its history is kept.
 
-The server is restarted under the new name. Profiles, argument rules, saved checks, recorded calls and trusted
-tools are kept. Rules that refer to it by a pattern that cannot be changed are listed as warnings.
+The server is restarted under the new name. Its entries in the files of clients, profiles, argument rules,
+saved checks, recorded calls and trusted tools are kept. Rules that refer to it by a pattern that cannot be changed are listed as warnings.
 The public names of its tools change, so rules in a client's own settings that name them must be updated.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]string{"name": args[1]}

@@ -327,16 +327,25 @@ type EntryUpdate struct {
 // empty. An empty url keeps the URL of each entry. Entries that the user removed or changed
 // are not touched.
 func (c *Connector) UpdateEntries(ctx context.Context, client, url string, tokenOf func(client string) (string, error)) ([]EntryUpdate, error) {
-	return c.updateEntries(client, url, tokenOf, func(p *Plan) error { return c.Apply(ctx, p) })
+	return c.updateEntries(withURL(client, url), tokenOf, func(p *Plan) error { return c.Apply(ctx, p) })
 }
 
 // PreviewUpdate returns what UpdateEntries would change for a new token. It writes nothing.
 func (c *Connector) PreviewUpdate(client string) ([]EntryUpdate, error) {
 	another := func(string) (string, error) { return "dbr_another", nil }
-	return c.updateEntries(client, "", another, func(*Plan) error { return nil })
+	return c.updateEntries(withURL(client, ""), another, func(*Plan) error { return nil })
 }
 
-func (c *Connector) updateEntries(client, url string, tokenOf func(client string) (string, error), apply func(*Plan) error) ([]EntryUpdate, error) {
+func withURL(client, url string) func(*Choice) bool {
+	return func(choice *Choice) bool {
+		choice.URL = cmp.Or(url, choice.URL)
+		return choice.HTTP && (client == "" || choice.Client == client)
+	}
+}
+
+// updateEntries updates the unchanged entries of the connections whose choice is to be changed, which change
+// does and reports.
+func (c *Connector) updateEntries(change func(*Choice) bool, tokenOf func(client string) (string, error), apply func(*Plan) error) ([]EntryUpdate, error) {
 	records, err := c.records()
 	if err != nil {
 		return nil, err
@@ -344,18 +353,17 @@ func (c *Connector) updateEntries(client, url string, tokenOf func(client string
 	var all []EntryUpdate
 	for _, key := range slices.Sorted(maps.Keys(records)) {
 		r := records[key]
-		if !r.Choice.HTTP || client != "" && r.Choice.Client != client {
+		choice := r.Choice
+		if !change(&choice) {
 			continue
 		}
 		if s, ok := c.Status(key); !ok || s.State != Connected {
 			continue
 		}
-		choice := r.Choice
-		if url != "" {
-			choice.URL = url
-		}
-		if choice.Token, err = tokenOf(choice.Client); err != nil {
-			return all, err
+		if choice.HTTP {
+			if choice.Token, err = tokenOf(choice.Client); err != nil {
+				return all, err
+			}
 		}
 		p, err := c.planAgain(choice, r)
 		if err == nil && p.Action == Equal {

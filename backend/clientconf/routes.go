@@ -493,3 +493,8 @@ func (f *Feature) TokenFor(client string) (string, error) {
 	t, err := f.Tokens.Create(client)
 	return t.Token, err
 }
+
+// RenameServer updates the entries of clients that name a renamed server.
+func (f *Feature) RenameServer(ctx context.Context, from, to, label string) (warnings []string) {
+	return f.Connector.RenameServer(context.WithoutCancel(ctx), from, to, label, f.TokenFor)
+}

@@ -262,6 +262,13 @@ func (o Options) clients(ctx context.Context) (all []Finding) {
 
 func (o Options) checkConnection(ctx context.Context, s clientconf.Status, f Finding) Finding {
 	f.Message = "connected"
+	for _, entry := range s.Choice.Servers {
+		if o.Config != nil && !o.knowsServer(core.Slug(entry.Server)) {
+			gone := clientconf.NamedEntry{Client: s.Client, Path: s.Path, Project: s.Project, ServerEntry: entry}
+			f.Level, f.Message, f.Fix = Problem, gone.String(), "Undo the entry with: "+gone.Undo()
+			return f
+		}
+	}
 	if s.Choice.HTTP && o.Daemon != "" && s.Choice.URL != o.Daemon {
 		if u, err := url.Parse(s.Choice.URL); err == nil {
 			f.Level, f.Message, f.Fix = Problem, "its entry points to "+u.Host, "Connect it again: drawbridge clients connect "+s.Client.ID+" --http"
@@ -277,6 +284,14 @@ func (o Options) checkConnection(ctx context.Context, s clientconf.Status, f Fin
 		setAction(&f, "Rotate token", o.Rotate, s.Client.ID)
 	}
 	return f
+}
+
+// knowsServer reports whether there is a server with this id, even one with an invalid entry.
+func (o Options) knowsServer(id string) bool {
+	_, known := o.Config.Server(id)
+	return known || id == clientconf.EntryName || slices.ContainsFunc(o.Config.Problems, func(p config.Problem) bool {
+		return !p.Warning && (p.Server == "" || core.Slug(p.Server) == id)
+	})
 }
 
 // Listening reports whether a program listens on address. It waits at most one second.

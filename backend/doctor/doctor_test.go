@@ -157,3 +157,14 @@ func TestRefusedTokenIsFound(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+func TestEntryOfRemovedServerIsFound(t *testing.T) {
+	for text, level := range map[string]Level{`{}`: Problem, `{"mcpServers": {"gr-e": {"command": "x"}}}`: OK, `{"mcpServers": {"gr-e": 1}}`: OK} {
+		all := examine(t, text, func(o *Options) {
+			o.Clients = []clientconf.Status{{Key: "cursor", Client: clientconf.Client{ID: "cursor", Name: "Cursor"}, State: clientconf.Connected, Choice: clientconf.Choice{Servers: []clientconf.ServerEntry{{Name: "e", Server: "gr-e"}}}}}
+		})
+		if f := find(t, all, "client", level); level == Problem && f.Fix != "Undo the entry with: drawbridge clients undo cursor e" {
+			t.Errorf("%s: %+v", text, f)
+		}
+	}
+}
