@@ -86,8 +86,16 @@ func listClients(ctx context.Context, e *terminal.Env, all bool) error {
 	err = terminal.PrintList(e, list, t, func(c Connection) []string {
 		return []string{c.Key, c.Name, describeConnection(c), e.ShortPath(c.Path)}
 	})
-	if err != nil || e.JSON || left == 0 || len(list) == 0 {
+	if err != nil || e.JSON {
 		return err
+	}
+	for _, c := range list {
+		if c.Problem != "" {
+			fmt.Fprintln(e.Stdout, terminal.EscapeLine(c.Key+": "+c.Problem))
+		}
+	}
+	if left == 0 || len(list) == 0 {
+		return nil
 	}
 	_, err = fmt.Fprintf(e.Stdout, "Not installed: %s supported by Drawbridge. List them with: drawbridge clients --all\n", core.Plural(left, "more client"))
 	return err
@@ -97,8 +105,10 @@ func describeConnection(c Connection) string {
 	switch {
 	case c.State == string(Connected):
 		return "connected"
+	case c.State == string(Unreadable):
+		return "unreadable file"
 	case c.Problem != "":
-		return terminal.Truncate(c.Problem, 50)
+		return "entry " + strings.Replace(c.State, string(Vanished), "removed", 1)
 	case c.Detected:
 		return "not connected"
 	}
@@ -477,6 +487,9 @@ func showClient(ctx context.Context, e *terminal.Env, name, server string) error
 	}
 	for _, one := range list {
 		fmt.Fprintf(e.Stdout, "%s: %s\n  %s\n", terminal.EscapeLine(one.Name), describeConnection(one), terminal.EscapeLine(one.Path))
+		if one.Problem != "" {
+			fmt.Fprintf(e.Stdout, "  %s\n", terminal.EscapeLine(one.Problem))
+		}
 	}
 	if !e.DaemonRuns() || !slices.ContainsFunc(list, func(c Connection) bool { return c.State == string(Connected) }) {
 		return nil

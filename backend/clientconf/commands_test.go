@@ -25,6 +25,31 @@ func TestMissingClientsAreCounted(t *testing.T) {
 	}
 }
 
+// The table stays narrow, and the whole reason is below it: where the mistake is, and what to do.
+func TestInvalidFileOfClientIsDescribedBelowTheTable(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home) // Windows
+	t.Setenv("PATH", t.TempDir())
+	file := filepath.Join(home, ".gemini", "settings.json")
+	write(t, file, "{\n \"mcpServers\": nope }")
+	write(t, filepath.Join(home, ".lmstudio", "mcp.json"), "{\n // mine\n}")
+	f := terminaltest.New(t, Commands)
+	reason := "the file is not valid JSON: line 2, column 16: invalid literal: nope\n"
+	for _, c := range [][2]string{
+		{"clients", "unreadable file  "},
+		{"clients", "\ngemini-cli: " + reason},
+		{"clients", "\nlm-studio: the file is not valid JSON: line 2: invalid character '/'"},
+		{"clients gemini-cli", "Gemini CLI: unreadable file\n  " + file + "\n  " + reason},
+		{"clients move --all -y", "Skipped Gemini CLI: cannot read the configuration of Gemini CLI, " + file + ": " + reason},
+		{"clients move gemini-cli -y", file + ": " + reason + "Correct the file, then try again."},
+	} {
+		if got := f.Run(true, strings.Fields(c[0])...); !strings.Contains(got.Out+got.Err, c[1]) {
+			t.Errorf("%s: %+v", c[0], got)
+		}
+	}
+}
+
 // The documents are those of the API, with the members that earlier versions printed.
 func TestClientDocumentsAreThoseOfTheAPI(t *testing.T) {
 	home := t.TempDir()

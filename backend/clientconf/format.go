@@ -165,12 +165,16 @@ func parseJSON(src []byte, client Client) (*jsonFile, error) {
 	value, err := config.ParseJSON(f.src)
 	if client.Format == JSON && (err != nil || !value.IsStandard()) {
 		var decoded any
-		if strict := json.Unmarshal(f.src, &decoded); strict != nil {
-			return nil, fmt.Errorf("the file is not valid JSON: %w", strict)
+		strict := json.Unmarshal(f.src, &decoded)
+		if syntax, ok := errors.AsType[*json.SyntaxError](strict); ok && err == nil { // a comment, or a comma too many
+			strict = fmt.Errorf("line %d: %w", 1+bytes.Count(f.src[:syntax.Offset], []byte("\n")), strict)
+		}
+		if err == nil {
+			err = strict
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the file is not valid JSON: %w", err)
+		return nil, errors.New("the file is not valid JSON: " + strings.TrimPrefix(err.Error(), "hujson: "))
 	}
 	root, ok := value.Value.(*hujson.Object)
 	if !ok {

@@ -129,7 +129,8 @@ func (p *Plan) decode() error {
 		return err
 	}
 	if p.file, err = parse(src, p.Client); err != nil {
-		return &core.Error{Code: core.CodeValidation, Message: "cannot read the configuration of " + p.Client.Name, Cause: err}
+		return &core.Error{Code: core.CodeValidation, Message: "cannot read the configuration of " + p.Client.Name + ", " + p.Path, Cause: err,
+			Hint: "Correct the file, then try again. Drawbridge does not change a file that it cannot parse."}
 	}
 	m, err := p.file.decode()
 	if err == nil {

@@ -118,6 +118,9 @@ func (c *Connector) planBatch(plan func(planner *Connector, t *Batch, id string)
 		if err != nil {
 			if core.CodeOf(err) != core.CodeNotFound { // it has no servers
 				message, _ := core.Describe(err)
+				if known, ok := errors.AsType[*core.Error](err); ok && known.Cause != nil { // what is wrong with the file, and where
+					message += ": " + known.Cause.Error()
+				}
 				t.Skipped = append(t.Skipped, SkippedClient{s.Client.Name, message})
 			}
 			continue
