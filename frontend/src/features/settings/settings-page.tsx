@@ -47,6 +47,11 @@ const densitiesTexts = withoutPrototypes({
 
 const t = texts.settings;
 
+/** Scrolls to the element that the link to this page names. The router does it before the page has loaded. */
+function scrollToLinked(element: HTMLElement | null) {
+  if (element && window.location.hash.endsWith(`#${element.id}`)) element.scrollIntoView();
+}
+
 export function SettingsPage({
   rules,
   signIns,
@@ -98,9 +103,11 @@ export function SettingsPage({
             <Panel title="Diagnostics">
               <DoctorPanel />
             </Panel>
-            <Panel title="Configuration">
-              <ConfigPanel status={status} />
-            </Panel>
+            <div id="configuration" ref={scrollToLinked}>
+              <Panel title="Configuration">
+                <ConfigPanel status={status} />
+              </Panel>
+            </div>
             {status.notices && status.notices.length > 0 && (
               <Panel title="Notices">
                 <Notices notices={status.notices} />
