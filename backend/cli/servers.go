@@ -76,10 +76,8 @@ func secretsOnlyOf(ctx context.Context, d *terminal.Daemon, server string) (name
 func (p *program) rename() *cobra.Command {
 	return &cobra.Command{
 		Use: "rename SERVER NAME", Short: "Rename a server; its history is kept", Args: terminal.ArgCount(2, 2),
-		Long: `Rename a server; its history is kept.
-
-The server is restarted under the new name. Its entries in the files of clients, profiles, argument rules,
-saved checks, recorded calls and trusted tools are kept. Rules that refer to it by a pattern that cannot be changed are listed as warnings.
+		Long: `Rename a server, and restart it. Its entries in the files of clients, profiles, argument rules, saved checks, recorded
+calls and trusted tools are kept. Rules that refer to it by a pattern that cannot be changed are listed as warnings.
 The public names of its tools change, so rules in a client's own settings that name them must be updated.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]string{"name": args[1]}

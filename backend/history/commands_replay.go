@@ -41,8 +41,7 @@ func replay(e *terminal.Env) *cobra.Command {
 		Long: "Serve a server's recorded calls as an MCP server on stdin and stdout: from a cassette, which needs no daemon, configuration or network, " +
 			"or from the history of a running instance of Drawbridge.\n\n" +
 			"A call receives the response recorded for the same tool and arguments; repeated calls receive the recorded responses in order, and then the last one again. " +
-			"A call that is not recorded receives an error (--strict, the default) or the result of the recorded call with the most similar arguments, " +
-			"marked in its _meta (--nearest), or a running instance of Drawbridge sends it to the live server (--passthrough).",
+			"--strict (the default), --nearest and --passthrough, which needs a running instance of Drawbridge, say what a call that is not recorded receives.",
 		Example: "  drawbridge replay calls.jsonl\n  drawbridge replay files --from 2h --nearest",
 		Args:    terminal.ArgCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -26,8 +26,8 @@ func explainCall(e *terminal.Env) *cobra.Command {
 		Use: "explain SERVER TOOL | --all | --rules [FILE]", Short: "Show whether a call would pass each policy check, and why", Args: terminal.ArgCount(0, 2),
 		Long: "Show whether a call to a tool would pass each policy check now, and why. No call is made. The exit code is 0 even if the call would be rejected: scripts read passes in --json.\n" +
 			"With --all, show whether each server is ready, and how many of its tools would be rejected. Exit with 1 if a server is not ready.\n\n" +
-			"With --rules, show which recorded calls would have needed approval under the rules in policy.rules, and which would have been denied. FILE is a configuration file or a list of rules, or - for standard input; without FILE, the rules in force are tested. Files and symbolic links are evaluated as they are now. " +
-			"The history does not record the profile of a call. In this test, a rule with profiles therefore applies only to clients that are assigned to one of those profiles, directly or by their folder.",
+			"With --rules, show which recorded calls would have needed approval under the rules in policy.rules, and which would have been denied. FILE is a configuration file or a list of rules, or - for standard input; without FILE, the rules in force are tested. " +
+			"Files and symbolic links are evaluated as they are now, and profiles, which the history does not record, by the assignment of the client or its folder.",
 		Example: "  drawbridge explain files delete_file --client cursor\n  drawbridge explain files write_file --folder . --arguments '{\"path\": \"../x\"}'\n  drawbridge explain --all --wait --json\n  drawbridge explain --rules rules.jsonc --days 7",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rules && !all && len(args) < 2 {

@@ -17,7 +17,7 @@ import (
 
 const commandsHead = mark + `# Commands
 
-The help texts of all commands. Every command accepts ` + "`--data DIR`" + ` (or the variable ` + "`DRAWBRIDGE_DATA`" + `), the folder for all data, and
+Every command accepts ` + "`--data DIR`" + ` (or the variable ` + "`DRAWBRIDGE_DATA`" + `), the folder for all data, and
 all except the interactive ones accept ` + "`--json`" + `, which prints the JSON documents of the API. Commands that ask for confirmation
 accept ` + "`-y` or `--yes`" + `. The exit code is 0 for success, 1 for failure, and 2 for a usage error.
 `
