@@ -136,6 +136,10 @@ func (r *Reloader) editOnce(file string, change func(*Document) error) error {
 		return err
 	}
 	if err := change(d); err != nil {
+		_, problems := Parse(file, src)
+		if i := slices.IndexFunc(problems, func(p Problem) bool { return !p.Warning }); i >= 0 && core.CodeOf(err) == core.CodeNotFound {
+			return EditError(problems[i]) // such as that servers are under a misspelled key
+		}
 		return err
 	}
 	if err := HiddenError(file, src, d.Bytes()); err != nil {

@@ -532,7 +532,8 @@ func TestEditBesideMisspelledKeyIsRefused(t *testing.T) {
 	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: path}})
 	ctx := t.Context()
 	edits := []Edit{{Op: "add", Path: "/mcpServers", Text: `{"b": {"command": "b"}}`}}
-	for what, err := range map[string]error{"add": r.Add(ctx, "b", []byte(`{"command": "b"}`)), "patch": r.Patch(ctx, edits, ETag([]byte(src)))} {
+	for what, err := range map[string]error{"add": r.Add(ctx, "b", []byte(`{"command": "b"}`)), "patch": r.Patch(ctx, edits, ETag([]byte(src))),
+		"remove": r.Edit(ctx, path, func(d *Document) error { return d.Remove("a") })} {
 		if err == nil || !strings.Contains(err.Error(), "mcpServer") {
 			t.Errorf("%s: %v", what, err)
 		}

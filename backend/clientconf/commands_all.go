@@ -47,7 +47,7 @@ func applyToAll(ctx context.Context, e *terminal.Env, t *Batch, yes, diff bool, 
 	}
 	skipped := append([]SkippedClient{}, t.Skipped...) // never null
 	if t.ClientCount() == 0 {
-		return errors.Join(e.PrintSentence(map[string]any{"items": []any{}, "skipped": skipped, "next": ""}, "There is nothing to do."), skippedError(t))
+		return errors.Join(e.PrintSentence(map[string]any{"items": []any{}, "skipped": skipped, "next": ""}, "There is nothing to do. To see the clients and their servers: drawbridge clients"), skippedError(t))
 	}
 	if err := e.Confirm(yes, question); err != nil {
 		return err

@@ -239,6 +239,7 @@ func TestServersAreMovedAndUndoneOneByOne(t *testing.T) {
 		must(t, err)
 		must(t, c.Apply(t.Context(), p))
 	}
+	_, noMove := c.PlanMove(Choice{Client: "claude-code"}, []string{"nosuch"}, false)
 	move("github")
 	one, ours := content(t, path), content(t, config)
 	move("db")
@@ -247,6 +248,12 @@ func TestServersAreMovedAndUndoneOneByOne(t *testing.T) {
 	got := content(t, path)
 	if n := strings.Count(got, `"stdio"`); n < 4 || !strings.Contains(got, `"alwaysAllow": [`) {
 		t.Fatalf("%d entries of ours in\n%s", n, got)
+	}
+	_, noUndo := c.UndoServers(t.Context(), "claude-code", []string{"nosuch"}, false)
+	for _, err := range []error{noMove, noUndo} {
+		if _, hint := core.Describe(err); !strings.Contains(hint, "github") {
+			t.Errorf("the hint of %v names no server: %s", err, hint)
+		}
 	}
 	if vault.values["files.API_KEY"] != "canary-1" {
 		t.Fatalf("secrets %v", vault.values)

@@ -2,6 +2,7 @@ package clientconf
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -225,6 +226,15 @@ func (c *Connector) importInBatch(ctx context.Context, i *PlannedImport, replan 
 	return err
 }
 
+// hintNames lists the names that the user could have meant.
+func hintNames[T any](text string, all []T, name func(T) string) string {
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = name(all[i])
+	}
+	return text + cmp.Or(strings.Join(names, ", "), "nothing") + "."
+}
+
 // selectServers returns the selected servers of a client, or all of them except for those that are
 // skipped.
 func (c *Connector) selectServers(choice Choice, names []string) (all []ImportedServer, skipped []SkippedServer, err error) {
@@ -246,7 +256,7 @@ func (c *Connector) selectServers(choice Choice, names []string) (all []Imported
 	for _, name := range names {
 		at := slices.IndexFunc(found, func(i ImportedServer) bool { return i.Name == name })
 		if at < 0 {
-			return nil, nil, core.Errorf(core.CodeNotFound, "%s has no server named %q", choice.Client, name)
+			return nil, nil, &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("%s has no server named %q", choice.Client, name), Hint: hintNames("Its file has: ", found, func(i ImportedServer) string { return i.Name })}
 		}
 		if found[at].SkipReason != "" {
 			return nil, nil, core.Errorf(core.CodeValidation, "cannot copy or move %q: %s", name, found[at].SkipReason)

@@ -297,7 +297,7 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(gone, func(s ServerEntry) bool { return s.Name == name }) {
-			return "", core.Errorf(core.CodeNotFound, "%q was not moved from %s", name, key)
+			return "", &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("%q was not moved from %s", name, key), Hint: hintNames("What was moved: ", slices.Concat(gone, left), func(s ServerEntry) string { return s.Name })}
 		}
 	}
 	if len(left) == 0 {

@@ -155,14 +155,21 @@ func servedBy(by *ServedBy) string {
 func oneCall(ctx context.Context, e *terminal.Env, id string) error {
 	if n, _ := strconv.Atoi(id); n > 0 && len(id) < minSuffix {
 		d := e.Daemon()
-		list, err := terminal.Get[web.List[callRow]](ctx, d, "calls", url.Values{"limit": {strconv.Itoa(min(n, maxCalls))}})
-		if err != nil {
-			return err
+		var all []callRow
+		for query := (url.Values{"limit": {strconv.Itoa(min(n, maxCalls))}}); len(all) < n; {
+			list, err := terminal.Get[web.List[callRow]](ctx, d, "calls", query)
+			if err != nil {
+				return err
+			}
+			if all = append(all, list.Items...); list.Next == "" {
+				break
+			}
+			query.Set("before", list.Next)
 		}
-		if len(list.Items) < n {
-			return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no call %d among the newest %d", n, len(list.Items)), Hint: "List them with: drawbridge history. To search for a number: drawbridge history --search NUMBER"}
+		if len(all) < n {
+			return &core.Error{Code: core.CodeNotFound, Message: fmt.Sprintf("there is no call %d among the newest %d", n, len(all)), Hint: "List them with: drawbridge history. To search for a number: drawbridge history --search NUMBER"}
 		}
-		id = list.Items[n-1].ID
+		id = all[n-1].ID
 	}
 	return terminal.Show(ctx, e, http.MethodGet, "calls/"+url.PathEscape(id), nil, nil, func(c callRow) error { return printCallDetail(e, c) })
 }

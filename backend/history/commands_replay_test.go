@@ -74,7 +74,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 		{"other --session last", "no session is recorded yet"},
 		{path + " --session s1", "is a file"},
 		{path + " --passthrough", "requires the name of a server, not a cassette"},
-		{"files --nearest --passthrough", "none of the others can be"},
+		{"files --nearest --passthrough", "these cannot be combined"},
 		{"files --from never", "is not a time"},
 		{filepath.Dir(path), "is not a regular file"},
 		{os.DevNull, "is not a regular file"},

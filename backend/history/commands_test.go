@@ -169,6 +169,19 @@ func TestClientNameIsCaseInsensitive(t *testing.T) {
 }
 
 // What the table prints in 80 columns opens the call; so does its position.
+// A page of the API has at most maxCalls calls.
+func TestHistoryCountsBeyondFirstPage(t *testing.T) {
+	f := terminaltest.New(t, Commands)
+	f.Mux.HandleFunc("GET /api/v1/calls", func(w http.ResponseWriter, r *http.Request) {
+		next := map[string]string{"": "b"}[r.URL.Query().Get("before")]
+		_, _ = io.WriteString(w, `{"items":[`+strings.Repeat(`{"id":"1"},`, maxCalls-1)+`{"id":"2"}],"next":"`+next+`"}`)
+	})
+	f.Answer("GET /api/v1/calls/1", `{"id":"1"}`)
+	if got := f.Run(false, "history", "999"); got.Code != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestHistoryPrintsIDsThatCanBeTyped(t *testing.T) {
 	f := terminaltest.New(t, Commands)
 	row := func(id string) string {

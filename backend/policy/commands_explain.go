@@ -2,6 +2,8 @@ package policy
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -47,6 +49,10 @@ func explainCall(e *terminal.Env) *cobra.Command {
 				query.Set("client", e.ClientName(cmd.Context(), client))
 			}
 			if arguments != "" {
+				var object map[string]json.RawMessage
+				if json.Unmarshal([]byte(arguments), &object) != nil {
+					return terminal.UsageError(errors.New(`--arguments must be a JSON object, such as '{"path": "x"}'`))
+				}
 				query.Set("arguments", arguments)
 			}
 			if folder != "" {

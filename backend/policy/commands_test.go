@@ -33,7 +33,7 @@ func TestWaitForServersHasExitCode(t *testing.T) {
 	if want := `{"items":[{"server":"my-files","label":"my files","state":"running","ready":true,"reason":"","tools":2,"refused":["rm"]},{"server":"off","label":"off","state":"disabled","ready":false,"reason":"","tools":0,"refused":[]}],"next":"","ready":true}` + "\n"; got.Code != 0 || got.Out != want {
 		t.Errorf("%+v", got)
 	}
-	for _, args := range [][]string{{"explain"}, {"explain", "x"}, {"explain", "--all", "x", "y"}, {"explain", "x", "y", "--wait"}} {
+	for _, args := range [][]string{{"explain"}, {"explain", "x"}, {"explain", "--all", "x", "y"}, {"explain", "x", "y", "--wait"}, {"explain", "x", "y", "--arguments", "{"}, {"explain", "x", "y", "--arguments", "[1]"}} {
 		if got := f.Run(false, args...); got.Code != 2 {
 			t.Errorf("%v: %+v", args, got)
 		}

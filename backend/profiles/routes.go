@@ -265,7 +265,8 @@ func (f *Feature) putProfile(ctx context.Context, in *putProfileInput) (*web.Ans
 func (f *Feature) deleteProfile(ctx context.Context, in *deleteProfileInput) (*web.None, error) {
 	if p, ok := f.Config.Current().Profile(in.Name); ok {
 		if bound := f.describeProfile(f.Config.Current(), p).Clients; len(bound) > 0 {
-			return nil, core.Errorf(core.CodeConflict, "the client %q is assigned to this profile: assign it to another one first", bound[0])
+			return nil, &core.Error{Code: core.CodeConflict, Message: fmt.Sprintf("the client %q is assigned to this profile: assign it to another one first", bound[0]),
+				Hint: "Assign it with: drawbridge profiles use " + bound[0] + " PROFILE, or to none without PROFILE."}
 		}
 	}
 	return &web.None{}, f.Config.SetProfile(ctx, in.Name, nil, in.Was)

@@ -354,7 +354,7 @@ func (s *calls) call(ctx context.Context, id int64) (*Record, error) {
 		return r.loadTask(ctx, h.read, from)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, core.Errorf(core.CodeNotFound, "there is no call %d in the history", id)
+		return nil, &core.Error{Code: core.CodeNotFound, Message: "there is no call " + strconv.FormatInt(id, 10) + " in the history", Hint: "List the calls with: drawbridge history"}
 	}
 	if err != nil {
 		return nil, err

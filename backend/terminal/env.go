@@ -188,6 +188,7 @@ func (e *Env) PrintError(err error) {
 	fmt.Fprintln(e.Stderr, "drawbridge:", EscapeText(out.Detail))
 	for _, f := range out.Errors {
 		text := f.Error
+		f.Field = strings.TrimPrefix(strings.TrimPrefix(f.Field, "query."), "body.")
 		if f.Field != "" && !strings.Contains(text, f.Field) {
 			text = f.Field + ": " + text
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/rivo/uniseg"
@@ -97,6 +98,28 @@ func TestInterruptEndsQuestionsAndPrompts(t *testing.T) {
 			t.Errorf("%s: %d, %q", name, code, errOut.String())
 		}
 		_ = typing.Close()
+	}
+}
+
+// Words of the libraries and of the HTTP API mean nothing to a user.
+func TestErrorsOfUsageAreInTermsOfFlags(t *testing.T) {
+	tooLong := &ProblemError{Err: &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "query.tag", Error: "expected length <= 50"}}}, Status: 422}
+	for want, args := range map[string][]string{
+		`--many requires a valid number, not "x"` + "\nSee: ":      {"--many", "x"},
+		"these cannot be combined: --many, --other\nSee: ":         {"--many", "1", "--other"},
+		"the request is not valid\n  tag: expected length <= 50\n": {},
+	} {
+		var errOut bytes.Buffer
+		e := &Env{Stderr: &errOut, Stdout: io.Discard}
+		e.Complete()
+		root := NewRoot(e)
+		root.Flags().Int("many", 0, "")
+		root.Flags().Bool("other", false, "")
+		root.MarkFlagsMutuallyExclusive("many", "other")
+		root.RunE = func(*cobra.Command, []string) error { return tooLong }
+		if code := Execute(t.Context(), e, root, args); code != 2 || !strings.HasPrefix(errOut.String(), "drawbridge: "+want) {
+			t.Errorf("%q: %d, %q", args, code, errOut.String())
+		}
 	}
 }
 

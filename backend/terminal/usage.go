@@ -127,6 +127,9 @@ func flagError(cmd *cobra.Command, err error) error {
 			err = fmt.Errorf("%w; did you mean --%s?", err, near)
 		}
 	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok && strings.Contains(err.Error(), "strconv.") {
+		err = fmt.Errorf("--%s requires a valid %s, not %q", invalid.GetFlag().Name, map[bool]string{true: "true or false", false: "number"}[invalid.GetFlag().Value.Type() == "bool"], invalid.GetValue())
+	}
 	return UsageError(err)
 }
 
@@ -136,7 +139,13 @@ func (e *Env) withNextStep(cmd *cobra.Command, err error) error {
 	ours, ok := errors.AsType[*core.Error](err)
 	switch {
 	case err == nil || ok && ours.Hint != "" && ours.Code != core.CodeNotFound:
-	case usage, strings.HasPrefix(err.Error(), "if any flags in the group"): // of cobra, without a type
+	case strings.HasPrefix(err.Error(), "if any flags in the group ["): // of cobra, without a type
+		_, given, _ := strings.Cut(err.Error(), "none of the others can be; [")
+		given, _, _ = strings.Cut(given, "]")
+		return e.withNextStep(cmd, UsageError(errors.New("these cannot be combined: --"+strings.ReplaceAll(given, " ", ", --"))))
+	case ok && len(ours.Fields) > 0 && strings.HasPrefix(ours.Fields[0].Field, "query."): // a flag
+		return UsageError(err)
+	case usage:
 		return UsageError(&core.Error{Code: core.CodeValidation, Message: err.Error(), Hint: "See: " + cmd.CommandPath() + " --help"})
 	case ok && ours.Code == core.CodeNotFound:
 		return e.nameNearest(cmd, ours)
