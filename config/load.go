@@ -186,7 +186,11 @@ func unreadable(path string, err error) Problem {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pe.Err
 	}
-	return Problem{File: path, Message: "cannot read file: " + err.Error()}
+	p := Problem{File: path, Message: "cannot read file: " + err.Error()}
+	if errors.Is(err, fs.ErrNotExist) {
+		p.Suggestion = "check its path; without one, the files in use are validated"
+	}
+	return p
 }
 
 // parseAll reads texts as one configuration, which contains all problems.

@@ -133,9 +133,10 @@ func TestRestoreOfMissingBackupIsNotFound(t *testing.T) {
 // validate --apply applies exactly the change that the daemon reports.
 func TestHeldBackConfigIsAppliedByCommand(t *testing.T) {
 	f := newFakeDaemon(t)
-	held, confirmed := "", []string{}
+	held, confirmed, file := "", []string{}, filepath.Join(f.Data, "config.jsonc")
+	must(t, os.WriteFile(file, []byte("{}"), 0o600))
 	f.Mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"problems":[{"message":"m","held":%q}]}`, held)
+		fmt.Fprintf(w, `{"problems":[{"message":"m","file":%q,"held":%q}]}`, file, held)
 	})
 	f.Mux.HandleFunc("POST /api/v1/config/reload", func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Confirm string }
@@ -149,7 +150,11 @@ func TestHeldBackConfigIsAppliedByCommand(t *testing.T) {
 	if got := f.Run(false, "validate", "--apply"); got.Code != 0 || got.Out != "No change is held back.\n" {
 		t.Errorf("%+v", got)
 	}
-	held = "17"
+	for _, held = range []string{"", "17"} {
+		if got := f.Run(false, "validate"); got.Code != 0 || strings.Contains(got.Out, "It is not in use: m") != (held != "") {
+			t.Errorf("held %q: %+v", held, got)
+		}
+	}
 	if got := f.Run(false, "validate", "--apply"); got.Code != 0 || got.Out != "The changed configuration is in use.\n" || strings.Join(confirmed, ",") != ",,17" {
 		t.Errorf("%+v, confirmed %q", got, confirmed)
 	}

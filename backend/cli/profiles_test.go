@@ -21,22 +21,27 @@ func TestProfileNeedsExistingServers(t *testing.T) {
 		said <- string(body)
 		io.WriteString(w, `{}`)
 	}
+	f.Answer("GET /api/v1/tools", `{"items":[{"tool":"write"}]}`)
+	f.Answer("GET /api/v1/connections", `{"items":[{"id":"cursor"}]}`)
+	f.Answer("GET /api/v1/clients", `{"items":[{"token":"mine","name":"Mine"}]}`)
 	f.Mux.HandleFunc("PUT /api/v1/profiles/{name}", hear)
 	f.Mux.HandleFunc("PUT /api/v1/client-views/{token}", hear)
 	if got := f.Run(false, "profiles", "set", "work", "nosuch"); got.Code != 1 || !strings.Contains(got.Err, `there is no server named "nosuch"`) {
 		t.Errorf("%+v", got)
 	}
-	if got := f.Run(false, "profiles", "set", "work", "my files:read"); got.Code != 0 {
+	if got := f.Run(false, "profiles", "set", "work", "my files:read,wr*,write"); got.Code != 0 || got.Err != "warning: my files has no tool named \"read\"\n" {
 		t.Fatalf("%+v", got)
 	}
-	if one := <-said; one != `{"entry":{"servers":{"my-files":{"includeTools":["read"]}}}}` {
+	if one := <-said; one != `{"entry":{"servers":{"my-files":{"includeTools":["read","wr*","write"]}}}}` {
 		t.Error(one)
 	}
-	if got := f.Run(false, "profiles", "use", "cursor", "office"); got.Code != 0 {
-		t.Fatalf("%+v", got)
-	}
-	if one := <-said; one != `{"profile":"office","toolMode":""}` {
-		t.Error(one)
+	for client, known := range map[string]bool{"cursor": true, "mine": true, "nope": false} {
+		if got := f.Run(false, "profiles", "use", client, "office"); got.Code != 0 || known == strings.Contains(got.Err, "no client is named \"nope\"") {
+			t.Fatalf("%s: %+v", client, got)
+		}
+		if one := <-said; one != `{"profile":"office","toolMode":""}` {
+			t.Error(one)
+		}
 	}
 	if got := f.Run(false, "profiles", "use", "cursor", "office", "--profile", "work"); got.Code != 2 {
 		t.Errorf("%+v", got)

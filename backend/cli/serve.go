@@ -50,7 +50,7 @@ func (p *program) serveFlags(cmd *cobra.Command, run func(context.Context, Serve
 		}
 		o.Folders, o.Sources = folders, config.SourcesFor(file, folders, p.Getenv)
 		if check {
-			return p.printProblems(o.Sources)
+			return p.printProblems(cmd.Context(), o.Sources)
 		}
 		if port := strings.TrimSpace(p.Getenv("DRAWBRIDGE_HTTP_PORT")); o.Listen == "" && port != "" {
 			o.Listen = "127.0.0.1:" + port

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -36,7 +37,7 @@ func (p *program) validate() *cobra.Command {
 			if len(args) == 1 {
 				sources = config.Sources{File: args[0]}
 			}
-			return p.printProblems(sources)
+			return p.printProblems(cmd.Context(), sources)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "the configuration `FILE` to check instead of the default ones")
@@ -70,7 +71,7 @@ func (p *program) applyHeldConfig(ctx context.Context) error {
 }
 
 // printProblems prints the problems of the configuration. Warnings alone are not a failure.
-func (p *program) printProblems(sources config.Sources) error {
+func (p *program) printProblems(ctx context.Context, sources config.Sources) error {
 	c, err := sources.Load()
 	problems := []config.Problem{}
 	count := 0
@@ -100,11 +101,23 @@ func (p *program) printProblems(sources config.Sources) error {
 		default:
 			fmt.Fprintf(p.Stdout, "%s is valid: %s.\n", sources.Main(), core.Plural(count, "server"))
 		}
+		for _, one := range p.heldProblems(ctx, sources) {
+			fmt.Fprintln(p.Stdout, terminal.EscapeLine("It is not in use: "+one.Message+" ("+one.Suggestion+")"))
+		}
 	}
 	if bad {
 		return terminal.SilentError(errors.New("the configuration has errors"))
 	}
 	return nil
+}
+
+// heldProblems returns the change of sources that a running daemon holds back, if any.
+func (p *program) heldProblems(ctx context.Context, sources config.Sources) []config.Problem {
+	s, err := terminal.Get[api.Status](ctx, p.Daemon(), "status", nil)
+	if err != nil {
+		return nil // such as that none runs
+	}
+	return slices.DeleteFunc(s.Problems, func(one config.Problem) bool { return one.Held == "" || one.File != sources.Main() })
 }
 
 // lookupVariable reports whether a variable is set. If the environment cannot tell, an empty value

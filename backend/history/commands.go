@@ -137,7 +137,12 @@ func calls(ctx context.Context, e *terminal.Env, query url.Values) error {
 	if e.Terminal() {
 		t.Empty = "No calls match."
 	}
-	return terminal.ShowList(ctx, e, "calls", query, t, func(c callRow) []string { return c.cells(e) })
+	return terminal.Show(ctx, e, http.MethodGet, "calls", query, nil, func(list web.List[callRow]) error {
+		if len(list.Items) == 0 && t.Empty == "" {
+			fmt.Fprintln(e.Stderr, "No calls match.") // programs read the header
+		}
+		return terminal.PrintRows(e, list, list.Items, t, func(c callRow) []string { return c.cells(e) })
+	})
 }
 
 func servedBy(by *ServedBy) string {

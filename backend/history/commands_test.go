@@ -166,6 +166,9 @@ func TestClientNameIsCaseInsensitive(t *testing.T) {
 			t.Errorf("%s: %+v, asked for %q", text, got, asked)
 		}
 	}
+	if got := f.Run(false, "history"); got.Code != 0 || got.Err != "No calls match.\n" || !strings.HasPrefix(got.Out, "At ") {
+		t.Errorf("not on a terminal: %+v", got)
+	}
 }
 
 // What the table prints in 80 columns opens the call; so does its position.

@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
 	"github.com/spf13/cobra"
 )
@@ -42,6 +44,11 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 				one := map[string]any{}
 				if some {
 					one["includeTools"] = strings.Split(tools, ",")
+					for _, tool := range strings.Split(tools, ",") {
+						if !strings.Contains(tool, "*") {
+							warnOfUnknown(cmd.Context(), e, tool, name+" has no tool named "+strconv.Quote(tool), url.Values{"server": {id}}, "tools")
+						}
+					}
 				}
 				servers[id] = one
 			}
@@ -83,7 +90,13 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 			if cmd.Flags().Changed("max-result-tokens") {
 				body["maxResultTokens"] = maxTokens
 			}
-			return e.RequestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), body, "Done. The change takes effect with the next request from "+args[0]+".")
+			if err := e.RequestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), body, "Done. The change takes effect with the next request from "+args[0]+"."); err != nil {
+				return err
+			}
+			if profile != "" {
+				warnOfUnknown(cmd.Context(), e, args[0], "no client is named "+strconv.Quote(args[0])+" so far; to take this back: drawbridge profiles use "+args[0], nil, "connections", "clients")
+			}
+			return nil
 		},
 	}
 	use.Flags().StringVar(&profile, "profile", "", "the only `PROFILE` that the client can use")
@@ -91,6 +104,23 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 	use.Flags().IntVar(&maxTokens, "max-result-tokens", 0, "truncate tool results for the client after about this `NUMBER` of tokens; 0 means no limit")
 	cmd.AddCommand(set, remove, use, suggestProfiles(e))
 	root.AddCommand(cmd)
+}
+
+// warnOfUnknown prints text if nothing at paths has this name: it may exist later. Nothing is known about
+// the tools of a server that has not run.
+func warnOfUnknown(ctx context.Context, e *terminal.Env, name, text string, query url.Values, paths ...string) {
+	for _, path := range paths {
+		list, err := terminal.Get[web.List[struct{ ID, Name, Token, Tool string }]](ctx, e.Daemon(), path, query)
+		if err != nil || e.JSON || path == "tools" && len(list.Items) == 0 {
+			return
+		}
+		for _, one := range list.Items {
+			if slices.Contains([]string{one.ID, one.Name, one.Token, one.Tool}, name) {
+				return
+			}
+		}
+	}
+	fmt.Fprintln(e.Stderr, "warning: "+terminal.EscapeLine(text))
 }
 
 func listProfiles(ctx context.Context, e *terminal.Env) error {
