@@ -70,6 +70,12 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 	d.checks = newCheckRunner(d.history, d.servers, d.views, d.calls, d.bus, d.log)
 	d.front = bridge.New(bridge.Options{
 		Registry: d.views, Gateway: d.calls, Lister: d.servers, Settle: func(ctx context.Context) error { return d.files.Sync(ctx, "") }, Approvals: d.inbox, Log: d.log, Version: version, Now: timeSource,
+		WhyAbsent: func(server string) string {
+			if s, known := d.files.Current().Server(core.Slug(server)); known && s.Disabled {
+				return "the server \"" + s.ID + "\" is disabled; enable it with: drawbridge enable " + s.ID
+			}
+			return ""
+		},
 		StoredResult: storedResult(d.history), Credential: d.credentialOf,
 		Builtin: d.own.views, BuiltinTools: d.own.inAggregate, DescribeServer: d.own.describes,
 		WantsWorkspace: func(call *core.Call) bool {

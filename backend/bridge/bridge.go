@@ -43,6 +43,10 @@ type Options struct {
 	// written, but not loaded yet. nil: no endpoint is about to appear.
 	Settle func(ctx context.Context) error
 
+	// WhyAbsent says why a server has no endpoint although it is in the configuration; "" if it is not. nil:
+	// there is none.
+	WhyAbsent func(server string) string
+
 	// Builtin holds the built-in server, which is not in the configuration. It always has its own
 	// endpoint; BuiltinTools reports whether its tools are also listed at the aggregate endpoint.
 	// nil: there is no built-in server.

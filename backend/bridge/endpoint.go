@@ -117,7 +117,12 @@ func (ep endpoint) unscoped() endpoint {
 }
 
 // notFoundText returns the error message for an endpoint that does not exist.
-func notFoundText(ep endpoint) string {
+func (vs *views) notFoundText(ep endpoint) string {
+	if vs.WhyAbsent != nil && ep.server != "" {
+		if why := vs.WhyAbsent(ep.server); why != "" {
+			return why
+		}
+	}
 	switch {
 	case core.ValidServerID(ep.server):
 		return `there is no server named "` + ep.server + `"`

@@ -26,7 +26,7 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.views.exists(&ep)
 	}
 	if !ok || !b.views.has(ep) {
-		b.refuseEndpoint(w, r, notFoundText(ep))
+		b.refuseEndpoint(w, r, b.views.notFoundText(ep))
 		return
 	}
 	if b.lifetime.Err() != nil {

@@ -32,7 +32,9 @@ func TestRequestIDsAreReturnedUnchanged(t *testing.T) {
 }
 
 func TestRefusalCarriesRequestID(t *testing.T) {
-	s := newFixture(t, nil)
+	s := newFixture(t, nil, func(o *Options) {
+		o.WhyAbsent = func(server string) string { return map[string]string{"off": "it is disabled"}[server] }
+	})
 	session := s.openSession("/mcp", `{}`)[1] // its id
 	for name, c := range map[string]struct {
 		path, body string
@@ -40,6 +42,7 @@ func TestRefusalCarriesRequestID(t *testing.T) {
 		contains   string
 	}{
 		"unknown server":  {"/s/nobody/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/list"}`, nil, `there is no server named \"nobody\"`},
+		"disabled server": {"/s/off/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/list"}`, nil, "it is disabled"},
 		"unknown version": {"/mcp", `{"jsonrpc":"2.0","id":41,"method":"ping"}`, []string{sessionHeader, session, versionHeader, "2020-01-01"}, "error"},
 		"not 2.0":         {"/mcp", `{"jsonrpc":"1.0","id":41,"method":"tools/list"}`, []string{sessionHeader, session}, "2.0"},
 		"params of text":  {"/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/list","params":"x"}`, []string{sessionHeader, session}, "params that are neither"},
