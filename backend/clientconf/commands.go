@@ -309,7 +309,11 @@ func applyPlan(e *terminal.Env, r clientCommandRun, plan *Plan, yes bool) error 
 				fmt.Fprintln(e.Stdout, "Note:", terminal.EscapeLine(w))
 			}
 		}
-		if err := e.Confirm(yes, "Write this?"); err != nil {
+		question := "Write this?"
+		if len(plan.Unmoved) > 0 {
+			question = terminal.EscapeLine("Write this, and undo the move of " + strings.Join(plan.Unmoved, ", ") + "?")
+		}
+		if err := e.Confirm(yes, question); err != nil {
 			return err
 		}
 		if err := confirmLinks(e, yes, plan); err != nil {
@@ -323,7 +327,7 @@ func applyPlan(e *terminal.Env, r clientCommandRun, plan *Plan, yes bool) error 
 	if err := r.c.Apply(r.ctx, plan); err != nil {
 		return err
 	}
-	sentence := plan.Client.Name + " is connected."
+	sentence := plan.Client.Name + " is connected" + describeSame(plan.Same) + "."
 	if hint := plan.Client.ApplyHint(); hint != "" && plan.Action != Equal {
 		sentence += " " + hint
 	}

@@ -128,22 +128,33 @@ func (all results) documents(t *Batch) []any {
 
 // sentences describes the result and how each client picks it up.
 func (all results) sentences(t *Batch) string {
-	servers, clients, lines := 0, 0, []string{}
+	servers, clients, lines, same := 0, 0, []string{}, []string{}
 	for n, d := range all {
 		if d.Err != nil {
 			lines = append(lines, terminal.EscapeLine("  Not changed: "+d.Client.Name+": "+strings.TrimSuffix(d.Reason(), ".")+"."))
 			continue
 		}
 		servers, clients = servers+d.Servers, clients+1
+		if n < len(t.Plans) {
+			same = append(same, t.Plans[n].Same...)
+		}
 		if n < len(t.Plans) && d.Client.Reload != "" && !d.Client.ReloadsAutomatically() { // an import changes no file of a client
 			lines = append(lines, terminal.EscapeLine("  "+d.Client.Name+": "+d.Client.ApplyHint()))
 		}
 	}
 	first := "Nothing was changed."
 	if clients > 0 {
-		first = "Done: " + describeCounts(servers, clients) + ". To undo everything: drawbridge clients undo --all"
+		first = "Done: " + describeCounts(servers, clients) + describeSame(same) + ". To undo everything: drawbridge clients undo --all"
 	}
 	return strings.Join(append([]string{first}, lines...), "\n")
+}
+
+// describeSame says how many of the moved servers are the same as others, and which.
+func describeSame(same []string) string {
+	if len(same) == 0 {
+		return ""
+	}
+	return terminal.EscapeLine(fmt.Sprintf("; Drawbridge runs %d of them only once: %s", len(same), strings.Join(same, ", ")))
 }
 
 // printPlans prints a row for each client, and with diff the changes to the files.

@@ -50,6 +50,28 @@ func TestInvalidFileOfClientIsDescribedBelowTheTable(t *testing.T) {
 	}
 }
 
+// Equal servers are not merged silently, nor is a move undone silently by another connection.
+func TestMergedServersAndUndoneMovesAreNamed(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home) // Windows
+	t.Setenv("PATH", t.TempDir())
+	write(t, filepath.Join(home, ".claude.json"), `{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}}}`)
+	file := filepath.Join(home, ".cursor", "mcp.json")
+	write(t, file, `{"mcpServers": {"a": {"command": "x"}, "c": {"command": "y"}}}`)
+	f := terminaltest.Stopped(t, Commands)
+	want := `Done: 4 servers from 2 clients; Drawbridge runs 2 of them only once: "b" of Claude Code is "a", "a" of Cursor (IDE and cursor-agent) is "a". To undo`
+	if got := f.Run(false, "clients", "move", "--all", "-y"); got.Code != 0 || !strings.Contains(got.Out, want) {
+		t.Fatalf("%+v", got)
+	}
+	write(t, file, strings.ReplaceAll(content(t, file), "clientconf.test", "drawbridge")) // what runs is not the test
+	got := f.RunWith(t.Context(), terminaltest.Answering("n\n", true), "clients", "connect", "cursor")
+	all := got.Out + got.Err
+	if got.Code == 0 || !strings.Contains(all, "This undoes the move of a, c: Cursor (IDE and cursor-agent) starts its own again.") || !strings.Contains(all, "Write this, and undo the move of a, c?") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // The documents are those of the API, with the members that earlier versions printed.
 func TestClientDocumentsAreThoseOfTheAPI(t *testing.T) {
 	home := t.TempDir()

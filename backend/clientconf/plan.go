@@ -38,6 +38,10 @@ type Plan struct {
 	// Warnings are sentences to show before the user confirms.
 	Warnings []string
 	Skipped  []SkippedServer // servers that PlanMove leaves out
+	// Same says which of the moved servers are the same as other servers of Drawbridge, and which.
+	Same []string
+	// Unmoved are the servers whose move the plan undoes.
+	Unmoved []string
 
 	choice    Choice
 	home      string // the user's home directory
@@ -181,8 +185,12 @@ func (c *Connector) removeStaleEntries(p *Plan) error {
 		back := edit{path: o.Path, name: o.Name}
 		if o.Before != "" {
 			back.value = o.Value
+			p.Unmoved = append(p.Unmoved, o.Name)
 		}
 		p.edits = append(p.edits, back)
+	}
+	if len(p.Unmoved) > 0 {
+		p.Warnings = append(p.Warnings, "This undoes the move of "+strings.Join(p.Unmoved, ", ")+": "+p.Client.Name+" starts its own again.")
 	}
 	return nil
 }

@@ -211,6 +211,7 @@ func (c *Connector) applyInBatch(ctx context.Context, p *Plan, replan bool) erro
 	if !bytes.Equal(now.before, p.before) || now.MovedCount() != p.MovedCount() {
 		return core.Errorf(core.CodeConflict, "the file has changed since the preview")
 	}
+	p.Same = now.Same
 	return c.Apply(ctx, now)
 }
 
@@ -335,6 +336,9 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 	for _, i := range all {
 		if m, _ := decodeObject(i.literal); combined && i.Exists && m["disabled"] == true {
 			p.Warnings = append(p.Warnings, i.Name+" is off in "+p.Client.Name+" but may be on in Drawbridge: to keep its tools from "+p.Client.Name+", limit the client with a profile.")
+		}
+		if i.Exists {
+			p.Same = append(p.Same, core.QuoteJSON(i.Name)+" of "+p.Client.Name+" is "+core.QuoteJSON(i.Label))
 		}
 		for _, note := range i.Notes {
 			p.Warnings = append(p.Warnings, i.Name+": "+note+".")
