@@ -113,9 +113,14 @@ func (p *program) printProblems(ctx context.Context, sources config.Sources) err
 
 // heldProblems returns the change of sources that a running daemon holds back, if any.
 func (p *program) heldProblems(ctx context.Context, sources config.Sources) []config.Problem {
+	folders, err := p.Folders()
+	if err != nil || !p.DaemonRuns() || p.Sources(folders).Main() != sources.Main() {
+		return nil
+	}
+	_ = p.SyncConfig(ctx, "") // it may have been saved just now; its status says why it is not in use
 	s, err := terminal.Get[api.Status](ctx, p.Daemon(), "status", nil)
 	if err != nil {
-		return nil // such as that none runs
+		return nil
 	}
 	return slices.DeleteFunc(s.Problems, func(one config.Problem) bool { return one.Held == "" || one.File != sources.Main() })
 }
