@@ -120,7 +120,7 @@ func denyAllRules(links *linkReader, home string, private, unwritable []string) 
 	// the first one, too.
 	kernel := slices.DeleteFunc(withOtherMounts([]string{"/proc", "/sys"}), func(path string) bool { return contains("/proc", path) || contains("/sys", path) })
 	return Rules{
-		Private:        slices.Concat(withOtherMounts(links.withTargets(slices.Concat(inHome(privateInHome), []string{"/dev", "/run/user"}, private))), kernel),
+		Private:        sortUnique(slices.Concat(withOtherMounts(links.withTargets(slices.Concat(inHome(privateInHome), []string{"/dev", "/run/user"}, private))), kernel)),
 		StartsPrograms: links.withTargets(slices.Concat(inHome(startsPrograms), unwritable)),
 	}
 }

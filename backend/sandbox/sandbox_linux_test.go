@@ -407,6 +407,14 @@ func TestSecondMountOfProcIsPrivate(t *testing.T) {
 		}
 		defer unix.Unmount(filepath.Join(root, at), unix.MNT_DETACH)
 	}
+	early, err := os.MkdirTemp("/dev/shm", "")
+	must(t, err)
+	defer os.Remove(early)
+	must(t, unix.Mount("/proc", early, "", unix.MS_BIND, "")) // before the other private paths
+	defer unix.Unmount(early, unix.MNT_DETACH)
+	if private := RulesFor(Program{Home: dir}).Private; !slices.IsSorted(private) || !slices.Contains(private, early) {
+		t.Errorf("private paths are looked up in a sorted list, which is %q", private)
+	}
 	for _, folder := range []string{"/proc", root + "/proc"} {
 		script := fmt.Sprintf("cat %[1]s/%[2]d/oom_score_adj >%[1]s/%[2]d/oom_score_adj", folder, os.Getpid())
 		if _, err := confined(t, RulesFor(Program{Home: dir, Path: "/bin/sh"}), exec.Command("/bin/sh", "-c", script)); err == nil {
