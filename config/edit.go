@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
@@ -320,34 +321,76 @@ func validationError(problems []Problem) *core.Error {
 // ids to the servers' own tool names. If a server does not exist, nothing is written. Other
 // settings of the tools are unchanged.
 func (r *Reloader) HideTools(ctx context.Context, tools map[string][]string, hide bool) error {
-	type part struct{ label, tool string }
-	files := map[string][]part{}
-	for id, names := range tools {
+	files := map[string][]Server{}
+	for _, id := range slices.Sorted(maps.Keys(tools)) {
 		s, err := r.editableServer(id)
 		if err != nil {
 			return err
 		}
-		for _, name := range names {
-			if name == "" {
-				return core.Errorf(core.CodeValidation, "a tool has no name")
-			}
-			files[s.Source.File] = append(files[s.Source.File], part{s.Label, name})
+		if slices.Contains(tools[id], "") {
+			return core.Errorf(core.CodeValidation, "a tool has no name")
 		}
+		files[s.Source.File] = append(files[s.Source.File], s)
 	}
-	set := map[string]json.RawMessage{"enabled": nil}
-	if hide {
-		set["enabled"] = json.RawMessage("false")
-	}
-	for file, parts := range files {
+	for file, servers := range files {
 		err := r.Edit(ctx, file, func(d *Document) error {
-			for _, p := range parts {
-				if err := d.SetTool(p.label, p.tool, set); err != nil {
+			for _, s := range servers {
+				if err := d.hideTools(s.Label, tools[s.ID], hide); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hideTools adds tools to excludeTools of the server called label, which is one line for any number
+// of them, or removes what hides exactly one of them. Names that would be patterns get a setting.
+func (d *Document) hideTools(label string, names []string, hide bool) error {
+	server, depth := d.findServer(label)
+	if server == nil {
+		return serverNotFoundError(label)
+	}
+	var list, patterns []string
+	if v := find(&hujson.Value{Value: server}, HiddenByExclude); v != nil {
+		words, isList := v.Value.(*hujson.Array)
+		if !isList {
+			return core.Errorf(core.CodeValidation, "'%s' of server %q is not a list", HiddenByExclude, label)
+		}
+		for _, e := range words.Elements {
+			word, _ := stringValue(&e)
+			list = append(list, word)
+		}
+	}
+	was := len(list)
+	for _, name := range names {
+		switch {
+		case strings.ContainsAny(name, "*?"):
+			patterns = append(patterns, name)
+		case hide && !slices.Contains(list, name):
+			list = append(list, name)
+		}
+	}
+	if hide {
+		names = patterns
+	} else {
+		list = slices.DeleteFunc(list, func(name string) bool { return slices.Contains(names, name) && !slices.Contains(patterns, name) })
+	}
+	if len(list) != was {
+		if err := d.setStringList(server, HiddenByExclude, list, depth); err != nil {
+			return err
+		}
+	}
+	set := map[string]json.RawMessage{"enabled": nil}
+	if hide {
+		set["enabled"] = json.RawMessage("false")
+	}
+	for _, name := range names {
+		if err := d.SetTool(label, name, set); err != nil {
 			return err
 		}
 	}

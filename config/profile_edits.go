@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
@@ -148,6 +149,29 @@ func sameJSON(v *hujson.Value, raw json.RawMessage) bool {
 	old.Standardize()
 	var a, b any
 	return json.Unmarshal(old.Pack(), &a) == nil && json.Unmarshal(raw, &b) == nil && reflect.DeepEqual(a, b)
+}
+
+// setStringList changes a list of strings, written in one line if it is new; an empty one is removed.
+func (d *Document) setStringList(o *hujson.Object, name string, words []string, depth int) error {
+	i := memberIndex(o, name)
+	if len(words) == 0 {
+		d.removeMember(o, name)
+		return nil
+	}
+	if i >= 0 {
+		if old, ok := o.Members[i].Value.Value.(*hujson.Array); ok && d.updateStringList(old, words) {
+			return nil
+		}
+	}
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		text, err := json.Marshal(word)
+		if err != nil {
+			return err
+		}
+		quoted[i] = string(text)
+	}
+	return d.put(o, name, []byte("["+strings.Join(quoted, ", ")+"]"), depth)
 }
 
 // updateStringList changes an array of strings to contain words, in any order. If the array

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,6 +151,12 @@ func TestHideThenShowToolsRestoresBytes(t *testing.T) {
 	web, _ := x.Current().Server("web")
 	if files.Filter.HiddenBy("read") == "" || files.Filter.HiddenBy("write") == "" || web.Filter.HiddenBy("get") == "" || files.Filter.Tools["read"].Approval != "ask" {
 		t.Errorf("%+v %+v", files.Filter, web.Filter)
+	}
+	if got := append(files.Filter.HiddenNames(), web.Filter.HiddenNames()...); !slices.Equal(got, []string{"read", "write", "get"}) {
+		t.Errorf("hidden: %q", got)
+	}
+	if hidden, _ := os.ReadFile(x.file); strings.Count(string(hidden), "\n") != strings.Count(src, "\n")+1 {
+		t.Errorf("more than one line for each server:\n%s", hidden)
 	}
 	must(t, x.HideTools(t.Context(), tools, false))
 	back, _ := os.ReadFile(x.file)

@@ -67,6 +67,25 @@ func (f *Filter) HiddenBy(tool string) string {
 	return ""
 }
 
+// HiddenNames returns the tools that are hidden by their name, not by a pattern, in order.
+func (f *Filter) HiddenNames() []string {
+	if f == nil {
+		return nil
+	}
+	hidden := map[string]bool{}
+	for _, name := range f.Exclude {
+		if !strings.ContainsAny(name, "*?") {
+			hidden[name] = true
+		}
+	}
+	for name, tool := range f.Tools {
+		if tool.Disabled {
+			hidden[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(hidden))
+}
+
 // PublicName returns the name of a tool for clients.
 func (f *Filter) PublicName(tool string) string {
 	if f != nil {

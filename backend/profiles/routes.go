@@ -144,6 +144,7 @@ func (f *Feature) Routes(r *web.Router) {
 	web.Op(r, "POST", "/api/v1/profile-cost", "Context cost of a profile that is not saved", f.profileCost)
 	web.Op(r, "PUT", "/api/v1/profiles/{name}", "Add or replace a profile in the configuration", f.putProfile)
 	web.Op(r, "DELETE", "/api/v1/profiles/{name}", "Remove a profile from the configuration; rejected while a client is assigned to it", f.deleteProfile)
+	web.Op(r, "GET", "/api/v1/tools/hidden", "Tools that the configuration hides from all clients by their name", f.listHiddenTools)
 	web.Op(r, "POST", "/api/v1/tools/hide", "Hide tools from all clients, or show them again, in one change to the configuration", f.hideTools)
 	web.Op(r, "PUT", "/api/v1/client-views/{token}", "Set the profile, the accounts and the tool mode of a client", f.putClientSettings)
 	f.registerSuggestions(r)
@@ -344,6 +345,16 @@ func (f *Feature) SetClientProfile(ctx context.Context, token, profile string) e
 	in.Body.Profile, in.Body.ToolMode = profile, f.Config.Current().Clients[token].ToolMode
 	_, err := f.putClientSettings(ctx, in)
 	return err
+}
+
+func (f *Feature) listHiddenTools(context.Context, *web.None) (*web.Answer[web.List[HiddenTool]], error) {
+	hidden := []HiddenTool{}
+	for _, s := range f.Config.Current().Servers {
+		for _, name := range s.Filter.HiddenNames() {
+			hidden = append(hidden, HiddenTool{s.ID, name})
+		}
+	}
+	return web.Reply(web.List[HiddenTool]{Items: hidden})
 }
 
 func (f *Feature) hideTools(ctx context.Context, in *hideInput) (*web.None, error) {

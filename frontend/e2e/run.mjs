@@ -18,6 +18,7 @@ import './failure-flows.mjs';
 import './navigation-flows.mjs';
 import './server-flows.mjs';
 import './settings-flows.mjs';
+import './tool-flows.mjs';
 import './first-steps-profiles-and-drafts-flows.mjs';
 
 const started = Date.now();

@@ -43,7 +43,6 @@ export function ProfilesRoute() {
               <ProfileDetail
                 name={name}
                 tools={costed.tools}
-                days={costed.days}
                 servers={(servers ?? []).map((server) => server.id)}
                 tokens={tokens}
                 url={status?.url ?? ''}

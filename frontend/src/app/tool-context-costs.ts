@@ -1,8 +1,9 @@
-import { useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
+import { sessionsQuery } from '@/features/calls/api';
 import { toolsQuery } from '@/features/tools/api';
 import { tokenCost } from '@/features/tools/groups';
-import { recordedDays, usageQuery } from '@/features/usage/api';
+import { usageQuery } from '@/features/usage/api';
 
 /** An offered tool with the size of its definition in a model's context. */
 export interface CostedTool {
@@ -10,35 +11,45 @@ export interface CostedTool {
   tool: string;
   title: string;
   tokens: number;
+  /** Not called in 30 days, although its server has been in use for a week. */
   unused: boolean;
 }
 
-/**
- * All offered tools, and which of them were not called in the last 30 days. `days` is for how long
- * calls have been recorded; while it is undefined, no tool counts as unused.
- */
-export function useCostedTools(): {
-  tools: CostedTool[];
-  days: number | undefined;
-  isPending: boolean;
-} {
-  const { data: tools, isPending: isPendingTools } = useQuery(toolsQuery);
-  const { data: report, isPending: isPendingReport } = useQuery(
-    usageQuery({ range: '30d' }, 60_000),
+const day = 86_400_000;
+
+/** Fewer sessions than this say nothing about which tools are needed. */
+const enoughSessions = 5;
+
+/** All offered tools, and which of them clients could do without. */
+export function useCostedTools(): { tools: CostedTool[]; isPending: boolean } {
+  const tools = useQuery(toolsQuery);
+  const report = useQuery(usageQuery({ range: '30d' }, 60_000));
+  const today = Math.floor(Date.now() / day) * day;
+  const before = useQuery(
+    usageQuery(
+      {
+        from: new Date(today - 30 * day).toISOString(),
+        to: new Date(today - 7 * day).toISOString(),
+      },
+      3_600_000,
+    ),
   );
-  const isPending = isPendingTools || isPendingReport;
-  return useMemo(() => {
-    const used = new Set(report?.tools.map((use) => `${use.server}/${use.tool}`));
-    return {
-      tools: (tools ?? []).map((tool) => ({
+  const sessions = useInfiniteQuery(sessionsQuery);
+  const enough = (sessions.data?.pages[0]?.items?.length ?? 0) >= enoughSessions;
+  const all = tools.data;
+  const [uses, early] = [report.data?.tools, before.data?.servers];
+  return {
+    tools: useMemo(() => {
+      const used = new Set(uses?.map((use) => `${use.server}/${use.tool}`));
+      const known = new Set(enough && uses ? early?.map((use) => use.server) : []);
+      return (all ?? []).map((tool) => ({
         server: tool.server,
         tool: tool.tool,
         title: tool.title || tool.description.slice(0, 200),
         tokens: tokenCost(tool),
-        unused: report !== undefined && !used.has(`${tool.server}/${tool.tool}`),
-      })),
-      days: report && recordedDays(report),
-      isPending,
-    };
-  }, [tools, report, isPending]);
+        unused: known.has(tool.server) && !used.has(`${tool.server}/${tool.tool}`),
+      }));
+    }, [all, uses, early, enough]),
+    isPending: [tools, report, before, sessions].some((query) => query.isPending),
+  };
 }

@@ -6,7 +6,8 @@ import { DetailBoundary, Split } from '@/components/split-view';
 import { callQueryOptions } from '@/features/calls/api';
 import { clientsQuery } from '@/features/clients/api';
 import { ExplainDecision } from '@/features/policy/explain-decision';
-import { HideUnusedTools } from '@/features/profiles/hide-unused-tools';
+import { hiddenToolsQuery } from '@/features/profiles/api';
+import { HideTools } from '@/features/profiles/hide-tools';
 import { OfferTool } from '@/features/servers/server-tools';
 import { ToolAnnotations } from '@/features/servers/tool-annotation-overrides';
 import { ToolDetail } from '@/features/tools/tool-detail';
@@ -23,7 +24,8 @@ const route = getRouteApi('/tools');
 export function ToolsRoute() {
   const { tool, from } = route.useSearch();
   const navigate = route.useNavigate();
-  const { tools: costed, days } = useCostedTools();
+  const { tools: costed } = useCostedTools();
+  const { data: hidden } = useQuery(hiddenToolsQuery);
   const { data: clients } = useQuery(clientsQuery);
   const tokens = [...new Set((clients ?? []).map((c) => c.token).filter(Boolean))];
   const extra = (tool: Tool) => (
@@ -44,7 +46,8 @@ export function ToolsRoute() {
       list={
         <Boundary title={texts.tools.title}>
           <ToolsPage
-            above={<HideUnusedTools tools={costed} days={days} />}
+            above={<HideTools unused={costed.filter((tool) => tool.unused)} />}
+            hidden={hidden?.length}
             mark={(tool) => <TrustBadges server={tool.server} tool={tool.tool} />}
           />
         </Boundary>

@@ -1769,6 +1769,10 @@ export interface ListGrant {
   items: Grant[];
   next: string;
 }
+export interface ListHiddenTool {
+  items: HiddenTool[];
+  next: string;
+}
 export interface ListImportableServer {
   items: ImportableServer[];
   next: string;

@@ -2,7 +2,7 @@ import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@ta
 import { profilesQuery } from '@/lib/profiles-query';
 import { request, requestText } from '@/lib/request';
 import { toastError } from '@/lib/toast';
-import type { ClientSettings, HiddenTool, Profile, ProfileSuggestions } from '@/types/api';
+import type { ClientSettings, HiddenTool, List, Profile, ProfileSuggestions } from '@/types/api';
 import { type Entry, textOf } from './profile-entry';
 
 /** What an unsaved profile would offer and cost. */
@@ -95,13 +95,20 @@ export function useClientView() {
   });
 }
 
+/** The tools that the configuration hides from all clients by their name. */
+export const hiddenToolsQuery = queryOptions({
+  queryKey: ['tools', 'hidden'],
+  queryFn: async ({ signal }) =>
+    (await request<List<HiddenTool>>('GET', '/api/v1/tools/hidden', { signal })).items ?? [],
+  staleTime: Number.POSITIVE_INFINITY, // a catalog event invalidates it
+});
+
 /** Hides several tools from all clients, or shows them again. */
 export function useHide() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: ({ tools, hide }: { tools: HiddenTool[]; hide: boolean }) =>
       requestText('POST', '/api/v1/tools/hide', { body: { tools, hide } }),
-    onError: toastError,
     onSettled: () => {
       client.invalidateQueries({ queryKey: ['tools'] });
       client.invalidateQueries({ queryKey: ['profiles'] });

@@ -29,7 +29,6 @@ interface Props {
   /** Undefined for a new profile. */
   name: string | undefined;
   tools: PickTool[];
-  days: number | undefined;
   servers: string[];
   /** The names of the clients' tokens. */
   tokens: string[];
@@ -76,7 +75,6 @@ function Editor({
   everything,
   taken,
   tools,
-  days,
   servers,
   tokens,
   url,
@@ -202,8 +200,7 @@ function Editor({
             </Button>
           </p>
         ) : (
-          unused.length > 0 &&
-          days !== undefined && (
+          unused.length > 0 && (
             <p className="mb-3 flex flex-wrap items-center gap-2 text-sm text-ink2">
               <Button small onClick={takeOut}>
                 {/* Only the full list contains the definitions of all tools. */}
@@ -212,7 +209,6 @@ function Editor({
                   (draft.toolMode ?? 'all') === 'all' ? count(spare) : undefined,
                 )}
               </Button>
-              {days < 29 && <span className="text-xs text-ink3">{t.recordedFor(days)}</span>}
             </p>
           )
         )}

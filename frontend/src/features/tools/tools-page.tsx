@@ -47,11 +47,14 @@ const toolHeight = 56;
 export function ToolsPage({
   mark,
   above,
+  hidden = 0,
 }: {
   /** Shown beside the name of a tool. */
   mark?: (tool: Tool) => ReactNode;
   /** Shown above the list. */
   above?: ReactNode;
+  /** The number of tools that are hidden from all clients. */
+  hidden?: number | undefined;
 }) {
   const labelOf = useServerName();
   const { data: tools } = useSuspenseQuery(toolsQuery);
@@ -115,7 +118,11 @@ export function ToolsPage({
         )}
       </PageHeader>
       {above && <div className="max-w-page shrink-0 px-4 pb-3 empty:hidden md:px-6">{above}</div>}
-      {tools.length === 0 ? (
+      {tools.length === 0 && hidden > 0 ? (
+        <Empty icon={Wrench} title="No tool is visible to clients">
+          <p>Servers offer tools, but all of them are hidden. Show those that clients need.</p>
+        </Empty>
+      ) : tools.length === 0 ? (
         <Empty icon={Wrench} title="No tools yet">
           <p>{t.emptyBody}</p>
           <div className="mt-4 flex flex-wrap justify-center gap-2">

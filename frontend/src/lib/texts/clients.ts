@@ -41,19 +41,12 @@ export const clientsTexts = {
       n === 1
         ? `Client ${names} uses this profile. Choose another profile for it first.`
         : `These clients use this profile. Choose another profile for them first: ${names}.`,
-    unused: (n: number, tokens: string) =>
-      `${tools(n)} ${n === 1 ? 'has' : 'have'} not been called in 30 days: ~${tokens} tokens.`,
-    unusedYet: (n: number, tokens: string) =>
-      `${tools(n)} ${n === 1 ? 'has' : 'have'} never been called: ~${tokens} tokens.`,
     recordedFor: (days: number) =>
       days < 1
         ? 'Less than one day recorded so far.'
         : `Only ${days === 1 ? 'one day' : `${days} days`} recorded so far.`,
-    hide: (n: number, tokens: string) =>
-      `Hide ${n === 1 ? 'it' : tools(n)} (saves ~${tokens} tokens)`,
     takeOut: (n: number, tokens: string | undefined) =>
       `Remove ${n === 1 ? '1 unused tool' : `${count(n)} unused tools`}${tokens ? ` (saves ~${tokens} tokens)` : ''}`,
-    hidden: (n: number, tokens: string) => `${tools(n)} hidden, saving ~${tokens} tokens.`,
     takenOut: (n: number) => `${tools(n)} removed; save to apply.`,
     undo: 'Undo',
     suggestions: {

@@ -3,7 +3,7 @@ export const toolsTexts = {
   tools: {
     title: 'Tools',
     search: 'Search name and description',
-    emptyBody: 'Tools appear here when a server is running.',
+    emptyBody: 'The tools that running servers offer to clients appear here.',
 
     noDescription: 'No description.',
     noParameters: 'This tool takes no parameters.',

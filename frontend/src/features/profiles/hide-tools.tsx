@@ -1,0 +1,148 @@
+import { useQuery } from '@tanstack/react-query';
+import { Eye, EyeOff } from 'lucide-react';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { FormDialog } from '@/components/form-dialog';
+import { CheckBox } from '@/components/text-field';
+import { count, escapeControlCharacters } from '@/lib/format';
+import { useServerName } from '@/lib/server-lookup';
+import { texts } from '@/lib/texts';
+import type { HiddenTool } from '@/types/api';
+import { hiddenToolsQuery, useHide } from './api';
+
+/** A tool that can be hidden or shown, with the tokens of its definition if they are known. */
+interface ListedTool extends HiddenTool {
+  tokens?: number;
+}
+
+const words = {
+  unused: (n: number, tokens: string) =>
+    `${texts.servers.tools(n)} not called in 30 days, ~${tokens} tokens`,
+  hidden: (n: number) => `${texts.servers.tools(n)} hidden from clients`,
+  servers: (n: number) => (n === 1 ? '1 server' : `${n} servers`),
+};
+
+/**
+ * The tools that all clients could do without, and those that are hidden from them. Each button opens
+ * a list to select from: one click never changes what clients see.
+ */
+export function HideTools({ unused }: { unused: ListedTool[] }) {
+  const { data: hidden = [] } = useQuery(hiddenToolsQuery);
+  const [open, setOpen] = useState<'Hide' | 'Show' | undefined>(undefined);
+  const tokens = unused.reduce((sum, tool) => sum + (tool.tokens ?? 0), 0);
+  if (unused.length === 0 && hidden.length === 0) return null;
+  return (
+    <div className="flex flex-wrap items-center gap-x-5 gap-y-1 text-sm text-ink2">
+      {unused.length > 0 && (
+        <span className="flex items-center gap-1">
+          {words.unused(unused.length, count(tokens))}
+          <Button small look="quiet" onClick={() => setOpen('Hide')}>
+            <EyeOff className="size-3.5" aria-hidden />
+            Hide…
+          </Button>
+        </span>
+      )}
+      {hidden.length > 0 && (
+        <span className="flex items-center gap-1">
+          {words.hidden(hidden.length)}
+          <Button small look="quiet" onClick={() => setOpen('Show')}>
+            <Eye className="size-3.5" aria-hidden />
+            Show…
+          </Button>
+        </span>
+      )}
+      {open && (
+        <SelectTools
+          action={open}
+          tools={open === 'Hide' ? unused : hidden}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
+    </div>
+  );
+}
+
+const keyOf = ({ server, tool }: HiddenTool) => `${server}/${tool}`;
+
+/** The maximum of one request. */
+const most = 5000;
+
+/** A list of tools by server to select from, and the button that hides or shows the selected ones. */
+function SelectTools({
+  action,
+  tools,
+  onClose,
+}: {
+  action: 'Hide' | 'Show';
+  tools: ListedTool[];
+  onClose: () => void;
+}) {
+  const labelOf = useServerName();
+  const change = useHide();
+  const [offered] = useState(tools.slice(0, most));
+  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
+  const chosen = offered.filter((tool) => !left.has(keyOf(tool)));
+  const servers = [...new Set(offered.map((tool) => tool.server))];
+  const keep = (some: ListedTool[], on: boolean) => {
+    const next = new Set(left);
+    for (const tool of some) on ? next.delete(keyOf(tool)) : next.add(keyOf(tool));
+    setLeft(next);
+  };
+  return (
+    <FormDialog
+      long
+      className="max-w-xl"
+      title={action === 'Hide' ? 'Hide tools from all clients' : 'Show hidden tools to clients'}
+      action={`${action} ${texts.servers.tools(chosen.length)} of ${words.servers(new Set(chosen.map((tool) => tool.server)).size)}`}
+      ready={chosen.length > 0}
+      pending={change.isPending}
+      error={change.error}
+      onSubmit={() =>
+        change.mutate(
+          {
+            tools: chosen.map(({ server, tool }) => ({ server, tool })),
+            hide: action === 'Hide',
+          },
+          { onSuccess: onClose },
+        )
+      }
+      onClose={onClose}
+    >
+      {action === 'Hide' && (
+        <p className="text-sm text-ink2">
+          These have not been called in 30 days. Only servers that have been in use for at least
+          seven days are listed.
+        </p>
+      )}
+      {servers.map((server) => {
+        const own = offered.filter((tool) => tool.server === server);
+        const on = own.filter((tool) => !left.has(keyOf(tool)));
+        return (
+          <div key={server}>
+            <CheckBox
+              label={escapeControlCharacters(labelOf(server).slice(0, 100))}
+              checked={on.length === own.length}
+              onChange={(all) => keep(own, all)}
+            />
+            <details className="pl-6 text-sm" open={servers.length === 1}>
+              <summary className="cursor-pointer text-xs text-ink3">
+                {texts.servers.tools(own.length, on.length)}
+              </summary>
+              <ul className="mt-1.5 space-y-1.5">
+                {own.map((tool) => (
+                  <li key={tool.tool}>
+                    <CheckBox
+                      label={escapeControlCharacters(tool.tool.slice(0, 200))}
+                      checked={!left.has(keyOf(tool))}
+                      onChange={(one) => keep([tool], one)}
+                    />
+                  </li>
+                ))}
+              </ul>
+            </details>
+          </div>
+        );
+      })}
+    </FormDialog>
+  );
+}
