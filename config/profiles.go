@@ -20,7 +20,7 @@ type Profile struct {
 	Description string `key:"description"`
 	// Servers is what it offers, by server id; nil is everything.
 	Servers map[string]ProfileServer
-	// ToolMode is how its tools are listed: ToolsAll, ToolsSearch or ToolsDeferred, or "" for all.
+	// ToolMode is how its tools are listed: one of the constants below, or "" for all.
 	ToolMode string `key:"toolMode"`
 	// Folders are absolute paths: a client that works in or below one of them uses the profile,
 	// unless it is bound to another one.
@@ -74,6 +74,7 @@ const (
 	ToolsAll      = "all"      // with complete definitions
 	ToolsSearch   = "search"   // not listed: find_tools and call_tool replace them
 	ToolsDeferred = "deferred" // by name and one line; describe_tools returns the rest
+	ToolsAuto     = "auto"     // one of the others, chosen for the client
 )
 
 // Offers reports whether the profile offers anything of a server, and what.

@@ -81,7 +81,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		WantsWorkspace: func(call *core.Call) bool {
 			return d.servers.WantsWorkspace(call.Server) || d.accounts.folderDecides(call.Server) || d.rules.WantsWorkspace(call)
 		},
-		SessionEnded: d.servers.EndSession, ShimEnded: d.servers.EndShim, NameLimit: clientconf.NameLimit,
+		SessionEnded: d.servers.EndSession, ShimEnded: d.servers.EndShim, Limits: clientLimits, Used: func(token string) *bridge.UsedTools { return d.profiles.Used(token) },
 		ProcessOf: processOf(d.accounts, d.servers),
 	})
 	// The servers are called through the parts above; what they send and what changes goes back to
@@ -104,6 +104,15 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 	d.counts = newMeter(d.bus, d.servers, d.front, d.history, d.rules, d.dialer, d.calls, func() config.Metrics { return d.files.Current().Metrics })
 	d.newer = desktop.New(desktop.Options{Version: version, Storage: d.history, Bus: d.bus, Log: d.log})
 	d.sender = newTelemetry(d.bus, d.counts, recorder.Redact, d.log)
+}
+
+// clientLimits implements bridge.Options.Limits: a client is known by the id under which it was connected.
+func clientLimits(token string) bridge.ClientLimits {
+	name, l := clientconf.LimitsOf(token)
+	return bridge.ClientLimits{
+		Name: name, Instructions: l.Instructions, Description: l.Description, PinnedDescription: l.PinnedDescription,
+		PinKey: l.PinKey, SearchesItself: l.SearchesItself,
+	}
 }
 
 // waitingProcess implements policy.Options.Process.
@@ -154,6 +163,7 @@ func (d *daemon) startCallPath(hasWatchdog bool) {
 	d.life.run("metrics", time.Second, d.counts.run)
 	d.life.run("telemetry", 2*time.Second, d.sender.run)
 	d.life.run("updates", time.Second, d.newer.Run)
+	d.life.run("profiles", time.Second, d.profiles.Run)
 	d.life.run("connection observer", 3*time.Second, d.connections.Run)
 	if hasWatchdog {
 		d.life.run("replacement", time.Second, d.replaced.Run)

@@ -60,9 +60,12 @@ type Options struct {
 	// truncated.
 	StoredResult func(ctx context.Context, id int64) (*core.Call, json.RawMessage, error)
 
-	// NameLimit returns the maximum length of tool and prompt names at the aggregate endpoint for
-	// the client with the named token. nil, or a result of 0: registry.MaxPublicName.
-	NameLimit func(token string) int
+	// Limits returns the limits of the client with the named token; without one for names, they have
+	// at most registry.MaxPublicName characters. nil: no limits are known.
+	Limits func(token string) ClientLimits
+	// Used returns the tools that the client with the named token uses, or nil. The client gets them
+	// first. The pointer is the same as long as the tools are. nil: not known.
+	Used func(token string) *UsedTools
 
 	// WantsWorkspace reports whether a call depends on the working folder of the client. Clients
 	// are asked for their roots only on such calls. nil: no call does.

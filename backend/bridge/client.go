@@ -274,7 +274,7 @@ type Visibility struct {
 // ClientVisibility is what one client sees.
 type ClientVisibility struct {
 	Profile  string // the only profile that it may use; "" for no restriction
-	ToolMode string // ToolsSearch or ToolsDeferred; "" for that of the profile
+	ToolMode string // ToolsAuto, ToolsSearch or ToolsDeferred; "" for that of the profile
 	// MaxResultTokens is the maximum size of the text of tool results; 0 for no limit.
 	MaxResultTokens int
 }
@@ -286,6 +286,7 @@ type ProfileVisibility struct{ ToolMode string }
 const (
 	ToolsSearch   = "search"
 	ToolsDeferred = "deferred"
+	ToolsAuto     = "auto" // one of the three ways, see AutoMode
 )
 
 // SetVisibility replaces the visibility and notifies the clients whose lists change. The

@@ -174,7 +174,7 @@ type calls struct {
 
 // call serves the methods that are forwarded to a server.
 func (cs *calls) call(ctx context.Context, rq *request, sink *callMessageHandler) (splitResult, *rpcError) {
-	if rq.endpoint.toolMode != "" {
+	if rq.endpoint.offers(ToolsSearch) {
 		var rpcErr *rpcError
 		if rq, rpcErr = unwrapCallTool(rq); rpcErr != nil {
 			return splitResult{}, rpcErr
@@ -230,6 +230,7 @@ func (cs *calls) result(rq *request, server, public string, reply core.Reply, er
 		reply.Result = withPublicTaskIDs(rq, server, reply.Result)
 	}
 	if err != nil {
+		err = cs.views.withDefinition(rq, public, err)
 		result, rpcErr := localError(rq.method, cs.views.displayName(server), public, rq.era, err)
 		if rpcErr != nil {
 			return splitResult{}, rpcErr

@@ -20,8 +20,20 @@ type endpoint struct {
 	// The restrictions of the client, set by views.authorize.
 	scope    string // the profile that limits what the client sees; "" for no limit
 	toolMode string // ToolsSearch, ToolsDeferred, or "" to list all tools
+	auto     bool   // whether toolMode was chosen for the client, and may change
 	// maxResult is the maximum size of the text of tool results in bytes; 0 for no limit.
 	maxResult int
+	limits    ClientLimits
+	used      *UsedTools // nil if none are known
+}
+
+// offers reports whether a client may call the tools of a mode. Those of a chosen mode work in the
+// others as well, because a client may still have the list from before the choice changed.
+func (ep endpoint) offers(mode string) bool { return ep.auto || ep.toolMode == mode }
+
+// hasOwnTools reports whether localTool may know a tool.
+func (ep endpoint) hasOwnTools() bool {
+	return ep.auto || ep.toolMode != "" || ep.maxResult > 0 || ep.limits != ClientLimits{}
 }
 
 // parseEndpoint parses the paths /mcp, /s/{server}/mcp and /p/{profile}/mcp.
@@ -79,18 +91,17 @@ func (vs *views) has(ep endpoint) bool {
 	return ok
 }
 
-// nameLimit returns the maximum length of public names for the client with the token, or 0 for the
-// default.
-func (vs *views) nameLimit(ep endpoint, token string) int {
-	if ep.server != "" || token == "" || vs.NameLimit == nil {
-		return 0
+// limitsOf returns the limits of the client with the token at an endpoint.
+func (vs *views) limitsOf(ep endpoint, token string) ClientLimits {
+	if ep.server != "" || token == "" || vs.Limits == nil {
+		return ClientLimits{}
 	}
-	return vs.NameLimit(token)
+	return vs.Limits(token)
 }
 
 // of returns the current view of an endpoint for the client with the token. It is never nil.
 func (vs *views) of(ep endpoint, token string) *registry.View {
-	return vs.withLimit(ep, vs.nameLimit(ep, token))
+	return vs.withLimit(ep, vs.limitsOf(ep, token).Name)
 }
 
 func (vs *views) withLimit(ep endpoint, limit int) *registry.View {
@@ -151,6 +162,12 @@ func (b *Bridge) refuseEndpoint(w http.ResponseWriter, r *http.Request, text str
 // one that the client of a legacy session has reported; nothing else depends on earlier requests.
 // refusal is the reason why the client may not use the path, or "".
 func (vs *views) authorize(ep endpoint, origin requestOrigin) (_ endpoint, refusal string) {
+	if ep.server == "" {
+		ep.limits = vs.limitsOf(ep, origin.token)
+		if vs.Used != nil && origin.token != "" {
+			ep.used = vs.Used(origin.token)
+		}
+	}
 	visibility := vs.visibility.Load()
 	if visibility == nil {
 		ep.scope = ep.profile
@@ -179,7 +196,11 @@ func (vs *views) authorize(ep endpoint, origin requestOrigin) (_ endpoint, refus
 		if ep.toolMode == "" && ep.scope != "" {
 			ep.toolMode = visibility.Profiles[ep.scope].ToolMode
 		}
-		if ep.toolMode != ToolsSearch && ep.toolMode != ToolsDeferred {
+		switch ep.toolMode {
+		case ToolsSearch, ToolsDeferred:
+		case ToolsAuto:
+			ep.auto, ep.toolMode = true, vs.listings.auto(vs.of(ep, origin.token), ep.limits)
+		default:
 			ep.toolMode = ""
 		}
 		if vs.StoredResult != nil {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -232,23 +231,4 @@ func supportsSubscribe(o registry.Offer) bool {
 		Resources struct{ Subscribe bool }
 	}
 	return o.Catalog != nil && json.Unmarshal(o.Catalog.Capabilities, &has) == nil && has.Resources.Subscribe
-}
-
-// endpointInstructions returns the instructions of the servers: unchanged for one server, with a
-// heading for each server at the aggregate endpoint.
-func endpointInstructions(ep endpoint, offers []registry.Offer) string {
-	var text strings.Builder
-	for _, o := range offers {
-		if o.Catalog == nil || strings.TrimSpace(o.Catalog.Instructions) == "" {
-			continue
-		}
-		if ep.server != "" {
-			return o.Catalog.Instructions
-		}
-		if text.Len() > 0 {
-			text.WriteString("\n\n")
-		}
-		text.WriteString("# " + o.Server + "\n\n" + strings.TrimSpace(o.Catalog.Instructions))
-	}
-	return text.String()
 }

@@ -22,7 +22,7 @@ func (cs *calls) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 		return nil, newError(codeInvalidParams, "the params do not specify what to "+methodVerb(rq.method))
 	}
 	call.PublicName, call.Name = public, public
-	if rq.endpoint.toolMode != "" || rq.endpoint.maxResult > 0 {
+	if rq.endpoint.hasOwnTools() {
 		if call.Local = cs.views.localTool(rq); call.Local != nil {
 			call.Server, call.BytesIn = builtinServer, len(call.Params)
 			return call, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +27,14 @@ type toolListing struct {
 	view, builtin *registry.View // builtin is nil if its tools are not listed
 	mode          string
 	limited       bool // for clients that limit results
+	limits        ClientLimits
+	used          *UsedTools
 	tools         []byte
+}
+
+// same reports whether l was built from the same as other.
+func (l toolListing) same(other toolListing) bool {
+	return l.view == other.view && l.builtin == other.builtin && l.mode == other.mode && l.limited == other.limited && l.limits == other.limits && l.used == other.used
 }
 
 // aggregateTools returns the tools of the aggregate as a whole list result.
@@ -37,17 +45,19 @@ func (vs *views) aggregateTools(ep endpoint, v *registry.View) []byte {
 	}
 	plain := v.ListResult(core.Tools)
 	limited := ep.maxResult > 0
-	if ep.toolMode == "" && mode != describeTitle && mode != describeDescription && builtin == nil && !limited {
+	if ep.toolMode == "" && mode != describeTitle && mode != describeDescription && builtin == nil && !limited && ep.limits == (ClientLimits{}) && ep.used == nil {
 		return plain
 	}
-	if tools := vs.listings.find(v, builtin, mode, limited); tools != nil {
+	listing := toolListing{view: v, builtin: builtin, mode: mode, limited: limited, limits: ep.limits, used: ep.used}
+	if tools := vs.listings.find(listing); tools != nil {
 		return tools
 	}
 	if ep.toolMode != "" {
-		tools := searchListing(ep, v, builtin)
-		vs.listings.store(toolListing{view: v, builtin: builtin, mode: mode, limited: limited, tools: tools})
-		return tools
+		listing.tools = searchListing(ep, v, builtin)
+		vs.listings.store(listing)
+		return listing.tools
 	}
+	_, shortened := sharedInstructions(ep, v.Offers())
 	labels := map[string]string{}
 	for _, offer := range v.Offers() {
 		labels[offer.Server] = cmp.Or(offer.Label, offer.Server)
@@ -62,8 +72,11 @@ func (vs *views) aggregateTools(ep endpoint, v *registry.View) []byte {
 		}
 		tools = append(tools, raw...)
 	}
-	for _, item := range v.Items(core.Tools) {
-		add(annotateTool(item, mode, labels[item.Server]))
+	items, pinned := ep.pinnedFirst(v.Items(core.Tools))
+	for i, item := range items {
+		raw, short := ep.withinLimits(annotateTool(item, mode, labels[item.Server]), item.Public, i < pinned)
+		shortened = shortened || short
+		add(raw)
 	}
 	if builtin != nil {
 		for _, item := range builtin.Items(core.Tools) {
@@ -75,9 +88,12 @@ func (vs *views) aggregateTools(ep endpoint, v *registry.View) []byte {
 	if limited {
 		add(readResultTool)
 	}
-	tools = append(tools, `]}`...)
-	vs.listings.store(toolListing{view: v, builtin: builtin, mode: mode, limited: limited, tools: tools})
-	return tools
+	if shortened {
+		add(readMoreTool)
+	}
+	listing.tools = append(tools, `]}`...)
+	vs.listings.store(listing)
+	return listing.tools
 }
 
 // toolListings caches the lists that were built last. Few are in use at the same time: one for
@@ -86,13 +102,14 @@ type toolListings struct {
 	mu     sync.Mutex
 	recent [16]toolListing
 	next   int
+	modes  autoModes
 }
 
-func (l *toolListings) find(v, builtin *registry.View, mode string, limited bool) []byte {
+func (l *toolListings) find(wanted toolListing) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.recent {
-		if listing := &l.recent[i]; listing.view == v && listing.builtin == builtin && listing.mode == mode && listing.limited == limited {
+		if listing := &l.recent[i]; listing.same(wanted) {
 			return listing.tools
 		}
 	}
@@ -173,7 +190,7 @@ const (
 
 // searchListing returns the tools/list result for the modes ToolsSearch and ToolsDeferred.
 func searchListing(ep endpoint, v *registry.View, builtin *registry.View) []byte {
-	items := v.Items(core.Tools)
+	items, _ := ep.pinnedFirst(v.Items(core.Tools))
 	if builtin != nil {
 		items = slices.Concat(items, builtin.Items(core.Tools))
 	}
@@ -186,10 +203,13 @@ func searchListing(ep endpoint, v *registry.View, builtin *registry.View) []byte
 	if ep.maxResult > 0 {
 		end = append(append([]byte{','}, readResultTool...), end...)
 	}
+	if _, shortened := sharedInstructions(ep, v.Offers()); shortened {
+		end = append(append([]byte{','}, readMoreTool...), end...)
+	}
 	if ep.toolMode == ToolsSearch {
 		return []byte(`{"tools":[` + string(toolDefinition(findTools, "Find tools",
-			"Finds the tools for a task among "+summary+". Describe in a few words what you want to do; the result contains names, descriptions and input schemas. Then use "+callTool+" to call the tool that fits.",
-			`{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, in plain words, or the exact name of a tool"},"server":{"type":"string","description":"Only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":20,"description":"Maximum number of tools; default: 5"}},"required":["query"]}`, true)) +
+			"Finds the tools for a task among "+summary+". Describe in a few words what you want to do; the result has one line for each tool: its name, its arguments with their types (? marks those that may be left out) and what it does. Then use "+callTool+" to call the tool that fits.",
+			`{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, in plain words, or the exact name of a tool"},"server":{"type":"string","description":"Only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":20,"description":"Maximum number of tools; default: 5"},"names":{"type":"array","items":{"type":"string"},"maxItems":20,"description":"Instead of a query: names of tools whose complete definitions you need"}}}`, true)) +
 			`,` + string(toolDefinition(callTool, "Call a tool",
 			"Calls a tool that "+findTools+" has found, with arguments that fit its input schema.",
 			`{"type":"object","properties":{"name":{"type":"string","description":"Name of the tool, as returned by `+findTools+`"},"arguments":{"type":"object","description":"The arguments of the tool","additionalProperties":true}},"required":["name"]}`, false)) + string(end))
@@ -259,7 +279,7 @@ func firstSentence(text string) string {
 // other bytes unchanged. The result does not differ from a direct call: policy, recording and
 // approval apply to the real tool. Other requests are returned as they are.
 func unwrapCallTool(rq *request) (*request, *rpcError) {
-	if rq.endpoint.toolMode != ToolsSearch || rq.method != "tools/call" || calledName(rq) != callTool {
+	if !rq.endpoint.offers(ToolsSearch) || rq.method != "tools/call" || calledName(rq) != callTool {
 		return rq, nil
 	}
 	inner := wire.Bytes(rq.params, rq.spans.Arguments)
@@ -306,10 +326,12 @@ func (vs *views) localTool(rq *request) func(context.Context) core.Reply {
 	switch name := calledName(rq); {
 	case rq.endpoint.maxResult > 0 && name == readResult:
 		return func(ctx context.Context) core.Reply { return vs.readStoredResult(ctx, rq) }
+	case rq.endpoint.limits != ClientLimits{} && name == readMore:
+		return func(context.Context) core.Reply { return vs.readWhole(rq) }
 	case rq.fromCallTool:
-	case rq.endpoint.toolMode == ToolsSearch && name == findTools:
+	case rq.endpoint.offers(ToolsSearch) && name == findTools:
 		return func(context.Context) core.Reply { return vs.searchTools(rq) }
-	case rq.endpoint.toolMode == ToolsDeferred && name == describeTools:
+	case rq.endpoint.offers(ToolsDeferred) && name == describeTools:
 		return func(context.Context) core.Reply { return vs.describeRequested(rq) }
 	}
 	return nil
@@ -320,9 +342,13 @@ func (vs *views) searchTools(rq *request) core.Reply {
 		Query  string `json:"query"`
 		Server string `json:"server"`
 		Limit  int    `json:"limit"`
+		namedTools
 	}
-	if raw := wire.Bytes(rq.params, rq.spans.Arguments); len(raw) == 0 || json.Unmarshal(raw, &in) != nil || strings.TrimSpace(in.Query) == "" && in.Server == "" {
+	if raw := wire.Bytes(rq.params, rq.spans.Arguments); len(raw) == 0 || json.Unmarshal(raw, &in) != nil || strings.TrimSpace(in.Query) == "" && in.Server == "" && !in.valid() {
 		return errorTextResult(findTools + ` requires a query, such as {"query":"send a message"}`)
+	}
+	if in.valid() {
+		return vs.definitions(rq, in.Names)
 	}
 	if in.Limit <= 0 {
 		in.Limit = defaultSearchResults
@@ -334,7 +360,13 @@ func (vs *views) searchTools(rq *request) core.Reply {
 	}
 	var found []registry.Found
 	for _, v := range views {
-		found = append(found, v.Find(in.Query, in.Server, in.Limit)...)
+		found = append(found, v.Find(in.Query, in.Server, 2*in.Limit)...)
+	}
+	if rq.endpoint.used != nil {
+		for i, f := range found { // of tools that fit about equally, the one that the client uses
+			calls := (*rq.endpoint.used)[[2]string{f.Item.Server, f.Item.Name}]
+			found[i].Score *= 1 + min(0.05*math.Log2(1+float64(calls)), 0.3)
+		}
 	}
 	slices.SortStableFunc(found, func(a, b registry.Found) int {
 		switch {
@@ -345,30 +377,40 @@ func (vs *views) searchTools(rq *request) core.Reply {
 		}
 		return 0
 	})
-	var items []registry.Item
+	var lines []string
 	for _, f := range found[:min(in.Limit, len(found))] {
-		items = append(items, f.Item)
+		lines = append(lines, signature(f.Item))
 	}
-	if len(items) == 0 {
+	if len(lines) == 0 {
 		var servers []string
 		for _, o := range views[0].Offers() {
 			servers = append(servers, o.Server)
 		}
 		return textResult("No tool found. Use other words, or choose a server: " + joinBounded(servers))
 	}
-	return definitionsResult(rq, items)
+	return textResult(strings.Join(lines, "\n"))
 }
 
+// namedTools are arguments that name the tools to describe.
+type namedTools struct {
+	Names []string `json:"names"`
+}
+
+func (n namedTools) valid() bool { return len(n.Names) > 0 && len(n.Names) <= maxSearchResults }
+
 func (vs *views) describeRequested(rq *request) core.Reply {
-	var in struct {
-		Names []string `json:"names"`
-	}
-	if raw := wire.Bytes(rq.params, rq.spans.Arguments); len(raw) == 0 || json.Unmarshal(raw, &in) != nil || len(in.Names) == 0 || len(in.Names) > maxSearchResults {
+	var in namedTools
+	if raw := wire.Bytes(rq.params, rq.spans.Arguments); len(raw) == 0 || json.Unmarshal(raw, &in) != nil || !in.valid() {
 		return errorTextResult(describeTools + ` requires names of tools (at most 20), such as {"names":["files__read"]}`)
 	}
+	return vs.definitions(rq, in.Names)
+}
+
+// definitions returns the complete definitions of the named tools.
+func (vs *views) definitions(rq *request, names []string) core.Reply {
 	view := vs.of(rq.endpoint, rq.client.Token)
 	var items []registry.Item
-	for _, name := range in.Names {
+	for _, name := range names {
 		t, ok := view.Lookup(core.Tools, name)
 		if builtin := vs.builtinView(rq.endpoint); !ok && builtin != nil {
 			t, ok = builtin.Lookup(core.Tools, name)

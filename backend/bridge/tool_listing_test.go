@@ -112,7 +112,9 @@ func TestServerEndpointAcceptsItsName(t *testing.T) {
 
 func TestClientSeesNamesOfItsMaximumLength(t *testing.T) {
 	s := newFixture(t, nil, func(o *Options) {
-		o.NameLimit = func(token string) int { return map[string]int{"wide": 64, "narrow": 20}[token] }
+		o.Limits = func(token string) ClientLimits {
+			return ClientLimits{Name: map[string]int{"wide": 64, "narrow": 20}[token]}
+		}
 	})
 	long := "marked_" + strings.Repeat("x", 40)
 	catalog := filesCatalog()
@@ -196,8 +198,11 @@ func TestToolSearchFindsAndCallsTools(t *testing.T) {
 		if strings.Count(list, `"inputSchema"`) != 2 || !strings.Contains(list, "find_tools") || !strings.Contains(list, "call_tool") || !strings.Contains(list, "files, math") {
 			t.Errorf("the list is %s", list)
 		}
-		if got := textOf(t, s.callTool(era, "search", "find_tools", `{"query":"add numbers"}`)); !strings.HasPrefix(got, `{"name":"math__add"`) {
+		if got := textOf(t, s.callTool(era, "search", "find_tools", `{"query":"add numbers"}`)); !strings.HasPrefix(got, "math__add(object)") {
 			t.Errorf("found %s", got)
+		}
+		if got := textOf(t, s.callTool(era, "search", "find_tools", `{"names":["math__add"]}`)); !strings.HasPrefix(got, `{"name":"math__add"`) {
+			t.Errorf("defined as %s", got)
 		}
 		if c := s.gateway.last(); c.Server != "drawbridge" || c.Name != "find_tools" || c.Local == nil {
 			t.Errorf("recorded as %+v", c)

@@ -140,7 +140,7 @@ func (f *Feature) visibleToClient(s Status) (tools []OfferedTool) {
 		entry, ok := wanted[item.Server]
 		switch {
 		case len(wanted) == 0:
-			tools = append(tools, OfferedTool{Entry: EntryName, Name: item.Public})
+			tools = append(tools, OfferedTool{EntryName, item.Public, bridge.DescriptionUnits(item.Raw)})
 		case ok:
 			tools = append(tools, OfferedTool{Entry: entry, Name: item.Name})
 		}

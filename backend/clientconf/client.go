@@ -77,6 +77,8 @@ type Client struct {
 	// adds (NamePrefix, where {entry} is the name of the entry); 0 if no limit is known.
 	MaxPrefixedName int    `json:"wholeName"`
 	NamePrefix      string `json:"namePrefix"`
+	// Limits are what the client does with what servers say.
+	Limits Limits `json:"limits"`
 	// InitialContent is the initial content of a new file.
 	InitialContent string `json:"header"`
 }
@@ -116,15 +118,31 @@ var Known = sync.OnceValue(func() []Client {
 	return clients
 })
 
-// NameLimit returns the MaxToolName of the client with this id, or 0 if no limit is known.
-func NameLimit(id string) int { return nameLimits()[id] }
+// Limits are what a client cuts or drops without telling anybody, in characters (UTF-16 code units);
+// 0 means that no limit is known.
+type Limits struct {
+	Instructions int `json:"instructions"` // of a server
+	Description  int `json:"description"`  // of a tool
+	// PinKey is the _meta key of the tools that a client with a tool search loads at once, and
+	// PinnedDescription the limit of their descriptions.
+	PinKey            string `json:"pinKey"`
+	PinnedDescription int    `json:"pinnedDescription"`
+	SearchesItself    bool   `json:"searches"` // it has a tool search
+	// Source says how this is known: "measured with VERSION: ..." or "reported: ...".
+	Source string `json:"source"`
+}
 
-var nameLimits = sync.OnceValue(func() map[string]int {
-	limits := map[string]int{}
+// LimitsOf returns the MaxToolName and the Limits of the client with this id; 0 and none if it is not
+// known.
+func LimitsOf(id string) (name int, l Limits) {
+	c := knownLimits()[id]
+	return c.MaxToolName, c.Limits
+}
+
+var knownLimits = sync.OnceValue(func() map[string]Client {
+	limits := map[string]Client{}
 	for _, c := range Known() {
-		if c.MaxToolName > 0 {
-			limits[c.ID] = c.MaxToolName
-		}
+		limits[c.ID] = c
 	}
 	return limits
 })
@@ -193,6 +211,8 @@ func (c Client) ApplyHint() string {
 type OfferedTool struct {
 	Entry string // the entry through which it is offered: EntryName, or the name of a single-server entry
 	Name  string
+	// Description is its length in characters.
+	Description int
 }
 
 // LimitWarnings returns a sentence for each limit of the client that the offered tools exceed.
@@ -212,6 +232,16 @@ func LimitWarnings(client Client, tools []OfferedTool) (all []string) {
 			shown += fmt.Sprintf(" and %d more", n-3)
 		}
 		all = append(all, fmt.Sprintf("%s supports tool names of at most %d characters, including its own prefix. Too long: %s.", client.Name, client.MaxPrefixedName, shown))
+	}
+	within := client.Limits.Description
+	n := 0
+	for _, t := range tools {
+		if within > 0 && t.Description > within {
+			n++
+		}
+	}
+	if n > 0 {
+		all = append(all, fmt.Sprintf("%s accepts at most %d characters of a tool's description. Drawbridge shortens %s for it; the rest is read with drawbridge__read_more.", client.Name, within, core.Plural(n, "description")))
 	}
 	return all
 }

@@ -91,7 +91,7 @@ func TestBundleManifestStartsShim(t *testing.T) {
 func TestClientLimitsAreSentences(t *testing.T) {
 	tools := make([]OfferedTool, 130)
 	for n := range tools {
-		tools[n] = OfferedTool{EntryName, strings.Repeat("x", 40)}
+		tools[n] = OfferedTool{Entry: EntryName, Name: strings.Repeat("x", 40)}
 	}
 	tools[7].Name = strings.Repeat("y", 50)
 	for id, want := range map[string]string{"vscode": "at most 128 tools", "claude-code": strings.Repeat("y", 50), "cursor": "at most 40 tools", "zed": ""} {

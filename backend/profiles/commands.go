@@ -65,7 +65,7 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 			return e.RequestChange(cmd.Context(), http.MethodPut, "profiles/"+url.PathEscape(args[0]), map[string]any{"entry": entry}, "The profile "+args[0]+" is at /p/"+args[0]+"/mcp.")
 		},
 	}
-	set.Flags().StringVar(&mode, "mode", "", "list tools in this `MODE`: all, search or deferred")
+	set.Flags().StringVar(&mode, "mode", "", "list tools in this `MODE`: all, search, deferred or auto")
 	set.Flags().StringVar(&description, "description", "", "a `TEXT` that describes the profile")
 	set.Flags().StringArrayVar(&folders, "folder", nil, "a `FOLDER`: clients that work in or below it are offered this profile; may be repeated")
 	remove := &cobra.Command{
@@ -100,7 +100,7 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 		},
 	}
 	use.Flags().StringVar(&profile, "profile", "", "the only `PROFILE` that the client can use")
-	use.Flags().StringVar(&list, "mode", "", "list the client's tools in this `MODE`: all, search or deferred")
+	use.Flags().StringVar(&list, "mode", "", "list the client's tools in this `MODE`: all, search, deferred or auto")
 	use.Flags().IntVar(&maxTokens, "max-result-tokens", 0, "truncate tool results for the client after about this `NUMBER` of tokens; 0 means no limit")
 	cmd.AddCommand(set, remove, use, suggestProfiles(e))
 	root.AddCommand(cmd)
@@ -130,7 +130,7 @@ func listProfiles(ctx context.Context, e *terminal.Env) error {
 		if p.EveryServer {
 			servers = "all servers"
 		}
-		tokens := map[string]int{"search": p.Tokens.Search, "deferred": p.Tokens.Deferred}
+		tokens := map[string]int{"search": p.Tokens.Search, "deferred": p.Tokens.Deferred, "auto": p.Tokens.Auto}
 		if _, other := tokens[p.ToolMode]; !other {
 			tokens[p.ToolMode] = p.Tokens.All
 		}

@@ -3,12 +3,14 @@
 package profiles
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -26,8 +28,11 @@ type Feature struct {
 	Tokens *loopback.Tokens
 	// ListSize returns the size of the tool list of a view in a tool mode, in bytes.
 	ListSize func(v *registry.View, mode string) int
+	// Limits returns what is known of the client with a token.
+	Limits func(token string) bridge.ClientLimits
 
 	dismissing sync.Mutex // serializes changes of the dismissed suggestions
+	used       atomic.Pointer[map[string]*bridge.UsedTools]
 }
 
 // Editor writes profiles, clients and hidden tools to the configuration; *config.Reloader implements
@@ -51,7 +56,7 @@ type Profile struct {
 	Name        string         `json:"name" doc:"Empty for the default view of everything at /mcp"`
 	Description string         `json:"description"`
 	Address     string         `json:"address"`
-	ToolMode    string         `json:"toolMode" enum:"all,search,deferred"`
+	ToolMode    string         `json:"toolMode" enum:"all,search,deferred,auto"`
 	Folders     []string       `json:"folders" nullable:"false"`
 	Clients     []string       `json:"clients" nullable:"false" doc:"Names of the tokens that are assigned to it"`
 	Servers     []string       `json:"servers" nullable:"false" doc:"Ids of the servers that it lists"`
@@ -67,6 +72,7 @@ type ToolModeTokens struct {
 	All      int `json:"all"`
 	Search   int `json:"search"`
 	Deferred int `json:"deferred"`
+	Auto     int `json:"auto" doc:"For a client of which nothing is known"`
 }
 
 // ClientSettings holds the settings of one client.
@@ -77,6 +83,8 @@ type ClientSettings struct {
 	MaxResultTokens int    `json:"maxResultTokens" doc:"results.maxTokens; 0: results are not truncated"`
 
 	Accounts map[string]string `json:"accounts" nullable:"false" doc:"The account of each server for which the client sets one, by server id"`
+	Chosen   string            `json:"chosen" doc:"With the tool mode auto: all, search or deferred; else empty"`
+	Why      string            `json:"why" doc:"Why that mode was chosen, or empty"`
 }
 
 // Profiles lists all profiles, "everything" first, and the settings of clients.
@@ -131,7 +139,7 @@ type clientSettingsInput struct {
 	Token string `path:"token" maxLength:"64"`
 	Body  struct {
 		Profile         string `json:"profile" maxLength:"32" doc:"Empty: no profile"`
-		ToolMode        string `json:"toolMode" enum:",all,search,deferred" doc:"Empty: the profile's tool mode"`
+		ToolMode        string `json:"toolMode" enum:",all,search,deferred,auto" doc:"Empty: the profile's tool mode"`
 		MaxResultTokens *int   `json:"maxResultTokens,omitempty" minimum:"0" maximum:"1000000" doc:"results.maxTokens; 0: no limit; if missing, unchanged"`
 
 		Accounts *map[string]string `json:"accounts,omitempty" doc:"The account of each server for which the client sets one, by server id; if missing, unchanged"`
@@ -160,7 +168,8 @@ func EstimateTokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesP
 func (f *Feature) costOf(p Profile, view *registry.View) Profile {
 	p.Tools = len(view.Items(core.Tools))
 	size := func(mode string) int { return EstimateTokens(f.ListSize(view, mode)) }
-	p.Tokens = ToolModeTokens{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred)}
+	auto, _ := bridge.AutoMode(view, bridge.ClientLimits{})
+	p.Tokens = ToolModeTokens{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred), size(auto)}
 	return p
 }
 
@@ -224,7 +233,7 @@ func (f *Feature) listProfiles(context.Context, *web.None) (*web.Answer[Profiles
 	for token, client := range c.Clients {
 		accounts := map[string]string{}
 		maps.Copy(accounts, client.Accounts)
-		out.Clients = append(out.Clients, ClientSettings{token, client.Profile, client.ToolMode, client.MaxResultTokens, accounts})
+		out.Clients = append(out.Clients, f.chosenMode(c, ClientSettings{Token: token, Profile: client.Profile, ToolMode: client.ToolMode, MaxResultTokens: client.MaxResultTokens, Accounts: accounts}))
 	}
 	slices.SortFunc(out.Clients, func(x, y ClientSettings) int {
 		if x.Token < y.Token {
@@ -233,6 +242,22 @@ func (f *Feature) listProfiles(context.Context, *web.None) (*web.Answer[Profiles
 		return 1
 	})
 	return web.Reply(out)
+}
+
+// chosenMode completes the settings of a client by what the tool mode auto means for it now.
+func (f *Feature) chosenMode(c *config.Config, s ClientSettings) ClientSettings {
+	view, mode := f.Views.All(), s.ToolMode
+	if p, ok := c.Profile(s.Profile); ok {
+		mode = cmp.Or(mode, p.ToolMode)
+		if own, ok := f.Views.Profile(p.Name, 0); ok {
+			view = own
+		}
+	}
+	if mode == config.ToolsAuto {
+		s.Chosen, s.Why = bridge.AutoMode(view, f.Limits(s.Token))
+		s.Chosen = cmp.Or(s.Chosen, config.ToolsAll)
+	}
+	return s
 }
 
 func (f *Feature) profileCost(_ context.Context, in *costInput) (*web.Answer[Profile], error) {

@@ -131,7 +131,7 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 	s.Ask("PUT", "/api/v1/profiles/office", `{"entry":{"accounts":{}}}`)
 	s.Ask("PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":""}`)
 	s.Ask("PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":8000}`)
-	if !strings.Contains(listed, `"clients":[{"token":"cursor","profile":"","toolMode":"","maxResultTokens":0,"accounts":{"hub":"work"}}]`) {
+	if !strings.Contains(listed, `"clients":[{"token":"cursor","profile":"","toolMode":"","maxResultTokens":0,"accounts":{"hub":"work"},"chosen":"","why":""}]`) {
 		t.Errorf("clients: %s", listed)
 	}
 	s.Ask("PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"","accounts":{"hub":"default"}}`)

@@ -10,8 +10,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 )
 
-// Store holds the calls in folders and the dismissed suggestions; *store.Store implements it.
+// Store holds the calls of clients, those in folders, and the dismissed suggestions; *store.Store implements it.
 type Store interface {
+	ClientTools(ctx context.Context, since time.Time, days int) ([]store.ClientTool, error)
 	FolderTargets(ctx context.Context, since time.Time) ([]store.FolderTarget, error)
 	Metadata(ctx context.Context, key string) (value []byte, ok bool, err error)
 	SaveMetadata(ctx context.Context, key string, value []byte) error

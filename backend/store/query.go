@@ -363,6 +363,33 @@ func (s *calls) FolderTargets(ctx context.Context, since time.Time) (list []Fold
 	return list, err
 }
 
+// ClientTool is a tool that a client called, and on how many days.
+type ClientTool struct {
+	Token, Server, Name string
+	Days                int64
+}
+
+// maxClientTools bounds ClientTools.
+const maxClientTools = 20_000
+
+// ClientTools returns the tools that clients with a token called on at least days days since a time, at
+// most maxClientTools.
+func (s *calls) ClientTools(ctx context.Context, since time.Time, days int) (list []ClientTool, err error) {
+	s.waitForRecent(ctx)
+	err = s.query(ctx, func(ctx context.Context, h *handle) error {
+		return eachRow(ctx, h.read, func(row scanner) error {
+			var t ClientTool
+			err := row.Scan(&t.Token, &t.Server, &t.Name, &t.Days)
+			list = append(list, t)
+			return err
+		}, `SELECT c.token, coalesce(s.current_name, s.name), t.name, count(DISTINCT r.at) AS days
+			FROM rollup r JOIN target t ON t.id = r.target_id JOIN server s ON s.id = t.server_id JOIN client c ON c.id = r.client_id
+			WHERE r.span = ? AND r.at >= ? AND t.method = 'tools/call' AND c.token <> ''
+			GROUP BY 1, 2, 3 HAVING days >= ? LIMIT ?`, day, since.Unix(), days, maxClientTools)
+	})
+	return list, err
+}
+
 // SessionSummary summarizes the calls of one session.
 type SessionSummary struct {
 	Session       string

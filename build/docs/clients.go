@@ -71,6 +71,9 @@ func clients() ([]byte, error) {
 		if c.MaxTools > 0 {
 			notes = append(notes, fmt.Sprintf("It passes at most %d tools to its model.", c.MaxTools))
 		}
+		if c.Limits.Source != "" {
+			notes = append(notes, strings.ToUpper(c.Limits.Source[:1])+c.Limits.Source[1:]+".")
+		}
 		if c.Synced {
 			notes = append(notes, "Its file is synchronized to other machines, so no token is written to it.")
 		}

@@ -724,12 +724,20 @@ export interface ClientSettings {
     [k: string]: string;
   };
   /**
+   * With the tool mode auto: all, search or deferred; else empty
+   */
+  chosen: string;
+  /**
    * results.maxTokens; 0: results are not truncated
    */
   maxResultTokens: number;
   profile: string;
   token: string;
   toolMode: string;
+  /**
+   * Why that mode was chosen, or empty
+   */
+  why: string;
 }
 export interface ClientSettingsInputBody {
   /**
@@ -749,7 +757,7 @@ export interface ClientSettingsInputBody {
   /**
    * Empty: the profile's tool mode
    */
-  toolMode: '' | 'all' | 'search' | 'deferred';
+  toolMode: '' | 'all' | 'search' | 'deferred' | 'auto';
 }
 export interface ComparedCall {
   /**
@@ -2292,11 +2300,15 @@ export interface Profile {
    */
   servers: string[];
   tokens: ToolModeTokens;
-  toolMode: 'all' | 'search' | 'deferred';
+  toolMode: 'all' | 'search' | 'deferred' | 'auto';
   tools: number;
 }
 export interface ToolModeTokens {
   all: number;
+  /**
+   * For a client of which nothing is known
+   */
+  auto: number;
   deferred: number;
   search: number;
 }

@@ -19,6 +19,8 @@ export const viewOf = (views: ClientSettings[], token: string): ClientSettings =
     toolMode: '',
     maxResultTokens: 0,
     accounts: {},
+    chosen: '',
+    why: '',
   };
 
 /** Selects the profile and the accounts of a client, and how its tools are listed. */
@@ -48,7 +50,7 @@ export function ClientAccess({ token }: { token: string }) {
           value={view.toolMode}
           options={[
             { value: '', text: 'Profile default' },
-            ...(['all', 'search', 'deferred'] as const).map((value) => ({
+            ...(['all', 'search', 'deferred', 'auto'] as const).map((value) => ({
               value,
               text: t.modes[value],
             })),
@@ -58,6 +60,7 @@ export function ClientAccess({ token }: { token: string }) {
           }
         />
       </Labelled>
+      {view.why && <p className="text-xs text-ink2">{view.why}</p>}
       <Labelled text="Result limit">
         <SelectField
           label={`Result limit for ${name}`}

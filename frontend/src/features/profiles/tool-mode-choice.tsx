@@ -33,7 +33,7 @@ export function ModeChoice({
     <fieldset className="@container">
       <legend className="sr-only">{t.mode}</legend>
       <div className="grid gap-2 @2xl:grid-cols-3">
-        {(['all', 'search', 'deferred'] as const).map((one) => (
+        {(['all', 'search', 'deferred', 'auto'] as const).map((one) => (
           <label
             key={one}
             className={classes(

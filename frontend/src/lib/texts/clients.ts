@@ -25,11 +25,13 @@ export const clientsTexts = {
       all: 'All',
       search: 'Search',
       deferred: 'Deferred',
+      auto: 'Automatic',
     },
     modeNotes: {
       all: 'Every tool with its full definition.',
       search: 'Only find_tools and call_tool, which find and call all other tools.',
       deferred: 'Names and one-line descriptions; schemas on request.',
+      auto: 'One of these for each client: all if it searches tools by itself or the list is short.',
     },
     accountOf: (server: string) => `${server} account`,
     tools: 'Servers and tools',
