@@ -62,6 +62,7 @@ type Global struct {
 	// ApproveNewCommands is globalSettings.approveNewCommands: whether a new or changed
 	// command, or one whose sandbox was loosened, needs approval before it runs.
 	ApproveNewCommands bool
+	Launch             string `key:"launch"` // globalSettings.launch: LaunchDirect or LaunchNpx
 }
 
 // Server is one entry of the server map. Strings are as written: ${VAR} is
@@ -104,6 +105,7 @@ type Server struct {
 	Session   string `key:"session"`      // SessionShared, SessionPerClient, SessionPerSession, SessionPerRoot or, docker only, SessionPerCall
 	Start     string `key:"start"`        // StartAuto, StartOnDemand or StartManual
 	Namespace string `key:"namespace,id"` // replaces ID as the prefix of public names; "" means ID
+	Launch    string `key:"launch"`       // LaunchDirect or LaunchNpx
 	Framing   string `key:"framing"`      // FramingAuto, FramingNDJSON or FramingContentLength
 	Record    string `key:"record"`       // RecordFull, RecordMeta or RecordOff
 	// ValidateOutput is ValidateOff, ValidateWarn or ValidateError.
@@ -161,6 +163,12 @@ const (
 
 // WorkspaceFolder is the variable for the folder that a client works in.
 const WorkspaceFolder = "workspaceFolder"
+
+// Who starts the program of an npx package.
+const (
+	LaunchDirect = "direct" // Drawbridge, once npx has started it
+	LaunchNpx    = "npx"    // npx, each time
+)
 
 // How messages are framed on stdout.
 const (

@@ -272,7 +272,7 @@ func (r *reader) serverEntry(m member, global Global, base Rules) Server {
 	e := entry{enabled: true}
 	schemaTree().Defs["server"].setDefaults(&e.Server)
 	e.ID, e.Label, e.Source, e.keys = idOf(m.name), m.name, m.at, make(map[string]Position)
-	e.Debug, e.RequestTimeout, e.Session = global.Debug, global.RequestTimeout, ""
+	e.Debug, e.RequestTimeout, e.Launch, e.Session = global.Debug, global.RequestTimeout, global.Launch, ""
 	if e.ID == "" {
 		r.report(m.at, "", false, "use letters a to z and digits", "server name '%s' must contain a letter or digit", m.name)
 	}
