@@ -47,6 +47,7 @@ var edges = map[string]string{
 	"config":              "backend/osutil backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
 	"backend/history":     "backend/osutil backend/core backend/redact backend/store backend/wire backend/cassette backend/schema backend/web backend/profiles backend/registry config backend/bridge backend/policy backend/gateway backend/terminal backend/loopback",
 	"backend/clientconf":  "backend/osutil backend/core backend/redact config backend/secret backend/web backend/terminal backend/registry backend/bridge backend/loopback",
+	"backend/launch":      "backend/osutil backend/core config backend/process backend/upstream backend/approvals backend/web",                                                                                                              // process: how npx started a program; approvals: replaced packages wait there
 	"backend/marketplace": "backend/osutil backend/core config backend/dockerexec backend/history backend/policy backend/trust backend/process backend/registry backend/secret backend/upstream backend/terminal backend/store backend/web", // which argument of docker is the image
 	"backend/metrics":     "backend/core",
 	"backend/sandbox":     "backend/sandbox/reexec backend/core backend/store config backend/web backend/terminal",

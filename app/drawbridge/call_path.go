@@ -17,6 +17,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/launch"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -46,6 +47,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 	d.rules = policy.New(policy.Options{Views: d.own, Approvals: d.inbox, Reachable: d.inbox.Watched, Process: d.waitingProcess, Credential: d.credentialOf})
 	d.records = newHistoryWiring(d.history, d.views, d.bus, d.log, d.vault, d.logins.keeper)
 	folders := d.options.Folders
+	d.launch = launch.New(launch.Options{File: filepath.Join(folders.Data, "launch.json"), Log: d.log, Journal: func(server string, level slog.Level, text string) { d.dialer.Journal(server, level, text) }})
 	d.dialer = &upstream.Dialer{
 		Secret:   d.records.secrets.secretReader(d.vault),
 		Observer: d.records.frameLog, SignIn: d.logins, TrialSignIn: trialLogins{d.logins}, Redact: recorder.Redact,
@@ -54,7 +56,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		DefaultWorkspace: filepath.Join(folders.State, "default-workspace"),
 		ClientInfo:       clientInfo(), Capabilities: json.RawMessage(relayedCapabilities),
 		DefinitionHash: trust.DefinitionHash, Package: packageOf,
-		Recording: recordingOf(d.history),
+		Recording: recordingOf(d.history), Launcher: d.launch,
 	}
 	d.servers = supervisor.New(supervisor.Options{
 		Log: d.log, Bus: d.bus, Registry: d.views, Connect: d.dialer.Connect,
@@ -84,6 +86,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		SessionEnded: d.servers.EndSession, ShimEnded: d.servers.EndShim, Limits: clientLimits, Used: func(token string) *bridge.UsedTools { return d.profiles.Used(token) },
 		ProcessOf: processOf(d.accounts, d.servers),
 	})
+	d.launch.Servers = d.servers
 	// The servers are called through the parts above; what they send and what changes goes back to
 	// them.
 	d.dialer.Callbacks = serverCallbacks(d.front, d.calls, d.servers, d.accounts)
@@ -149,7 +152,7 @@ func (d *daemon) configPhases() configPhases {
 			func(c *config.Config) { d.sender.apply(c.Metrics.OTLP) },
 			func(c *config.Config) { d.newer.Apply(updateSource(c.Updates)) },
 		}},
-		{"sign-ins", []func(*config.Config){d.logins.apply}},
+		{"sign-ins", []func(*config.Config){d.logins.apply, d.launch.Apply}},
 		{"servers", []func(*config.Config){d.servers.Apply}},
 	}
 }
@@ -158,6 +161,7 @@ func (d *daemon) configPhases() configPhases {
 // start an installed new version.
 func (d *daemon) startCallPath(hasWatchdog bool) {
 	d.life.run("events", time.Second, d.approvals.Run)
+	d.life.run("direct starts", time.Second, d.launch.Run)
 	d.life.run("trust", 3*time.Second, d.baseline.Run)
 	d.life.run("sign-ins", time.Second, d.logins.keeper.Run)
 	d.life.run("metrics", time.Second, d.counts.run)

@@ -25,6 +25,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/launch"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
@@ -73,6 +74,7 @@ type daemon struct {
 	rules    *policy.Policy
 	records  *historyWiring
 	dialer   *upstream.Dialer
+	launch   *launch.Feature
 	servers  *supervisor.Supervisor
 	accounts *accountChooser
 	calls    *gateway.Gateway
@@ -260,7 +262,7 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	changes, servers := &trust.Feature{Baseline: d.baseline, Views: d.views, Destinations: d.connections.Destinations}, &supervisor.Feature{
 		Servers: d.servers, Config: d.files, Views: d.views, Logs: d.logs, Dialer: d.dialer, Debug: d.servers.Debug, Reset: d.rules.Reset, Redact: recorder.Redact,
 	}
-	d.approvals = &approvals.Feature{Inbox: d.inbox, Bus: d.bus, Config: d.files, Sources: []approvals.Source{servers, changes},
+	d.approvals = &approvals.Feature{Inbox: d.inbox, Bus: d.bus, Config: d.files, Sources: []approvals.Source{servers, changes, d.launch},
 		Holds: func(c *config.Condition, call *core.Call) bool { return policy.Holds(c, call, d.files.Current()) }}
 	d.recorded = &history.Feature{
 		Version: version, Store: d.history, Gateway: d.calls, Views: d.views, Config: d.files.Current, Checks: d.checks, FrameLog: d.records.frameLog,
@@ -300,6 +302,7 @@ func (d *daemon) features() []web.Feature {
 			Version: version, Config: d.files, Servers: d.servers, Dialer: d.dialer, Secrets: d.vault, Trust: d.baseline, Views: d.views, Rules: d.rules, Store: d.history, Redact: redact,
 			List: marketplace.NewList(filepath.Join(data, "directory.json")), Uploads: marketplace.Uploads{Folder: filepath.Join(data, "bundles")},
 		},
+		d.launch,
 		&oauth.Feature{Logins: d.logins, Config: d.files.Current, Servers: d.servers},
 		d.clients,
 		&doctor.Feature{

@@ -54,7 +54,7 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 			return err
 		}
 		os.Remove(o.Folders.ExitReasonFile()) // from now on the file contains the error of this daemon
-		if ended, err = launch(o.Link); err != nil {
+		if ended, err = launchDaemon(o.Link); err != nil {
 			return err
 		}
 	}
@@ -99,9 +99,9 @@ func showOrStart(ctx context.Context, o cli.ServeOptions) error {
 // a bundle. The program then prints the address and the data folder as JSON and opens nothing.
 const printAddressVariable = "DRAWBRIDGE_PRINT_ADDRESS"
 
-// launch starts a daemon in the background with our own arguments except the link. It does not wait
+// launchDaemon starts a daemon in the background with our own arguments except the link. It does not wait
 // for the daemon; ended receives its exit error.
-func launch(link string) (ended <-chan error, err error) {
+func launchDaemon(link string) (ended <-chan error, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err

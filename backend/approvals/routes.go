@@ -35,7 +35,7 @@ func (f *Feature) Routes(r *web.Router) {
 // configuration.
 type Approval struct {
 	ID      string         `json:"id"`
-	Kind    Kind           `json:"kind" enum:"form,url,command,call,tools"`
+	Kind    Kind           `json:"kind" enum:"form,url,command,call,tools,package"`
 	Server  string         `json:"server" doc:"Server id"`
 	Client  ApprovalClient `json:"client" doc:"Client whose call made the server ask; empty if unknown"`
 	Tool    string         `json:"tool" doc:"Public name of the called tool or prompt; may be empty"`

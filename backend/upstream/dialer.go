@@ -71,6 +71,8 @@ type Dialer struct {
 	// processes of the server. Both may be nil.
 	DefinitionHash func(raw []byte) [16]byte
 	Package        func(c *config.Server, pids []int) string
+	// Launcher starts what a package launcher would start. May be nil.
+	Launcher Launcher
 
 	trials atomic.Int32 // running: see BeginTrial
 
@@ -112,12 +114,12 @@ func (d *Dialer) Connect(ctx context.Context, r Request) (Session, error) {
 }
 
 func (d *Dialer) connectAgain(ctx context.Context, r Request) (Session, error) {
-	session, err := d.connect(ctx, r)
+	session, err := d.connectDirectly(ctx, r)
 	if err == nil || r.Server.Command == "" {
 		return session, err
 	}
 	if errors.Is(err, process.ErrNotFound) && d.expireLogin(loginAgeNotFound) {
-		return d.connect(ctx, r)
+		return d.connectDirectly(ctx, r)
 	}
 	d.expireLogin(loginAgeFailed)
 	return session, err
@@ -157,6 +159,9 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	switch c.Type {
 	case core.Stdio:
 		spec, err := d.processSpec(c, env, started)
+		if err == nil {
+			spec, err = r.launch.choose(d, c, spec, started)
+		}
 		if err != nil {
 			return Session{Process: started.describe()}, err
 		}
@@ -210,6 +215,7 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	if r.Era == "" {
 		d.eras.recordEra(key, conn.Peer().Era)
 	}
+	r.launch.connected(d, started)
 	if conn.Peer().Era == core.Modern && d.OnModernChange != nil && !r.SkipCatalog && !d.trial {
 		go func() {
 			d.OnModernChange(c.ID)

@@ -76,6 +76,8 @@ type Request struct {
 	Started func(Process)
 	// Changed is called, from any goroutine, when the lists of a kind have been read again.
 	Changed func(core.Kind)
+
+	launch *launchAttempt // set by connectDirectly
 }
 
 // Explains reports whether the exit status explains more than that the connection broke. A

@@ -121,7 +121,7 @@ export interface Approval {
    */
   expires: string;
   id: string;
-  kind: 'form' | 'url' | 'command' | 'call' | 'tools';
+  kind: 'form' | 'url' | 'command' | 'call' | 'tools' | 'package';
   /**
    * Text of the question; for a command: the command, then its variables and its folder, one per line
    */
@@ -2781,6 +2781,45 @@ export interface Status {
   withheld?: {
     [k: string]: number;
   };
+}
+export interface Start {
+  /**
+   * Who started its program: direct is Drawbridge itself
+   */
+  how: 'direct' | 'npx';
+  /**
+   * Memory that the processes of npm took beside the server
+   */
+  npxBytes: number;
+  /**
+   * How long the newest start by npx took that installed nothing; 0 if there was none
+   */
+  npxStartNs: number;
+  package: string;
+  server: string;
+  /**
+   * How long the start took, until the tools were listed; 0 while it starts
+   */
+  startNs: number;
+  /**
+   * Version that is started directly
+   */
+  version: string;
+  /**
+   * Why npx did; empty for direct
+   */
+  why: string;
+}
+export interface Starts {
+  items: Start[];
+  /**
+   * Memory that npm would take beside the servers that were started directly
+   */
+  savedBytes: number;
+  /**
+   * Time by which their newest starts were shorter than with npx, in total
+   */
+  savedNs: number;
 }
 export interface SuggestRuleInputBody {
   /**
