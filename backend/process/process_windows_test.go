@@ -17,8 +17,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
-// CI compiles and vets these tests. They run only on Windows.
-
 const windowsRole = "DRAWBRIDGE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -26,12 +24,12 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "wait": // ignores end of input
-		select {}
+		waitToBeEnded()
 	case "tree": // starts another process through cmd.exe, and waits
 		cmd := exec.Command("cmd.exe", "/c", os.Args[0])
 		cmd.Env = append(os.Environ(), windowsRole+"=wait")
 		_ = cmd.Start()
-		select {}
+		waitToBeEnded()
 	case "daemon": // starts a tree with a Spawner, prints its pids, and waits to be killed
 		s := NewSpawner(Options{})
 		p, err := s.Start(spec("tree"))
@@ -45,12 +43,15 @@ func TestMain(m *testing.M) {
 					fmt.Println(one.PID)
 				}
 				fmt.Println("ready")
-				select {}
+				waitToBeEnded()
 			}
 			time.Sleep(pollInterval)
 		}
 	}
 }
+
+// waitToBeEnded does not use select {}, because Go ends a program in which nothing can happen.
+func waitToBeEnded() { time.Sleep(time.Hour) }
 
 func spec(role string) Spec {
 	return Spec{Name: role, Path: os.Args[0], Env: append(os.Environ(), windowsRole+"="+role)}
