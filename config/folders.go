@@ -40,7 +40,10 @@ func foldersFor(goos, dataFlag string, env func(string) string) (Folders, error)
 		}
 		return Folders{Config: abs, Data: abs, State: abs, Logs: filepath.Join(abs, "logs"), CustomData: true}, nil
 	}
-	home := cmp.Or(env("HOME"), env("USERPROFILE"))
+	home := env("HOME")
+	if goos == "windows" { // where shells such as that of Git set HOME to a path of their own
+		home = env("USERPROFILE")
+	}
 	if home == "" {
 		var err error
 		if home, err = os.UserHomeDir(); err != nil {

@@ -164,28 +164,36 @@ func TestExpand(t *testing.T) {
 }
 
 func TestFolders(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("its paths are those of Unix")
-	}
 	env := func(m map[string]string) func(string) string { return func(k string) string { return m[k] } }
+	abs := func(path string) string {
+		path, err := filepath.Abs(path) // with its volume on Windows
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
 	own, err := foldersFor("linux", "/d", env(map[string]string{"XDG_CONFIG_HOME": "/x", "DRAWBRIDGE_DATA": "/e"}))
-	if err != nil || own.Config != "/d" || own.Data != "/d" || own.State != "/d" || own.Logs != "/d/logs" || !own.CustomData || own.Web != nil {
+	if err != nil || own.Config != abs("/d") || own.Data != own.Config || own.State != own.Config || own.Logs != abs("/d/logs") || !own.CustomData || own.Web != nil {
 		t.Errorf("%+v, %v", own, err)
 	}
-	if f, _ := foldersFor("linux", "", env(map[string]string{"DRAWBRIDGE_DATA": "/e"})); f.Data != "/e" || !f.CustomData {
+	if f, _ := foldersFor("linux", "", env(map[string]string{"DRAWBRIDGE_DATA": "/e"})); f.Data != abs("/e") || !f.CustomData {
 		t.Errorf("%+v", f)
 	}
-	f, _ := foldersFor("linux", "", env(map[string]string{"HOME": "/h", "XDG_CONFIG_HOME": "/x", "XDG_DATA_HOME": "relative"}))
-	if f.ConfigFile() != "/x/drawbridge/config.jsonc" || f.Data != "/h/.local/share/drawbridge" || f.Logs != "/h/.local/state/drawbridge/logs" || f.CustomData ||
-		!slices.Equal(f.Web, []string{"/h/.local/share/drawbridge-window", "/h/.cache/drawbridge-window"}) {
+	f, _ := foldersFor("linux", "", env(map[string]string{"HOME": abs("/h"), "XDG_CONFIG_HOME": abs("/x"), "XDG_DATA_HOME": "relative"}))
+	if f.ConfigFile() != abs("/x/drawbridge/config.jsonc") || f.Data != abs("/h/.local/share/drawbridge") || f.Logs != abs("/h/.local/state/drawbridge/logs") || f.CustomData ||
+		!slices.Equal(f.Web, []string{abs("/h/.local/share/drawbridge-window"), abs("/h/.cache/drawbridge-window")}) {
 		t.Errorf("%+v", f)
 	}
 	t.Setenv("HOME", "")
 	if _, err := foldersFor("linux", "", env(nil)); runtime.GOOS == "linux" && (err == nil || !strings.Contains(err.Error(), "--data")) {
 		t.Errorf("without a home folder: %v", err)
 	}
-	f, _ = foldersFor("darwin", "", env(map[string]string{"HOME": "/h"}))
-	if f.Data != "/h/Library/Application Support/Drawbridge" {
+	f, _ = foldersFor("darwin", "", env(map[string]string{"HOME": abs("/h")}))
+	windows, _ := foldersFor("windows", "", env(map[string]string{"HOME": "/c/users/h", "USERPROFILE": abs("/h"), "APPDATA": abs("/roaming")}))
+	if windows.Config != abs("/roaming/Drawbridge") || windows.Data != abs("/h/AppData/Local/Drawbridge") {
+		t.Errorf("%+v", windows)
+	}
+	if f.Data != abs("/h/Library/Application Support/Drawbridge") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -293,9 +293,15 @@ type furtherFile struct {
 // readFiles returns the further files that c reads beside the one at written, if they exist: those of
 // the user, or those of a project.
 func (s System) readFiles(c Client, written, project string) (files []furtherFile) {
-	seen := []string{realPath(written)}
+	var seen []string
 	add := func(path, role string) {
-		if target := realPath(path); exists(path) && !slices.Contains(seen, target) {
+		if !exists(path) {
+			return
+		}
+		if seen == nil {
+			seen = []string{realPath(written)}
+		}
+		if target := realPath(path); !slices.Contains(seen, target) {
 			seen = append(seen, target)
 			files = append(files, furtherFile{location{path, true}, role == "alone"})
 		}

@@ -362,7 +362,7 @@ func (c *Connector) markShared(all []ImportedServer, client string) {
 		if other.ID == client {
 			continue
 		}
-		p, err := c.openPlan(Choice{Client: other.ID})
+		p, err := c.locatePlan(Choice{Client: other.ID})
 		if err != nil {
 			continue
 		}

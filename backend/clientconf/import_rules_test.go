@@ -85,7 +85,7 @@ func TestRulesOutsideOfEntriesAreKept(t *testing.T) {
 		t.Run(fmt.Sprint(n, c.client), func(t *testing.T) {
 			connector, home, _ := newMover(t)
 			for path, text := range c.files {
-				write(t, filepath.Join(home, path), strings.ReplaceAll(text, "HOME", home))
+				write(t, filepath.Join(home, path), strings.ReplaceAll(text, "HOME", filepath.ToSlash(home)))
 			}
 			all, err := connector.Servers(Choice{Client: c.client})
 			must(t, err)
@@ -94,7 +94,7 @@ func TestRulesOutsideOfEntriesAreKept(t *testing.T) {
 				t.Fatalf("%+v", all)
 			}
 			entry := string(all[at].Entry)
-			for _, run := range []string{`"command":"x"`, `"command":"npx","args":["x"]`, `"cwd":"` + home + `/site"`} {
+			for _, run := range []string{`"command":"x"`, `"command":"npx","args":["x"]`, `"cwd":"` + filepath.ToSlash(home) + `/site"`} {
 				entry = strings.Replace(entry, run, "", 1)
 			}
 			if entry = strings.Trim(entry, "{},"); entry != strings.TrimRight(c.want, "}") {

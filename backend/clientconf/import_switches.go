@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 const (
@@ -115,7 +116,7 @@ func isBlank(v any) bool {
 // converted.
 func (b *entryConverter) restrict(key string) {
 	b.disabled = true
-	b.addNote("%q is not copied, so the server is disabled: it limits or protects the server. Set up the same in Drawbridge, then enable the server", key)
+	b.addNote("%s is not copied, so the server is disabled: it limits or protects the server. Set up the same in Drawbridge, then enable the server", osutil.QuotePath(key)) // the key may be in a file
 }
 
 func (b *entryConverter) noteUnknown(key string) {

@@ -86,8 +86,17 @@ func (c *Connector) Plan(choice Choice) (*Plan, error) {
 	return p, p.splice()
 }
 
-// openPlan locates the file of a choice and returns an empty plan for it.
+// openPlan locates the file of a choice and returns an empty plan for it, with its warnings.
 func (c *Connector) openPlan(choice Choice) (*Plan, error) {
+	p, err := c.locatePlan(choice)
+	if err == nil && p.Path != "" {
+		p.Warnings = p.warnings()
+	}
+	return p, err
+}
+
+// locatePlan is openPlan without the warnings, for which all processes are listed.
+func (c *Connector) locatePlan(choice Choice) (*Plan, error) {
 	client, err := ByID(choice.Client)
 	if err != nil {
 		return nil, err
@@ -116,7 +125,6 @@ func (c *Connector) openPlan(choice Choice) (*Plan, error) {
 		p.Entry = c.shimEntry(client, ServerEntry{Name: EntryName})
 		return nil, p.refusal(err)
 	}
-	p.Warnings = p.warnings()
 	return p, nil
 }
 
@@ -155,7 +163,8 @@ func (p *Plan) Outside() string {
 
 // realPath resolves the links in a path that need not exist.
 func realPath(path string) string {
-	if resolved, err := filepath.EvalSymlinks(path); err == nil || filepath.Dir(path) == path {
+	if exists(path) || filepath.Dir(path) == path {
+		resolved, _ := filepath.EvalSymlinks(path)
 		return cmp.Or(resolved, path)
 	}
 	return filepath.Join(realPath(filepath.Dir(path)), filepath.Base(path))

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -226,7 +228,7 @@ func TestServersOfEveryShapeAreConverted(t *testing.T) {
 }
 
 func TestValueCommandsAreMarkedAndNeverRun(t *testing.T) {
-	trap := filepath.Join(t.TempDir(), "ran")
+	trap := filepath.ToSlash(filepath.Join(t.TempDir(), "ran"))
 	for name, i := range map[string]ImportedServer{
 		"cmd":    convertServer(t, "mcphub-nvim", ".config/mcphub/servers.json", `{"mcpServers": {"a": {"command": "x", "env": {"K": "${cmd: touch `+trap+`}"}}}}`),
 		"shell":  convertServer(t, "crush", ".config/crush/crush.json", `{"mcp": {"a": {"command": "x", "env": {"K": "$(touch `+trap+`)"}}}}`),
@@ -293,7 +295,7 @@ func TestMoveKeepsNamesAndUndoesInOneStep(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
-	for _, want := range []string{"// mine", `"github"`, `"cwd": "/home/ana/site"`, `"cwd": "/home/ana/api/data"`, `"files-site"`, `"${T}"`} {
+	for _, want := range []string{"// mine", `"github"`, `"cwd": "/home/ana/site"`, `"cwd": ` + strconv.Quote(filepath.FromSlash("/home/ana/api/data")), `"files-site"`, `"${T}"`} {
 		if !strings.Contains(now, want) {
 			t.Errorf("no %s in\n%s", want, now)
 		}
@@ -401,7 +403,11 @@ func TestTokenIsNeverWrittenIntoSyncedFile(t *testing.T) {
 	dotfiles := filepath.Join(home, "dotfiles", "mcp.json")
 	write(t, dotfiles, "{}")
 	write(t, filepath.Join(home, "dotfiles", ".git", "HEAD"), "")
-	must(t, errors.Join(os.MkdirAll(filepath.Join(home, ".cursor"), 0o700), os.Symlink(dotfiles, filepath.Join(home, ".cursor/mcp.json"))))
+	if runtime.GOOS == "windows" { // links need a privilege there
+		write(t, filepath.Join(home, ".cursor", ".git", "HEAD"), "")
+	} else {
+		must(t, errors.Join(os.MkdirAll(filepath.Join(home, ".cursor"), 0o700), os.Symlink(dotfiles, filepath.Join(home, ".cursor/mcp.json"))))
+	}
 	choice = http
 	choice.Client = "cursor"
 	p, err := c.Plan(choice)

@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ func TestErrorsOfOwnConfigNameFileLineAndRemedy(t *testing.T) {
 		{"c.jsonc", "{\n  \"mcpServers\": {},\n  \"bridge\": {\"listen\": 5}\n}", "cannot edit FILE:3:24: 'listen' must be a string, not a number", "drawbridge validate"},
 	} {
 		connector, home, _ := newMover(t)
-		connector.config = strings.TrimSuffix(home, "/") + "/" + c.name
+		connector.config = filepath.Join(home, c.name)
 		write(t, connector.config, c.src)
 		p, err := connector.PrepareServer(NewServer{Name: "b", Command: "b"})
 		if err == nil {

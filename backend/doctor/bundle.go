@@ -237,7 +237,7 @@ func localBundle(ctx context.Context, folders config.Folders, sources config.Sou
 	paths, _ := sources.Paths() // a folder that cannot be read adds no files
 	admin, _ := loopback.ReadAdminToken(folders.Data)
 	home := getenv("HOME")
-	if home == "" {
+	if home == "" || runtime.GOOS == "windows" { // where shells such as that of Git set HOME to a path of their own
 		home, _ = os.UserHomeDir()
 	}
 	return BundleOptions{Now: time.Now(), Folders: folders, Config: paths, Home: home, Secrets: []string{admin}, Getenv: process.Lookup(ctx, getenv)}

@@ -20,9 +20,9 @@ type HeldError struct {
 
 func (e *HeldError) Error() string {
 	if e.Runtime.URL == "" {
-		return fmt.Sprintf("data folder %q is in use by another instance of Drawbridge", e.Dir)
+		return "data folder " + osutil.QuotePath(e.Dir) + " is in use by another instance of Drawbridge"
 	}
-	return fmt.Sprintf("data folder %q is in use by the instance of Drawbridge at %s", e.Dir, e.Runtime.URL)
+	return "data folder " + osutil.QuotePath(e.Dir) + " is in use by the instance of Drawbridge at " + e.Runtime.URL
 }
 
 // DirLock is a lock that ensures that this process is the only daemon of a data folder. The

@@ -15,6 +15,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -235,9 +236,9 @@ func readBundle(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, core.Errorf(core.CodeNotFound, "there is no file %q", path)
+		return nil, core.Errorf(core.CodeNotFound, "there is no file %s", osutil.QuotePath(path))
 	case !info.Mode().IsRegular():
-		return nil, core.Errorf(core.CodeValidation, "%q is not a file", path)
+		return nil, core.Errorf(core.CodeValidation, "%s is not a file", osutil.QuotePath(path))
 	case info.Size() > MaxBundle:
 		return nil, core.Errorf(core.CodeValidation, "the bundle is larger than %d MiB", MaxBundle>>20)
 	}

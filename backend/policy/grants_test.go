@@ -3,7 +3,6 @@ package policy
 import (
 	"context"
 	"crypto/sha256"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -16,9 +15,6 @@ import (
 
 // An approval for the session releases the calls of the session that wait for the same answer.
 func TestGrantReleasesPendingCallsThatItCovers(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("its paths are those of Unix")
-	}
 	synctest.Test(t, func(t *testing.T) {
 		inbox := approvals.New(approvals.Options{Bus: &core.Bus{}})
 		s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: inbox})
@@ -42,12 +38,12 @@ func TestGrantReleasesPendingCallsThatItCovers(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		start("first", "one", `{"path":"/nowhere/a/b"}`)
-		start("same", "one", `{"path":"/nowhere/a/c"}`)
-		start("other arguments", "one", `{"path":"/nowhere/b"}`)
-		start("other session", "two", `{"path":"/nowhere/a/b"}`)
+		start("first", "one", `{"path":"`+volume+`/nowhere/a/b"}`)
+		start("same", "one", `{"path":"`+volume+`/nowhere/a/c"}`)
+		start("other arguments", "one", `{"path":"`+volume+`/nowhere/b"}`)
+		start("other session", "two", `{"path":"`+volume+`/nowhere/a/b"}`)
 		pending := inbox.List()
-		if err := inbox.AnswerFor(pending[0].ID, approvals.Accept, approvals.Session, []byte(`{"/path":{"under":"/nowhere/a"}}`)); err != nil || len(pending) != 4 {
+		if err := inbox.AnswerFor(pending[0].ID, approvals.Accept, approvals.Session, []byte(`{"/path":{"under":"`+volume+`/nowhere/a"}}`)); err != nil || len(pending) != 4 {
 			t.Fatal(err, pending)
 		}
 		synctest.Wait()
@@ -133,9 +129,6 @@ func TestGrantEndsWithTokenOfItsClient(t *testing.T) {
 }
 
 func TestGrantHoldsForItsSessionAndArguments(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("its paths are those of Unix")
-	}
 	for _, c := range []struct {
 		name, where, scope string
 		arguments, session string // of the second call
@@ -147,16 +140,16 @@ func TestGrantHoldsForItsSessionAndArguments(t *testing.T) {
 		{"no session", ``, approvals.Session, `{}`, "", 0, true},
 		{"minutes hold for all sessions", ``, approvals.Minutes, `{}`, "two", time.Minute, false},
 		{"they pass", ``, approvals.Minutes, `{}`, "one", GrantTime, true},
-		{"arguments that match", `{"/path":{"under":"/nowhere/a"}}`, approvals.Session, `{"path":"/nowhere/a/c"}`, "one", 0, false},
-		{"arguments that do not", `{"/path":{"under":"/nowhere/a"}}`, approvals.Session, `{"path":"/nowhere/a/../b"}`, "one", 0, true},
-		{"arguments that cannot be read", `{"/path":{"under":"/nowhere/a"}}`, approvals.Minutes, `{"path":"/nowhere/a","Path":"/nowhere/b"}`, "one", 0, true},
-		{"a condition that cannot be read", `{"path":1}`, approvals.Minutes, `{"path":"/nowhere/a"}`, "one", 0, true},
+		{"arguments that match", `{"/path":{"under":"` + volume + `/nowhere/a"}}`, approvals.Session, `{"path":"` + volume + `/nowhere/a/c"}`, "one", 0, false},
+		{"arguments that do not", `{"/path":{"under":"` + volume + `/nowhere/a"}}`, approvals.Session, `{"path":"` + volume + `/nowhere/a/../b"}`, "one", 0, true},
+		{"arguments that cannot be read", `{"/path":{"under":"` + volume + `/nowhere/a"}}`, approvals.Minutes, `{"path":"` + volume + `/nowhere/a","Path":"` + volume + `/nowhere/b"}`, "one", 0, true},
+		{"a condition that cannot be read", `{"path":1}`, approvals.Minutes, `{"path":"` + volume + `/nowhere/a"}`, "one", 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				user := &fakeUser{answer: approvals.Answer{Action: approvals.Accept, Scope: c.scope, Content: []byte(c.where)}}
 				s := withRules(t, `, "approval": "ask"`, ``, Options{Approvals: user})
-				first := call("put", `{"path":"/nowhere/a/b"}`)
+				first := call("put", `{"path":"`+volume+`/nowhere/a/b"}`)
 				first.Session = "one"
 				if _, err := s.make(first, "{}", nil); err != nil || !user.asked[0].Held.Session {
 					t.Fatal(err, user.asked)

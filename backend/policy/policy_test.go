@@ -3,6 +3,8 @@ package policy
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +23,9 @@ func views() *registry.Registry {
 	})
 	return r
 }
+
+// volume is "", or on Windows the volume with which an absolute path begins.
+var volume = filepath.VolumeName(os.TempDir())
 
 func TestAdmit(t *testing.T) {
 	p := New(Options{Views: views()})

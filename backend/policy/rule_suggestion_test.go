@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -84,9 +83,6 @@ func (r fakeCalls) Call(_ context.Context, id int64) (*store.Record, error) {
 }
 
 func TestRulesAreTriedOnRecordedCalls(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("its paths are those of Unix")
-	}
 	now, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"}}, "profiles": {"office": {}}, "clients": {"tied": {"profile": "office"}}}`))
 	if now == nil {
 		t.Fatal(problems)
@@ -102,19 +98,19 @@ func TestRulesAreTriedOnRecordedCalls(t *testing.T) {
 	start := time.Now().Add(-time.Hour)
 	add := func(client, tool, arguments string, change func(*store.Record)) {
 		r := &store.Record{Arguments: []byte(arguments), Call: core.Call{ID: int64(len(calls) + 1), At: start.Add(time.Duration(len(calls)) * time.Second), Server: "files",
-			Method: "tools/call", Name: tool, Workspace: "/nowhere/ws", Client: core.Client{Token: client}, BytesIn: len(arguments) + 50}}
+			Method: "tools/call", Name: tool, Workspace: volume + "/nowhere/ws", Client: core.Client{Token: client}, BytesIn: len(arguments) + 50}}
 		if change != nil {
 			change(r)
 		}
 		calls = append(calls, r)
 	}
-	add("cursor", "put", `{"path":"/etc/old"}`, func(r *store.Record) { r.At = start.Add(-48 * time.Hour) })
-	add("cursor", "put", `{"path":"/etc/passwd"}`, nil)
-	add("cursor", "put", `{"path":"/nowhere/ws/a"}`, nil)
-	add("cursor", "put", `{"path":"/nowhere/ws/a","mode":"[redacted]"}`, nil)
-	add("cursor", "put", `{"path":"/nowhere/ws/a","mo`, func(r *store.Record) { r.ArgumentsCut = &store.Cut{Size: 1 << 20} })
+	add("cursor", "put", `{"path":"`+volume+`/etc/old"}`, func(r *store.Record) { r.At = start.Add(-48 * time.Hour) })
+	add("cursor", "put", `{"path":"`+volume+`/etc/passwd"}`, nil)
+	add("cursor", "put", `{"path":"`+volume+`/nowhere/ws/a"}`, nil)
+	add("cursor", "put", `{"path":"`+volume+`/nowhere/ws/a","mode":"[redacted]"}`, nil)
+	add("cursor", "put", `{"path":"`+volume+`/nowhere/ws/a","mo`, func(r *store.Record) { r.ArgumentsCut = &store.Cut{Size: 1 << 20} })
 	add("cursor", "put", ``, nil)
-	add("cursor", "put", `{"path":"/nowhere/ws/a","mode":1}`, nil)
+	add("cursor", "put", `{"path":"`+volume+`/nowhere/ws/a","mode":1}`, nil)
 	add("tied", "get", `[redacted]`, nil) // the rule does not look at arguments
 	add("cursor", "get", `{}`, nil)
 	user := func(change func(*core.Call)) func(*store.Record) {
@@ -125,12 +121,12 @@ func TestRulesAreTriedOnRecordedCalls(t *testing.T) {
 			}
 		}
 	}
-	ask := `{"path":"/nowhere/ws/a","mode":2}`
+	ask := `{"path":"` + volume + `/nowhere/ws/a","mode":2}`
 	add("", "put", ask, user(nil)) // the user is not asked
 	add("", "put", ask, user(func(c *core.Call) { c.Session = "claims the name" }))
 	add("", "put", ask, user(func(c *core.Call) { c.Era = core.Modern }))
 	add("", "put", ask, user(func(c *core.Call) { c.Client.Name = "drawbridge-app" }))
-	add("", "put", `{"path":"/etc/passwd"}`, user(func(c *core.Call) { c.Account = "work" }))
+	add("", "put", `{"path":"`+volume+`/etc/passwd"}`, user(func(c *core.Call) { c.Account = "work" }))
 	add("cursor", "x", `{}`, func(r *store.Record) { r.Method = "prompts/get" })
 	got, err := TryRules(t.Context(), calls, NewArgumentRules(rules, now), start.Add(-time.Hour))
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // keepVariable marks processes that were started for the user and not for a server, such as the
@@ -90,7 +92,7 @@ func Resolve(command, path string) (string, error) {
 	if denied != nil {
 		return "", denied
 	}
-	return "", fmt.Errorf("%w: %q is not in any folder of the PATH %q", ErrNotFound, command, path)
+	return "", fmt.Errorf("%w: %q is not in any folder of the PATH %s", ErrNotFound, command, osutil.QuotePath(path))
 }
 
 // startError describes why the system could not start spec.

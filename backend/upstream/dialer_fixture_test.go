@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"testing"
@@ -15,8 +16,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
+// echoes makes this test program send back what it receives.
+const echoes = "UPSTREAM_TEST_ECHOES"
+
 func TestMain(m *testing.M) {
 	mcptest.MainIfAsked()
+	if os.Getenv(echoes) != "" {
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+		os.Exit(0)
+	}
 	_ = os.Setenv("SHELL", "/bin/sh") // a login shell with little output
 	goleak.VerifyTestMain(m)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/cassette"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -48,7 +49,7 @@ func (d *Dialer) recording(ctx context.Context, c *config.Server, env environmen
 		return nil, "", err
 	}
 	if !filepath.IsAbs(path) {
-		return nil, path, &core.Error{Code: core.CodeValidation, Message: fmt.Sprintf("from.file is %q, which is not an absolute path", path), Hint: "Specify the complete path.", Remedy: core.EditConfig("from")}
+		return nil, path, &core.Error{Code: core.CodeValidation, Message: "from.file is " + osutil.QuotePath(path) + ", which is not an absolute path", Hint: "Specify the complete path.", Remedy: core.EditConfig("from")}
 	}
 	f, err := cassette.Open(path)
 	if err != nil {

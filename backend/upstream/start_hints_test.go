@@ -2,7 +2,7 @@ package upstream
 
 import (
 	"fmt"
-	"runtime"
+	"os"
 	"strings"
 	"testing"
 
@@ -47,11 +47,8 @@ func TestDockerRunThatEndsAtOnceIsToldThatInputIsMissing(t *testing.T) {
 }
 
 func TestProgramThatEchoesIsExplained(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("it has no such program")
-	}
 	t.Parallel()
-	s := server("echo", func(s *config.Server) { s.Command = "cat" })
+	s := server("echo", func(s *config.Server) { s.Command, s.Env = os.Args[0], map[string]string{echoes: "1"} })
 	_, err := newDialer(t).Connect(t.Context(), Request{Server: &s, Changed: func(core.Kind) {}})
 	if err == nil || !strings.Contains(err.Error(), "the program sends back what it receives, so it is not an MCP server") {
 		t.Error(err)
