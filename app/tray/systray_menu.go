@@ -119,13 +119,16 @@ func (v *view) build() {
 	v.login = v.add(systray.AddMenuItemCheckbox("Start at login", "", false), shownState{title: "Start at login"})
 	systray.AddSeparator()
 	v.quit = systray.AddMenuItem("Quit Drawbridge", "")
+	for item, e := range v.drawn { // now that all have their submenus, which a hidden entry cannot get on Windows
+		if e.hidden {
+			item.Hide()
+		}
+	}
 	v.update(menuOf(v.o.Statuses(), nil, v.o.MenuState(), nil))
 }
 
+// add records the state of a new entry. build hides it.
 func (v *view) add(item *systray.MenuItem, e shownState) *systray.MenuItem {
-	if e.hidden {
-		item.Hide()
-	}
 	if e.greyed {
 		item.Disable()
 	}
@@ -133,14 +136,23 @@ func (v *view) add(item *systray.MenuItem, e shownState) *systray.MenuItem {
 	return item
 }
 
-// set changes only what differs from the displayed state.
+// set changes only what differs from the displayed state. A hidden entry is not changed, because on Windows
+// each change shows it.
 func (v *view) set(item *systray.MenuItem, e shownState) {
 	e.title = escapeLabel(e.title)
 	was := v.drawn[item]
+	if e.hidden {
+		if !was.hidden {
+			item.Hide()
+			was.hidden = true
+			v.drawn[item] = was
+		}
+		return
+	}
 	if e == was {
 		return
 	}
-	if e.title != was.title && !e.hidden {
+	if e.title != was.title {
 		item.SetTitle(e.title)
 	}
 	if e.greyed && !was.greyed {
@@ -155,10 +167,7 @@ func (v *view) set(item *systray.MenuItem, e shownState) {
 	if !e.checked && was.checked {
 		item.Uncheck()
 	}
-	if e.hidden && !was.hidden {
-		item.Hide()
-	}
-	if !e.hidden && was.hidden {
+	if was.hidden {
 		item.Show()
 	}
 	v.drawn[item] = e

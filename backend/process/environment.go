@@ -112,6 +112,16 @@ func startError(spec Spec, err error) error {
 	return fmt.Errorf("cannot start %s: %w", spec.Path, err)
 }
 
+// cmdCommand returns the command that cmd.exe is asked to run, as in cmd /c npx -y package. ok is false if
+// cmd.exe has more to do: expand a variable, or anything but run a command.
+func cmdCommand(path string, args []string) (command string, rest []string, ok bool) {
+	name := strings.ToLower(path[strings.LastIndexAny(path, `\/`)+1:])
+	if name != "cmd" && name != "cmd.exe" || len(args) < 2 || !strings.EqualFold(args[0], "/c") || strings.Contains(strings.Join(args, ""), "%") {
+		return "", nil, false
+	}
+	return args[1], args[2:], true
+}
+
 // bypassNpmBatchFile replaces npm's batch files for Windows, npx.cmd and npm.cmd, by what they start:
 // node and the script beside them. Arguments then reach npm unchanged, whereas cmd.exe interprets
 // characters such as & and %. Other commands are returned unchanged.

@@ -2,6 +2,7 @@ package process
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -36,6 +37,23 @@ func TestNpmCommandFilesRunWithoutCmdInterpreter(t *testing.T) {
 		}
 		if program != c.program || !slices.Equal(got, want) {
 			t.Errorf("%s becomes %s %q, want %s %q", c.path, program, got, c.program, want)
+		}
+	}
+}
+
+func TestCmdIsLeftOutUnlessItHasMoreToDo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		path, args string
+		ok         bool
+	}{
+		{`C:\Windows\System32\cmd.exe`, "/c npx -y a&b", true}, {"CMD", "/C npx", true},
+		{"cmd.exe", "/c npx %APPDATA%", false}, {"cmd.exe", "/c", false}, {"cmd.exe", "/k npx", false}, {"node.exe", "/c npx", false},
+	} {
+		args := strings.Fields(c.args)
+		command, rest, ok := cmdCommand(c.path, args)
+		if ok != c.ok || ok && (command != "npx" || !slices.Equal(rest, args[2:])) {
+			t.Errorf("%s %s: %s %q %v", c.path, c.args, command, rest, ok)
 		}
 	}
 }

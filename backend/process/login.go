@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -137,10 +138,26 @@ func asMap(list []string) map[string]string {
 	env := make(map[string]string, len(list))
 	for _, kv := range list {
 		if name, value, ok := strings.Cut(kv, "="); ok && name != "" {
-			env[name] = value
+			SetVariable(env, name, value)
 		}
 	}
 	return env
+}
+
+// SetVariable sets a variable. On Windows, where the names of variables ignore case, it replaces the one
+// with the same name, and the usual Path becomes PATH.
+func SetVariable(env map[string]string, name, value string) {
+	if runtime.GOOS == "windows" {
+		for other := range env {
+			if strings.EqualFold(other, name) {
+				delete(env, other)
+			}
+		}
+		if strings.EqualFold(name, "PATH") {
+			name = "PATH"
+		}
+	}
+	env[name] = value
 }
 
 // Lookup returns a function that returns the value of a variable as servers get it: from getenv,

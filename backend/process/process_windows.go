@@ -16,6 +16,7 @@ import (
 
 	gops "github.com/shirou/gopsutil/v4/process"
 	"golang.org/x/sys/windows"
+	"golang.org/x/sys/windows/registry"
 )
 
 const watchdogNeeded = false
@@ -211,21 +212,23 @@ func (p *Process) Usage() (Usage, error) {
 
 func signalOf(*os.ProcessState) string { return "" }
 
-// bypassNpmBatchFileWrapper returns s without cmd.exe if that is not needed; see
-// bypassNpmBatchFile.
+// withoutCmdWrapper returns s without cmd.exe if that is not needed; see cmdCommand and bypassNpmBatchFile.
 func (s Spec) withoutCmdWrapper() Spec {
-	s.Path, s.Args = bypassNpmBatchFile(s.Path, s.Args, func(path string) bool {
+	resolve := func(command string) string {
+		path, _ := Resolve(command, asMap(s.Env)["PATH"])
+		return path
+	}
+	path, args := s.Path, s.Args
+	if command, rest, ok := cmdCommand(path, args); ok {
+		path, args = resolve(command), rest
+	}
+	program, args := bypassNpmBatchFile(path, args, func(path string) bool {
 		info, err := os.Stat(path)
 		return err == nil && info.Mode().IsRegular()
-	}, func() string {
-		for _, kv := range s.Env {
-			if name, path, _ := strings.Cut(kv, "="); strings.EqualFold(name, "PATH") {
-				node, _ := Resolve("node.exe", path)
-				return node
-			}
-		}
-		return ""
-	})
+	}, func() string { return resolve("node.exe") })
+	if program != path {
+		s.Path, s.Args = program, args
+	}
 	return s
 }
 
@@ -292,9 +295,32 @@ func detached(more uint32) func(*exec.Cmd) {
 	}
 }
 
-// readLoginEnv returns our own environment, because Windows gives processes started from the
-// desktop the same one.
-func readLoginEnv(time.Duration) (map[string]string, error) { return ownEnv(), nil }
+// readLoginEnv returns our own environment with the PATH that a program started from the desktop gets now,
+// which an installer may have changed since we started. Our own folders come last.
+func readLoginEnv(time.Duration) (map[string]string, error) {
+	env := ownEnv()
+	var path []string
+	for _, place := range []struct {
+		root registry.Key
+		path string
+	}{
+		{registry.LOCAL_MACHINE, `SYSTEM\CurrentControlSet\Control\Session Manager\Environment`},
+		{registry.CURRENT_USER, "Environment"},
+	} {
+		key, err := registry.OpenKey(place.root, place.path, registry.QUERY_VALUE)
+		if err != nil {
+			continue
+		}
+		if value, _, err := key.GetStringValue("Path"); err == nil {
+			if expanded, err := registry.ExpandString(value); err == nil {
+				path = append(path, expanded)
+			}
+		}
+		key.Close()
+	}
+	env["PATH"] = strings.Join(append(path, env["PATH"]), string(filepath.ListSeparator))
+	return env, nil
+}
 
 // resolveExecutableFile returns path, or path with one of the extensions in PATHEXT, whichever
 // exists.

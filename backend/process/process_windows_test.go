@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/windows"
+	"golang.org/x/sys/windows/registry"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
@@ -158,5 +159,28 @@ func TestConfigFoldersArePassedToChildren(t *testing.T) {
 	env := strings.Join(BaseEnv(), "\n")
 	if !strings.Contains(env, `APPDATA=C:\settings`) || strings.Contains(env, "MY_TOKEN") {
 		t.Error(env)
+	}
+}
+
+// The variable is usually named Path, and servers are found in the one that the registry has now.
+func TestPathIsFoundWhateverItsCase(t *testing.T) {
+	env := asMap([]string{"Path=a", "PathExt=b"})
+	SetVariable(env, "PATHEXT", "c")
+	if len(env) != 2 || env["PATH"] != "a" || env["PATHEXT"] != "c" {
+		t.Error(env)
+	}
+	key, err := registry.OpenKey(registry.CURRENT_USER, "Environment", registry.SET_VALUE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer key.Close()
+	dir := t.TempDir()
+	if err := key.SetStringValue("Path", dir); err != nil {
+		t.Fatal(err)
+	}
+	defer key.DeleteValue("Path")
+	now, err := readLoginEnv(0)
+	if all := filepath.SplitList(now["PATH"]); err != nil || !slices.Contains(all, dir) || !slices.Contains(all, filepath.SplitList(os.Getenv("PATH"))[0]) {
+		t.Errorf("%v, %q", err, all)
 	}
 }

@@ -65,7 +65,7 @@ func (e environment) lookup(name string) (string, bool) {
 	if name == config.WorkspaceFolder {
 		return e.workspace, e.workspace != ""
 	}
-	if v, ok := os.LookupEnv(name); ok && name != "PATH" {
+	if v, ok := os.LookupEnv(name); ok && !strings.EqualFold(name, "PATH") {
 		return v, true
 	}
 	if v, ok := e.login[name]; ok {
@@ -80,7 +80,7 @@ func (e environment) forServer(c *config.Server) (map[string]string, error) {
 	env := map[string]string{}
 	for _, kv := range process.BaseEnv() {
 		if name, value, ok := strings.Cut(kv, "="); ok {
-			env[name] = value
+			process.SetVariable(env, name, value)
 		}
 	}
 	if path := e.login["PATH"]; path != "" {
@@ -92,14 +92,16 @@ func (e environment) forServer(c *config.Server) (map[string]string, error) {
 	}
 	for _, name := range inheritedNames(c.InheritEnv) {
 		if value, ok := e.lookup(name); ok {
-			env[name] = value
+			process.SetVariable(env, name, value)
 		}
 	}
 	set, err := e.expandAll("env", c.Env)
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(env, set)
+	for name, value := range set {
+		process.SetVariable(env, name, value)
+	}
 	return env, nil
 }
 
