@@ -2,7 +2,7 @@
 # Runs the tests by stage: test.sh fast|rest|STAGE...
 #
 #   fast  format vet unit page smoke       make test: needs Go, Node and npm, installs nothing else
-#   rest  lint race window e2e browser     with fast, this is make test-all: installs what it needs
+#   rest  lint race window e2e browser windows    with fast, this is make test-all: installs what it needs
 #
 # It prints one line with the duration for each stage, followed by the output of a failed one, and
 # finally the number of tests. With CI=true a skipped test in the rest is a failure.
@@ -14,7 +14,7 @@ export GOFLAGS=${GOFLAGS:--buildvcs=false -trimpath}
 linter=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 vulncheck=golang.org/x/vuln/cmd/govulncheck@v1.9.0
 fast=(format vet unit page smoke)
-rest=(lint race window e2e browser)
+rest=(lint race window e2e browser windows)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=()
@@ -129,9 +129,10 @@ windows() {
 	# Node.js needs Windows 10. The first program starts Windows, which would keep the output of a test open.
 	build/wine.sh reg add 'HKCU\Software\Wine' /v Version /d win10 /f </dev/null >"$work/wine.log" 2>&1 || { cat "$work/wine.log"; return 1; }
 	CGO_ENABLED=0 GOOS=windows go test -vet=off -ldflags=-w -json -timeout 15m -p 2 -parallel 4 -skip "$skipped" -exec "$PWD/build/wine.sh" $(go list ./... | grep -v /build/bench$) >"$work/windows.json" || true
-	GOOS=windows CGO_ENABLED=0 go build -o "$work/drawbridge.exe" ./app/drawbridge
-	GOOS=windows CGO_ENABLED=0 go build -ldflags '-H windowsgui' -o "$work/drawbridgew.exe" ./app/drawbridge
-	CGO_ENABLED=0 GOOS=windows DRAWBRIDGE_PROGRAMS=$work go test -vet=off -ldflags=-w -tags e2e -json -timeout 10m -exec "$PWD/build/wine.sh" ./build/windows >>"$work/windows.json" || true
+	local programs="$work/programs für x"
+	GOOS=windows CGO_ENABLED=0 go build -ldflags=-w -o "$programs/drawbridge.exe" ./app/drawbridge
+	GOOS=windows CGO_ENABLED=0 go build -ldflags '-w -H windowsgui' -o "$programs/drawbridgew.exe" ./app/drawbridge
+	CGO_ENABLED=0 GOOS=windows DRAWBRIDGE_PROGRAMS=$programs DRAWBRIDGE_NODE='Z:\opt\nodejs' go test -vet=off -ldflags=-w -tags e2e -json -timeout 10m -exec "$PWD/build/wine.sh" ./build/windows >>"$work/windows.json" || true
 	testcount go <"$work/windows.json"
 	WINE_COMMAND=/usr/lib/wine/wineserver64 build/wine.sh -k || true
 }

@@ -1,0 +1,99 @@
+//go:build windows && e2e
+
+package windows
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/windows/registry"
+)
+
+// ask sends a request to the API, as the page does.
+func (m *machine) ask(method, path, body string) string {
+	m.Helper()
+	var runtime struct{ URL string }
+	text, err := os.ReadFile(filepath.Join(m.data, "runtime.json"))
+	token, tokenErr := os.ReadFile(filepath.Join(m.data, "admin.token"))
+	if err := errors.Join(err, tokenErr, json.Unmarshal(text, &runtime)); err != nil {
+		m.Fatal(err)
+	}
+	req, err := http.NewRequest(method, runtime.URL+path, strings.NewReader(body))
+	if err != nil {
+		m.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		m.Fatal(err)
+	}
+	defer res.Body.Close()
+	out, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		m.Fatal(res.Status, err, string(out))
+	}
+	return string(out)
+}
+
+// The entry starts the program that opens no console, with the data folder.
+func TestStartAtLoginIsSetAndRemoved(t *testing.T) {
+	m := newMachine(t)
+	m.serve()
+	entries := func() (all []string) {
+		key, err := registry.OpenKey(registry.CURRENT_USER, `Software\Microsoft\Windows\CurrentVersion\Run`, registry.QUERY_VALUE)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer key.Close()
+		names, _ := key.ReadValueNames(0)
+		for _, name := range names {
+			if value, _, err := key.GetStringValue(name); err == nil && strings.Contains(value, m.data) {
+				all = append(all, value)
+			}
+		}
+		return all
+	}
+	m.ask(http.MethodPut, "/api/v1/desktop", `{"startAtLogin": true}`)
+	if all := entries(); len(all) != 1 || !strings.Contains(all[0], `drawbridgew.exe" serve --data "`+m.data+`"`) {
+		t.Errorf("%q", all)
+	}
+	m.ask(http.MethodPut, "/api/v1/desktop", `{"startAtLogin": false}`)
+	if all := entries(); len(all) != 0 {
+		t.Errorf("%q", all)
+	}
+}
+
+// The key of the secrets is in the Credential Manager, so their file alone is of no use.
+func TestSecretsAreInTheCredentialManager(t *testing.T) {
+	m := newMachine(t)
+	if code, out := m.run("canary-secret\n", "secret", "set", "token"); code != 0 {
+		t.Fatal(code, out)
+	}
+	m.serve()
+	m.must("add", "demo", "--env", "TOKEN=${secret:token}", "--", m.program("drawbridge.exe"), "demo-server")
+	m.must("call", "demo", "echo", `{"text":"x"}`)
+	_ = filepath.WalkDir(m.data, func(path string, d fs.DirEntry, err error) error {
+		if d.Name() == "secrets.key" {
+			t.Errorf("the key is in %s", path)
+		}
+		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte("canary-secret")) {
+			t.Errorf("%s contains the secret", path)
+		}
+		return nil
+	})
+	if out := m.must("secret"); !strings.Contains(out, "token") {
+		t.Error(out)
+	}
+}
