@@ -200,7 +200,7 @@ wine() {
 	mkdir -p "$root.new/etc/apt"
 	debootstrap --variant=minbase trixie "$root.new" "$mirror" >&2
 	cp -r /etc/apt/apt.conf.d "$root.new/etc/apt/"
-	chroot "$root.new" sh -c 'apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends wine wine64' >&2
+	chroot "$root.new" sh -c 'apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends wine wine64 libeatmydata1' >&2
 	mkdir -p "$root.new/opt/nodejs/node_modules"
 	(
 		cd "$root.new/opt/nodejs"

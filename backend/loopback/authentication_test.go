@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 func TestOnlyBearerTokenNamesClient(t *testing.T) {
@@ -53,26 +54,28 @@ func TestOnlyBearerTokenNamesClient(t *testing.T) {
 
 func TestGuessingIsThrottledWithoutLockout(t *testing.T) {
 	t.Parallel()
-	tokens, err := NewTokens(t.TempDir(), nil)
-	must(t, err)
-	cursor, err := tokens.Create("cursor")
-	must(t, err)
-	h := Bearer(BearerOptions{Tokens: tokens})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	counts := map[int]int{}
-	send := func(token string) int {
-		r := httptest.NewRequest("POST", "/mcp", nil)
-		r.Header.Set("Authorization", "Bearer "+token)
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		return w.Code
-	}
-	for range 200 {
-		counts[send("dbr_guess")]++
-	}
-	if counts[401] > 3*failuresPerSecond || counts[429] < 100 {
-		t.Errorf("200 guesses got %v", counts)
-	}
-	if got := send(cursor.Token); got != 200 {
-		t.Errorf("the right token gets %d meanwhile", got)
-	}
+	synctest.Test(t, func(t *testing.T) { // however slow the machine is
+		tokens, err := NewTokens(t.TempDir(), nil)
+		must(t, err)
+		cursor, err := tokens.Create("cursor")
+		must(t, err)
+		h := Bearer(BearerOptions{Tokens: tokens})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		counts := map[int]int{}
+		send := func(token string) int {
+			r := httptest.NewRequest("POST", "/mcp", nil)
+			r.Header.Set("Authorization", "Bearer "+token)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			return w.Code
+		}
+		for range 200 {
+			counts[send("dbr_guess")]++
+		}
+		if counts[401] > 3*failuresPerSecond || counts[429] < 100 {
+			t.Errorf("200 guesses got %v", counts)
+		}
+		if got := send(cursor.Token); got != 200 {
+			t.Errorf("the right token gets %d meanwhile", got)
+		}
+	})
 }

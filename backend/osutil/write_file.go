@@ -2,6 +2,7 @@ package osutil
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -80,10 +81,16 @@ func RenameFile(from, to string) error {
 }
 
 // ReadFile is os.ReadFile. On Windows it retries for about a second, because a file cannot be opened
-// there while another process replaces it or has it open for itself alone.
+// there while another process replaces it or has it open for itself alone, and does not keep others from
+// removing the file meanwhile.
 func ReadFile(path string) (data []byte, err error) {
-	err = retryInUse(func() (err error) {
-		data, err = os.ReadFile(path)
+	err = retryInUse(func() error {
+		f, err := openShared(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		data, err = io.ReadAll(f)
 		return err
 	})
 	return data, err

@@ -27,3 +27,5 @@ func keepOwner(f *os.File, was os.FileInfo) error {
 
 // inUse reports false: here a file can be opened and replaced while other processes have it open.
 func inUse(error) bool { return false }
+
+func openShared(path string) (*os.File, error) { return os.Open(path) }
