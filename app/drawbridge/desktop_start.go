@@ -196,7 +196,8 @@ func openUI(url, data string, browser bool, out io.Writer) error {
 		if err == nil {
 			return nil
 		}
-		fmt.Fprintf(out, "Cannot show the window (%v; it needs a display, GTK 3 and WebKitGTK 4.1). Opening the browser instead.\n", err)
+		needs := map[string]string{"linux": "; it needs a display, GTK 3 and WebKitGTK 4.1"}[runtime.GOOS]
+		fmt.Fprintf(out, "Cannot show the window (%v%s). Opening the browser instead.\n", err, needs)
 	}
 	err := openBrowser(data, url)
 	switch {
@@ -218,6 +219,9 @@ func openWindow(url, data string) error {
 	window, ok := windowProgram()
 	if !ok || !hasScreen() {
 		return errors.New("there is no window")
+	}
+	if err := desktop.CheckWindowRuntime(); err != nil {
+		return err
 	}
 	return process.LaunchAndWaitReady(windowLimit, []string{"DRAWBRIDGE_WINDOW_URL=" + url, "DRAWBRIDGE_WINDOW_DATA=" + data}, window)
 }

@@ -97,3 +97,17 @@ func TestSecretsAreInTheCredentialManager(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// Without WebView2 the window would ask to download it.
+func TestPageOpensInTheBrowserWithoutWebView2(t *testing.T) {
+	m := newMachine(t)
+	m.serve()
+	window := m.program("drawbridge-window.exe")
+	if err := os.WriteFile(window, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(window)
+	if out := m.must("open"); !strings.Contains(out, "get it from https://developer.microsoft.com") || !strings.Contains(out, "Opening the browser instead") {
+		t.Error(out)
+	}
+}
