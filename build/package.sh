@@ -158,7 +158,10 @@ windows() {
 		normalize "$dir"
 		(cd "$dir" && find . -type f | sort | zip -Xq9 "$out/drawbridge-$version-windows-$arch.zip" -@)
 		if command -v makensis >/dev/null; then
-			makensis -V2 -NOCD "-DVERSION=$version" "-DPLAIN=$plain" "-DFROM=$dir" "-DTO=$out/drawbridge-$version-windows-$arch-setup.exe" build/package/installer.nsi
+			# Windows 10 for arm64 runs no programs for amd64.
+			local stub=x86-unicode
+			[ "$arch" = arm64 ] || stub=amd64-unicode
+			makensis -V2 "-DTARGET=$stub" -NOCD "-DVERSION=$version" "-DPLAIN=$plain" "-DFROM=$dir" "-DTO=$out/drawbridge-$version-windows-$arch-setup.exe" build/package/installer.nsi
 		fi
 	done
 }

@@ -61,6 +61,11 @@ func Run(ctx context.Context, o Options) error {
 		loop()
 	}()
 	v.follow(ctx)
+	select {
+	case <-v.ready:
+	default: // without a desktop, as in a service of Windows, systray shows nothing, and its loop does not end
+		return nil
+	}
 	systray.Quit()
 	select {
 	case <-ended:

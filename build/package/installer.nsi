@@ -1,6 +1,6 @@
 ; Installs for the current user, without administrator rights.
-; Run by build/package.sh, which defines VERSION, PLAIN, FROM and TO.
-Unicode true
+; Run by build/package.sh, which defines VERSION, PLAIN, FROM, TO and TARGET.
+Target ${TARGET}
 Name "Drawbridge ${VERSION}"
 OutFile "${TO}"
 InstallDir "$LOCALAPPDATA\Programs\Drawbridge"
@@ -23,6 +23,7 @@ UninstPage instfiles
 Section
 	; Stop an older version in order if it runs.
 	nsExec::Exec '"$INSTDIR\drawbridge.exe" quit'
+	Pop $0 ; 0 if one ran
 	SetOutPath "$INSTDIR"
 	File "${FROM}/drawbridge.exe"
 	File "${FROM}/drawbridgew.exe"
@@ -39,8 +40,11 @@ Section
 	WriteRegStr HKCU "${UNINSTALL}" "DisplayVersion" "${VERSION}"
 	WriteRegStr HKCU "${UNINSTALL}" "DisplayIcon" "$INSTDIR\drawbridge-window.exe"
 	WriteRegStr HKCU "${UNINSTALL}" "UninstallString" '"$INSTDIR\uninstall.exe"'
+	WriteRegStr HKCU "${UNINSTALL}" "QuietUninstallString" '"$INSTDIR\uninstall.exe" /S'
 	WriteRegDWORD HKCU "${UNINSTALL}" "NoModify" 1
 	WriteRegDWORD HKCU "${UNINSTALL}" "NoRepair" 1
+	StrCmp $0 0 0 +2
+	Exec '"$INSTDIR\drawbridgew.exe" serve'
 SectionEnd
 
 Section Uninstall

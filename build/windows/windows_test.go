@@ -64,9 +64,11 @@ func (m *machine) program(name string) string {
 }
 
 // serve starts the daemon and waits until it answers.
-func (m *machine) serve() {
+func (m *machine) serve() { m.serveWith("--no-tray") }
+
+func (m *machine) serveWith(flags ...string) {
 	m.Helper()
-	m.daemon = exec.Command(m.program("drawbridge.exe"), "serve", "--data", m.data, "--listen", "127.0.0.1:0", "--no-tray")
+	m.daemon = exec.Command(m.program("drawbridge.exe"), append([]string{"serve", "--data", m.data, "--listen", "127.0.0.1:0"}, flags...)...)
 	m.daemon.Env = m.environment()
 	var said bytes.Buffer
 	m.daemon.Stderr = &said
@@ -302,6 +304,16 @@ func TestDataMayBeInALongFolder(t *testing.T) {
 	m.must("call", "demo", "echo", `{"text":"x"}`)
 	eventually.True(t, "the call is in the history", func() bool { return strings.Contains(m.must("history"), "echo") })
 	m.must("quit")
+}
+
+func TestDaemonWithoutADesktopStopsInOrder(t *testing.T) {
+	m := newMachine(t)
+	m.serveWith()
+	m.must("status")
+	m.must("quit")
+	if err := m.daemon.Wait(); err != nil {
+		t.Errorf("after quit: %v", err)
+	}
 }
 
 func (m *machine) addConfig(text string) {
