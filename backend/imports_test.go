@@ -82,6 +82,7 @@ var edges = map[string]string{
 	"build/package/channels": "",
 	"build/docs":             "config backend/cli backend/terminal backend/clientconf app/features", // documents that are written from what the program knows
 	"build/e2e":              "",
+	"build/faults":           "", // it knows the program by its address only
 	"build/smoke":            "",
 	"build/windows":          "",
 	"build/soak":             "", // it knows the program by its address only

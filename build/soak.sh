@@ -41,6 +41,11 @@ load() {
 	DRAWBRIDGE_SOAK_CALLS=${DRAWBRIDGE_SOAK_CALLS:-1000000} e2e 'TestLoadedDaemonAnswersAndRecordsEveryCallOnce' | cut -c1-1000
 }
 
+# Every system call of eight scenarios fails once with each error that fits: about 20,000 failures, hours.
+faults() {
+	CGO_ENABLED=0 go test -tags e2e -count 1 -v -timeout 0 ./build/faults | filter_results
+}
+
 # 12 published servers, which npx installs, with and without the default sandbox: about 10 minutes.
 sandbox() {
 	DRAWBRIDGE_NPM_REGISTRY=1 e2e TestPublishedServersWorkUnderTheDefaultSandbox
@@ -48,7 +53,7 @@ sandbox() {
 
 make --no-print-directory daemon
 build/setup.sh e2e
-[ $# -gt 0 ] || set -- kills restarts history load sandbox
+[ $# -gt 0 ] || set -- kills restarts history load sandbox faults
 for part; do
 	printf '\n== soak: %s\n' "$part"
 	"$part" || failed+=("$part")
