@@ -55,11 +55,13 @@ type database struct {
 	replaced  atomic.Uint64
 	lateCalls atomic.Pointer[clockSetBackRange] // as stored in the file
 
-	mu     sync.RWMutex // guards the fields below; read-locked while h is in use
-	h      *handle      // nil if the file cannot be used; fault is the reason
-	fault  fault
-	cause  error // cause of fault, for the log
-	closed bool
+	mu    sync.RWMutex // guards the fields below; read-locked while h is in use
+	h     *handle      // nil if the file cannot be used; fault is the reason
+	fault fault
+	cause error // cause of fault, for the log
+	// damagedAt is when the file was found damaged and opened again.
+	damagedAt time.Time
+	closed    bool
 	// copyRulesOnOpen means that the next file opened has no recording rules and gets the current
 	// ones.
 	copyRulesOnOpen bool
@@ -151,7 +153,12 @@ func (s *database) reopen(ctx context.Context) fault {
 		_ = s.h.close()
 		s.h = nil
 		if s.fault == faultDamaged {
-			s.replace(nil)
+			// SQLite also reports damage after a read that failed, so the file gets a second chance.
+			if now := time.Now(); now.Sub(s.damagedAt) < secondChance {
+				s.replace(nil)
+			} else {
+				s.damagedAt = now
+			}
 		}
 	}
 	return s.open(ctx)
@@ -161,6 +168,9 @@ func (s *database) reopen(ctx context.Context) fault {
 // held.
 func (s *database) open(ctx context.Context) fault {
 	h, err := openFile(ctx, s.opts.Path, s.opts.busyTimeout)
+	if unusable(ctx, err) { // as in reopen
+		h, err = openFile(ctx, s.opts.Path, s.opts.busyTimeout)
+	}
 	if unusable(ctx, err) && s.replace(err) {
 		h, err = openFile(ctx, s.opts.Path, s.opts.busyTimeout)
 	}
@@ -180,6 +190,9 @@ func (s *database) open(ctx context.Context) fault {
 	s.cause = err
 	return s.fault
 }
+
+// secondChance is how long a file must work after it was found damaged, before the next damage is doubted, too.
+const secondChance = time.Hour
 
 // broken reports whether the file must be reopened: it is not open, or was found damaged.
 func (s *database) broken() bool {
