@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -92,7 +93,7 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		return nil
 	}
 	lost, _ := process.UnderWatchdog()
-	err := runDaemon(ctx, o, lost)
+	err := withRemedy(runDaemon(ctx, o, lost))
 	if errors.Is(err, errRestart) {
 		os.Exit(process.RestartStatus)
 	}
@@ -105,6 +106,44 @@ func serve(ctx context.Context, o cli.ServeOptions) error {
 		return &core.Error{Code: core.CodeConflict, Message: held.Error(), Hint: hint}
 	}
 	return err
+}
+
+// withRemedy adds to the error of a file what the user can do.
+func withRemedy(err error) error {
+	path, isPath := errors.AsType[*os.PathError](err)
+	link, isLink := errors.AsType[*os.LinkError](err)
+	call, isCall := errors.AsType[*os.SyscallError](err) // of a socket
+	var cause error
+	switch _, explained := errors.AsType[*core.Error](err); {
+	case explained || errors.Is(err, errRestart):
+		return err
+	case isPath:
+		cause = path.Err
+	case isLink:
+		cause = link.Err
+	case isCall:
+		cause = call.Err
+	default:
+		return err
+	}
+	hint := "Check the disk for errors, or choose another data folder with --data, and start Drawbridge again."
+	for _, one := range []struct {
+		cause error
+		hint  string
+	}{
+		{syscall.EMFILE, "Close other programs, or raise the limit of open files, and start Drawbridge again."},
+		{syscall.ENFILE, "Close other programs, or raise the limit of open files, and start Drawbridge again."},
+		{syscall.ENOMEM, "Close other programs to free memory, and start Drawbridge again."},
+		{syscall.ENOSPC, "Free some disk space, and start Drawbridge again."},
+		{syscall.EROFS, "Make the file writable for you, or choose another data folder with --data."},
+		{fs.ErrPermission, "Make the file writable for you, or choose another data folder with --data."},
+	} {
+		if errors.Is(cause, one.cause) {
+			hint = one.hint
+			break
+		}
+	}
+	return &core.Error{Code: core.CodeUnavailable, Message: err.Error(), Hint: hint, Cause: err}
 }
 
 // writeStartFailure writes the error that ends a daemon to the log and to a file for the process

@@ -61,7 +61,9 @@ func waitForLock(ctx context.Context, f *os.File) (unlock func(), err error) {
 		if locked {
 			return func() { f.Close() }, nil
 		}
-		if err == nil {
+		if err != nil {
+			err = &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
+		} else {
 			select {
 			case <-tick.C:
 				continue
