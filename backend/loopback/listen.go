@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -120,10 +121,20 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 	c, err := b.Listener.Accept()
 	if err != nil {
 		<-b.free
+		if errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.ENOBUFS) {
+			err = passingError{err}
+		}
 		return nil, err
 	}
 	return &slotConn{Conn: c, release: func() { <-b.free }}, nil
 }
+
+// passingError makes net/http wait and accept again, as it does when no descriptor is free, instead of ending.
+type passingError struct{ error }
+
+func (e passingError) Unwrap() error { return e.error }
+func (passingError) Timeout() bool   { return false }
+func (passingError) Temporary() bool { return true }
 
 func (b *boundedListener) Close() error {
 	b.once.Do(func() { close(b.done) })
