@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -55,13 +56,12 @@ type database struct {
 	replaced  atomic.Uint64
 	lateCalls atomic.Pointer[clockSetBackRange] // as stored in the file
 
-	mu    sync.RWMutex // guards the fields below; read-locked while h is in use
-	h     *handle      // nil if the file cannot be used; fault is the reason
-	fault fault
-	cause error // cause of fault, for the log
-	// damagedAt is when the file was found damaged and opened again.
-	damagedAt time.Time
-	closed    bool
+	mu      sync.RWMutex // guards the fields below; read-locked while h is in use
+	h       *handle      // nil if the file cannot be used; fault is the reason
+	fault   fault
+	cause   error // cause of fault, for the log
+	suspect bool  // the file was found damaged, and is too large to be checked
+	closed  bool
 	// copyRulesOnOpen means that the next file opened has no recording rules and gets the current
 	// ones.
 	copyRulesOnOpen bool
@@ -153,11 +153,12 @@ func (s *database) reopen(ctx context.Context) fault {
 		_ = s.h.close()
 		s.h = nil
 		if s.fault == faultDamaged {
-			// SQLite also reports damage after a read that failed, so the file gets a second chance.
-			if now := time.Now(); now.Sub(s.damagedAt) < secondChance {
+			// SQLite also reports damage after a read that failed, so the file is read again.
+			if intact, known := isIntact(ctx, s.opts.Path); !intact && (known || s.suspect) {
 				s.replace(nil)
+				s.suspect = false
 			} else {
-				s.damagedAt = now
+				s.suspect = !intact
 			}
 		}
 	}
@@ -191,8 +192,22 @@ func (s *database) open(ctx context.Context) fault {
 	return s.fault
 }
 
-// secondChance is how long a file must work after it was found damaged, before the next damage is doubted, too.
-const secondChance = time.Hour
+// integrityCheckTimeout limits a check during which nothing else can use the file.
+const integrityCheckTimeout = 5 * time.Second
+
+// isIntact checks the structure of a database. known is false if that takes too long or fails.
+func isIntact(ctx context.Context, path string) (intact, known bool) {
+	ctx, cancel := context.WithTimeout(ctx, integrityCheckTimeout)
+	defer cancel()
+	db, err := sql.Open("sqlite", dsn(path, "deferred", "query_only(on)"))
+	if err != nil {
+		return false, false
+	}
+	defer func() { _ = db.Close() }()
+	var said string
+	err = db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&said)
+	return err == nil && said == "ok", err == nil || faultOf(err) == faultDamaged
+}
 
 // broken reports whether the file must be reopened: it is not open, or was found damaged.
 func (s *database) broken() bool {
