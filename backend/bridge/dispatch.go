@@ -276,6 +276,7 @@ func (b *Bridge) list(ctx context.Context, rq *request, _ *callMessageHandler) (
 	}
 	view := b.views.of(rq.endpoint, rq.client.Token)
 	result := b.views.listResult(rq.endpoint, view.ForEra(rq.era), kind)
+	b.listeners.served(rq.client.Token)
 	if kind == core.Tools {
 		b.clients.recordListing(rq.client, rq.endpoint, view)
 		if !hasExtension(rq.capabilities, appsExtension) {

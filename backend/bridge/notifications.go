@@ -57,6 +57,24 @@ func (ls *listeners) announceChanges() {
 	}
 }
 
+// served is called after a client has read a list. If changes wait to be announced, the client is notified even
+// if they end in the list of its last notification: it has read another one.
+func (ls *listeners) served(token string) {
+	ls.mu.Lock()
+	waiting := len(ls.changes) > 0
+	ls.mu.Unlock()
+	if !waiting {
+		return
+	}
+	for _, l := range ls.all() {
+		if l.origin.token == token {
+			l.mu.Lock()
+			clear(l.lastSent)
+			l.mu.Unlock()
+		}
+	}
+}
+
 // announceAll notifies a listener of the lists that differ from those that it was last notified of.
 func (ls *listeners) announceAll(l *listener) {
 	for method := range listChangedKinds {
