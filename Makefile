@@ -7,7 +7,7 @@ export GOFLAGS ?= -buildvcs=false -trimpath
 export CGO_ENABLED ?= $(if $(filter Darwin,$(shell uname -s)),1,0)
 
 .DEFAULT_GOAL := build
-.PHONY: run build daemon window ui stats test test-all test-rest test-unit test-page test-smoke test-race test-faults test-e2e test-browser test-windows lint bench docs fuzz soak package reproduce fmt dev icons test-mcp-server clean
+.PHONY: run build daemon window ui stats test test-all test-rest test-unit test-page test-smoke test-race test-simulation test-faults test-e2e test-browser test-windows lint bench docs fuzz soak package reproduce fmt dev icons test-mcp-server clean
 
 run: ## build and start with a demo server, data in .run/; open the window or print the address
 	@build/run.sh
@@ -36,7 +36,7 @@ test-all: ## run all tests; installs what they need
 test-rest: ## run the tests of make test-all that are not in make test
 	@build/test.sh rest
 
-test-unit test-page test-smoke test-race test-faults test-e2e test-browser test-windows lint: ## run one stage
+test-unit test-page test-smoke test-race test-simulation test-faults test-e2e test-browser test-windows lint: ## run one stage
 	@build/test.sh $(@:test-%=%)
 
 rows ?= 1000000
@@ -49,7 +49,7 @@ else
 	DRAWBRIDGE_LARGE_ROWS=$(rows) CGO_ENABLED=0 go test -count 1 -tags large -run LargeHistory -v -timeout 2h ./backend/store
 endif
 
-soak: ## run the soak tests for hours: kills, restarts, a million calls under load (parts=kills|restarts|history|load|sandbox|faults)
+soak: ## run the soak tests for hours: kills, restarts, a million calls under load (parts=kills|restarts|history|load|sandbox|faults|simulation)
 	@build/soak.sh $(parts)
 
 package: ## build .deb, .rpm, Arch and tar.gz packages, and a zip and an installer for Windows, in build/bin/package

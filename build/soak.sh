@@ -46,6 +46,11 @@ faults() {
 	CGO_ENABLED=0 go test -tags e2e -count 1 -v -timeout 0 ./build/faults | filter_results
 }
 
+# The simulation with new seeds. DRAWBRIDGE_SIMULATE=8h sets the time.
+simulation() {
+	CGO_ENABLED=0 go test -count 1 -v -timeout 0 -run '^TestSimulation$' ./app/drawbridge -simulate "${DRAWBRIDGE_SIMULATE:-2h}" | grep -v -- '--- PASS: TestSimulation/'
+}
+
 # 12 published servers, which npx installs, with and without the default sandbox: about 10 minutes.
 sandbox() {
 	DRAWBRIDGE_NPM_REGISTRY=1 e2e TestPublishedServersWorkUnderTheDefaultSandbox
@@ -53,7 +58,7 @@ sandbox() {
 
 make --no-print-directory daemon
 build/setup.sh e2e
-[ $# -gt 0 ] || set -- kills restarts history load sandbox faults
+[ $# -gt 0 ] || set -- kills restarts history load sandbox faults simulation
 for part; do
 	printf '\n== soak: %s\n' "$part"
 	"$part" || failed+=("$part")

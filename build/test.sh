@@ -2,7 +2,7 @@
 # Runs the tests by stage: test.sh fast|rest|STAGE...
 #
 #   fast  format vet unit page smoke       make test: needs Go, Node and npm, installs nothing else
-#   rest  lint race faults window e2e browser windows   with fast, this is make test-all: installs what it needs
+#   rest  lint race simulation faults window e2e browser windows   with fast, this is make test-all: installs what it needs
 #
 # It prints one line with the duration for each stage, followed by the output of a failed one, and
 # finally the number of tests. With CI=true a skipped test in the rest is a failure.
@@ -14,7 +14,7 @@ export GOFLAGS=${GOFLAGS:--buildvcs=false -trimpath}
 linter=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 vulncheck=golang.org/x/vuln/cmd/govulncheck@v1.9.0
 fast=(format vet unit page smoke)
-rest=(lint race faults window e2e browser windows)
+rest=(lint race simulation faults window e2e browser windows)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=()
@@ -86,6 +86,11 @@ race() {
 	done
 	CGO_ENABLED=1 go test -race -gcflags="modernc.org/libc/...=$plain" -gcflags="modernc.org/sqlite/lib=$plain" \
 		-vet=off -ldflags=-w -json -timeout 15m -p 2 -parallel 4 -skip "$sequential" "${packages[@]}" | testcount go
+}
+
+# New seeds in each run; a failure prints how to repeat it.
+simulation() {
+	CGO_ENABLED=0 go test -vet=off -ldflags=-w -count 1 -json -run '^TestSimulation$' ./app/drawbridge -simulate "${DRAWBRIDGE_SIMULATE:-60s}" | testcount go
 }
 
 # Another sample of failed system calls in each run; make soak parts=faults fails all of them.

@@ -26,6 +26,9 @@ type ReloaderOptions struct {
 	// Debounce is how long files must be unchanged before they are read, and how long to wait
 	// before a file that does not parse is read again and reported. Zero means 200 ms.
 	Debounce time.Duration
+	// Polled does without the events of the system: the files are polled. A simulation with a clock of
+	// its own needs it, because no such clock advances while something waits for the system.
+	Polled bool
 }
 
 // Reloader owns the configuration. Create one with NewReloader, then call Load and Run.

@@ -24,10 +24,14 @@ const pollInterval = 5 * time.Second
 // watcher, because the change may have moved what was watched. The watcher is in place before the
 // caller reads the files.
 func (r *Reloader) waitForChange(ctx context.Context) error {
-	w, err := fsnotify.NewWatcher()
+	var w *fsnotify.Watcher
+	var err error
+	if !r.o.Polled {
+		w, err = fsnotify.NewWatcher()
+	}
 	if err != nil {
 		r.o.Log.Warn("Cannot watch the configuration; polling every few seconds", "error", err)
-	} else {
+	} else if w != nil {
 		defer w.Close()
 	}
 	names, folders := watchDirectories(r.watchedPaths, func(folder string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/builtin"
@@ -58,8 +59,8 @@ type upstreams struct {
 	builtin *builtin.Server
 }
 
-func newUpstreams(overlay *builtinOverlay, servers *supervisor.Supervisor, history *store.Store) *upstreams {
-	own := builtin.NewServer(builtin.Options{Status: servers.Statuses, History: history, SeesAll: overlay.seesAll, Version: version, Now: timeSource})
+func newUpstreams(overlay *builtinOverlay, servers *supervisor.Supervisor, history *store.Store, now func() time.Time) *upstreams {
+	own := builtin.NewServer(builtin.Options{Status: servers.Statuses, History: history, SeesAll: overlay.seesAll, Version: version, Now: now})
 	overlay.views.Set(builtin.ID, "Drawbridge", own.Catalog())
 	return &upstreams{overlay, servers, own}
 }

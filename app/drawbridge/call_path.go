@@ -66,12 +66,12 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		Confirmed: confirmedEntries(d.options, d.vault), CommandApprovals: commandApprovals{d.history}, Logins: d.logins.keeper.LoginState,
 	})
 	d.calls = gateway.New(gateway.Options{
-		Upstreams: newUpstreams(d.own, d.servers, d.history), ChooseAccount: d.accounts.choose, Policy: d.rules,
-		Recorder: d.records.validator, Bus: d.bus, Log: d.log, LastID: lastID, Now: timeSource,
+		Upstreams: newUpstreams(d.own, d.servers, d.history, d.now), ChooseAccount: d.accounts.choose, Policy: d.rules,
+		Recorder: d.records.validator, Bus: d.bus, Log: d.log, LastID: lastID, Now: d.now,
 	})
 	d.checks = newCheckRunner(d.history, d.servers, d.views, d.calls, d.bus, d.log)
 	d.front = bridge.New(bridge.Options{
-		Registry: d.views, Gateway: d.calls, Lister: d.servers, Settle: func(ctx context.Context) error { return d.files.Sync(ctx, "") }, Approvals: d.inbox, Log: d.log, Version: version, Now: timeSource,
+		Registry: d.views, Gateway: d.calls, Lister: d.servers, Settle: func(ctx context.Context) error { return d.files.Sync(ctx, "") }, Approvals: d.inbox, Log: d.log, Version: version, Now: d.now,
 		WhyAbsent: func(server string) string {
 			if s, known := d.files.Current().Server(core.Slug(server)); known && s.Disabled {
 				return "the server \"" + s.ID + "\" is disabled; enable it with: drawbridge enable " + s.ID
@@ -103,7 +103,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		d.bus.Publish(core.CatalogEvent, c.Server)
 	})
 
-	d.connections = newConnectionObserver(d.history, d.dialer, d.servers, d.bus, d.log, d.files.Current)
+	d.connections = newConnectionObserver(d.history, d.dialer, d.servers, d.bus, d.log, d.now, d.files.Current)
 	d.counts = newMeter(d.bus, d.servers, d.front, d.history, d.rules, d.dialer, d.calls, func() config.Metrics { return d.files.Current().Metrics })
 	d.newer = desktop.New(desktop.Options{Version: version, Storage: d.history, Bus: d.bus, Log: d.log})
 	d.sender = newTelemetry(d.bus, d.counts, recorder.Redact, d.log)
@@ -175,11 +175,15 @@ func (d *daemon) startCallPath(hasWatchdog bool) {
 	d.records.start(d.life)
 	d.life.run("checks", time.Second, d.checks.Run) // stops before the records, because it makes calls
 	d.life.runSlow("supervisor", 6*time.Second, d.servers.Run)
-	d.life.run("network", time.Second, func(ctx context.Context) error {
-		return osutil.WatchNetwork(ctx, d.log, d.servers.NetworkChanged)
-	})
 	d.life.run("configuration", 2*time.Second, func(ctx context.Context) error {
 		return d.files.Run(ctx, d.configPhases().apply) // finishes a write in progress
+	})
+}
+
+// followNetwork retries unreachable servers after a change of the network.
+func (d *daemon) followNetwork() {
+	d.life.run("network", time.Second, func(ctx context.Context) error {
+		return osutil.WatchNetwork(ctx, d.log, d.servers.NetworkChanged)
 	})
 }
 

@@ -51,6 +51,7 @@ import (
 type daemon struct {
 	options   cli.ServeOptions
 	startedAt time.Time
+	now       func() time.Time // of history, gateway, bridge and sessions; nil means time.Now
 	log       *slog.Logger
 	life      *lifecycle
 	bus       *core.Bus
@@ -118,7 +119,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	}
 	defer logFile.Close()
 	slog.SetDefault(log)
-	d := &daemon{options: o, log: log, life: newLifecycle(log), bus: new(core.Bus)}
+	d := &daemon{options: o, now: timeSource, log: log, life: newLifecycle(log), bus: new(core.Bus)}
 	defer func() { err = errors.Join(err, d.life.stop()) }()
 
 	if d.admin, err = loopback.OpenAdminToken(o.Folders.Data); err != nil {
@@ -149,6 +150,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 		return err
 	}
 	d.startCallPath(lost != nil)
+	d.followNetwork()
 	d.life.run("clients", time.Second, guard.Run)
 	d.serve(server, listener)
 	if err := d.announce(); err != nil {
@@ -182,7 +184,7 @@ func (d *daemon) openStorage(ctx context.Context) (err error) {
 	d.cleanup = &startupCleanup{spawner: d.spawner, containers: execLedger(folders), bus: d.bus, log: d.log, done: make(chan struct{})}
 
 	d.history, err = store.Open(ctx, store.Options{
-		Path: history.File(folders), Log: d.log, Now: timeSource,
+		Path: history.File(folders), Log: d.log, Now: d.now,
 		Notify: func(sentence string) {
 			d.bus.Publish(core.NoticeEvent, core.Notice{Subject: "history", Message: sentence})
 		},
@@ -247,7 +249,7 @@ func absolute(path string) string {
 // configuration files. address is where the server will listen, and quit ends the daemon, with errRestart to start an installed new version.
 func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFunc) (*http.Server, *clientconf.Guard, error) {
 	o := d.options
-	sessions := loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: address.Port(), Log: d.log, Now: timeSource,
+	sessions := loopback.OpenBrowserSessions(loopback.SessionOptions{DataDir: o.Folders.Data, Port: address.Port(), Log: d.log, Now: d.now,
 		CodeEnded: func(code string) { removeExpiredBrowserFiles(o.Folders.Data, code) }})
 	removeExpiredBrowserFiles(o.Folders.Data, "")
 	connector, guard, err := newClientConfigGuard(o, d.bus, d.tokens, d.vault, d.files.Sync, d.url, d.log)

@@ -31,6 +31,8 @@ type recorderRedaction struct {
 	log      *slog.Logger
 	others   []SecretHolder
 	changed  chan *config.Config // the newest configuration that run has not applied yet
+	loginEnv func(context.Context) (map[string]string, error)
+	rereads  <-chan struct{} // of the environment of the login shell
 
 	mu     sync.Mutex // guards the fields below and the order of updates to the recorder
 	now    *config.Config
@@ -39,7 +41,7 @@ type recorderRedaction struct {
 }
 
 func newRecorderRedaction(recorder *store.Recorder, bus *core.Bus, log *slog.Logger, others ...SecretHolder) *recorderRedaction {
-	return &recorderRedaction{recorder: recorder, bus: bus, log: log, others: others, changed: make(chan *config.Config, 1)}
+	return &recorderRedaction{recorder: recorder, bus: bus, log: log, others: others, changed: make(chan *config.Config, 1), loginEnv: process.LoginEnv, rereads: process.LoginEnvRereads()}
 }
 
 // apply applies a new configuration. Variables of our own environment take effect immediately;
@@ -61,12 +63,12 @@ func (k *recorderRedaction) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case c = <-k.changed:
-		case <-process.LoginEnvRereads():
+		case <-k.rereads:
 			if c = k.current(); c == nil {
 				continue
 			}
 		}
-		login, err := process.LoginEnv(ctx)
+		login, err := k.loginEnv(ctx)
 		if ctx.Err() == nil {
 			k.bus.Publish(core.NoticeEvent, loginNotice(err))
 		}

@@ -4,5 +4,5 @@ package main
 
 import "time"
 
-// timeSource returns the current time for history, gateway, bridge and sessions. nil means time.Now.
+// timeSource is daemon.now.
 var timeSource func() time.Time

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// timeSource returns the system time plus the offset in the file DRAWBRIDGE_CLOCK_FILE, such as -2h.
+// timeSource is daemon.now. It returns the system time plus the offset in the file DRAWBRIDGE_CLOCK_FILE, such as -2h.
 // Only the soak test builds the program with it, to simulate clock changes without changing the
 // clock of the machine.
 var timeSource = func() time.Time { return time.Now().Add(time.Duration(clockOffset.Load())) }

@@ -64,9 +64,9 @@ func newReplacementWatcher(calls *gateway.Gateway, files *config.Reloader, bus *
 }
 
 // newConnectionObserver returns what observes where the processes of servers connect to.
-func newConnectionObserver(history *store.Store, dialer *upstream.Dialer, servers *supervisor.Supervisor, bus *core.Bus, log *slog.Logger, current func() *config.Config) *sandbox.DestinationSampler {
+func newConnectionObserver(history *store.Store, dialer *upstream.Dialer, servers *supervisor.Supervisor, bus *core.Bus, log *slog.Logger, now func() time.Time, current func() *config.Config) *sandbox.DestinationSampler {
 	return sandbox.New(sandbox.Options{
-		Store: history, Bus: bus, Log: log, Now: timeSource, Idle: dialer.Idle, Trees: dialer.Trees, Journal: dialer.Journal,
+		Store: history, Bus: bus, Log: log, Now: now, Idle: dialer.Idle, Trees: dialer.Trees, Journal: dialer.Journal,
 		Hosts: func(server string) []string {
 			s, _ := current().Server(server)
 			return s.MentionedHosts()

@@ -117,6 +117,51 @@ func (p *Pipe) Stop(ctx context.Context) error {
 	}
 }
 
+// Memory is a server in the process of the test whose streams are in memory, so that it can run in a bubble of
+// testing/synctest. It implements upstream.Pipe.
+type Memory struct {
+	in   *io.PipeWriter
+	out  *io.PipeReader
+	done chan struct{}
+	stop chan struct{}
+	end  func()
+}
+
+// StartInMemory is Start without the operating system. The caller must call Stop.
+func StartInMemory(mode string) *Memory {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	closeEnds := func() { inR.Close(); outW.Close() }
+	m := &Memory{in: inW, out: outR, done: make(chan struct{}), stop: make(chan struct{})}
+	m.end = sync.OnceFunc(func() { close(m.stop); inW.Close(); outR.Close(); closeEnds() })
+	go func() {
+		defer close(m.done)
+		defer closeEnds()
+		run(mode, inR, outW, io.Discard, func(int) { closeEnds() }, m.stop)
+	}()
+	return m
+}
+
+// Stdin returns the input of the server.
+func (m *Memory) Stdin() io.WriteCloser { return m.in }
+
+// Stdout returns the output of the server.
+func (m *Memory) Stdout() io.Reader { return m.out }
+
+// Done returns a channel that is closed when the server has ended.
+func (m *Memory) Done() <-chan struct{} { return m.done }
+
+// Stop stops the server and waits until it has ended or ctx is cancelled.
+func (m *Memory) Stop(ctx context.Context) error {
+	m.end()
+	select {
+	case <-m.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // mode is a behaviour of the server. set modifies a well-behaved server.
 type mode struct {
 	about string

@@ -74,6 +74,10 @@ type Dialer struct {
 	// Launcher starts what a package launcher would start. May be nil.
 	Launcher Launcher
 
+	// Start starts the process of a stdio server in place of the Spawner, for a simulation. nil means
+	// real processes.
+	Start func(c *config.Server) (Pipe, error)
+
 	trials atomic.Int32 // running: see BeginTrial
 
 	trial     bool // for a trial, which has no later start: if the process exits, Connect starts another one for the other era
@@ -158,6 +162,10 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	var container dockerexec.Selector
 	switch c.Type {
 	case core.Stdio:
+		if d.Start != nil {
+			o.Dial = func(context.Context) (Pipe, error) { return d.Start(c) }
+			break
+		}
 		spec, err := d.processSpec(c, env, started)
 		if err == nil {
 			spec, err = r.launch.choose(d, c, spec, started)

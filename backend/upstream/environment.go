@@ -39,7 +39,10 @@ const (
 // environment contains only Drawbridge's own variables.
 func (d *Dialer) readEnvironment(ctx context.Context) environment {
 	read := d.loginEnv
-	if read == nil {
+	switch {
+	case d.Start != nil: // a simulated process has none
+		read = func(context.Context) (map[string]string, error) { return nil, nil }
+	case read == nil:
 		read = process.LoginEnv
 	}
 	login, err := read(ctx)
