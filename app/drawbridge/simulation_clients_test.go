@@ -245,6 +245,7 @@ func (c *simClient) call(server, tool, token string) *simRequest {
 	c.w.mu.Lock()
 	q.epoch = c.epoch
 	c.w.requests[token] = q
+	c.w.pending = append(c.w.pending, q)
 	c.w.mu.Unlock()
 	public := server + "__" + tool
 	q.response = c.send(ctx, "POST", "tools/call", public, `{"jsonrpc":"2.0","id":"`+token+`","method":"tools/call","params":`+c.params(`"name":"`+public+`","arguments":{"text":"`+token+`"}`, token)+`}`)

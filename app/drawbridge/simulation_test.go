@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -397,27 +396,20 @@ func (w *world) actFate() {
 }
 
 func (w *world) actDisconnect() {
-	for _, token := range slices.Sorted(maps.Keys(w.open())) {
+	for _, q := range w.open() {
 		if w.r.IntN(3) == 0 {
-			w.note("the client of %s disconnects", token)
-			w.requests[token].gone = true
-			w.requests[token].cancel()
+			w.note("the client of %s disconnects", q.token)
+			q.gone = true
+			q.cancel()
 			return
 		}
 	}
 }
 
-// open returns the requests that have no answer.
-func (w *world) open() map[string]*simRequest {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	list := map[string]*simRequest{}
-	for token, q := range w.requests {
-		if !q.checked {
-			list[token] = q
-		}
-	}
-	return list
+// open returns the requests that have no answer, in the order in which they were made.
+func (w *world) open() []*simRequest {
+	w.pending = slices.DeleteFunc(w.pending, func(q *simRequest) bool { return q.checked })
+	return w.pending
 }
 
 func (w *world) actListen() {
