@@ -237,7 +237,9 @@ flow(
     await snippet.fill('npx -y server --api-key=abcdef0123456789');
     await page.getByRole('heading', { name: 'This will run' }).waitFor();
     await elsewhere();
-    await becomes(() => snippet.inputValue(), ''); // a secret is not kept
+    // A secret is not kept, but the rest is.
+    await becomes(() => snippet.inputValue(), 'npx -y server --api-key=••••••••');
+    await page.getByText('The draft does not contain secrets. Enter them again.').waitFor();
     await page.goto(`${daemon.url}/#/tools?tool=everything__echo`);
     await page.getByLabel(/^message/).fill('half an argument');
     await page.reload();
