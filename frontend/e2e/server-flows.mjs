@@ -200,6 +200,8 @@ flow(
   async (page, daemon) => {
     await page.goto(`${daemon.url}/#/servers/filesystem?view=tools`);
     const approval = (tool) => page.getByLabel(`Approval for ${tool}`, { exact: true });
+    for (const tool of ['write_file', 'list_directory', 'move_file'])
+      await page.getByRole('button', { name: `settings of ${tool}` }).press('Enter');
     await approval('move_file').selectOption('deny');
     await becomes(() => approval('move_file').inputValue(), 'deny');
     await page.getByRole('checkbox', { name: 'Select all 5' }).check();

@@ -9,7 +9,13 @@ import { loadChart } from '@/components/lazy-chart';
 import { loadCode } from '@/components/lazy-code-editor';
 import { type CallFilters, callFilters } from '@/features/calls/filters';
 import { kinds, listFilters } from '@/features/directory/server-labels';
-import { type View, views } from '@/features/servers/server-page-views';
+import {
+  orderOf,
+  type ServerFilters,
+  stateFilterOf,
+  type View,
+  views,
+} from '@/features/servers/server-page-views';
 import { type Grouping, groupings } from '@/features/tools/groups';
 import { lazyChunk } from '@/lib/lazy-chunk';
 import { type Range, type Span, spanOf } from '@/lib/time-range';
@@ -67,8 +73,11 @@ const servers = createRoute({
   path: '/servers',
   validateSearch: (
     search: Record<string, unknown>,
-  ): { q?: string; view?: View; tool?: string } => ({
+  ): ServerFilters & { view?: View; tool?: string } => ({
     q: text(search.q),
+    tag: text(search.tag),
+    state: stateFilterOf(search.state),
+    sort: orderOf(search.sort),
     tool: text(search.tool),
     view: views.find((view) => view === search.view),
   }),

@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { Boundary } from '@/components/page';
@@ -9,11 +10,13 @@ import type { View } from '@/features/servers/server-page-views';
 import { ServersPage } from '@/features/servers/servers-page';
 import { ServerTrust } from '@/features/trust/server-trust';
 import { ServerVersionSection } from '@/features/trust/server-version';
+import { usageQuery } from '@/features/usage/api';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 
 export function ServersRoute() {
   const id = useServerID(useParams({ strict: false }).id);
+  const { data: report } = useQuery(usageQuery({ range: '24h' }));
   const navigate = getRouteApi('/servers').useNavigate();
   const { view = 'about' } = getRouteApi('/servers').useSearch();
   const close = useCallback(
@@ -32,7 +35,7 @@ export function ServersRoute() {
     <Split
       list={
         <Boundary title={texts.servers.title}>
-          <ServersPage selected={id} />
+          <ServersPage selected={id} uses={report?.servers} />
         </Boundary>
       }
       detail={
