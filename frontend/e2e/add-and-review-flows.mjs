@@ -68,7 +68,7 @@ flow(
     await page.goto(`${daemon.url}/#/clients`);
     const row = page.getByRole('listitem').filter({ hasText: 'Cursor' });
     await row.getByRole('button', { name: 'Connect…' }).press('Enter');
-    await row.getByRole('button', { name: 'Apply' }).press('Enter');
+    await row.getByRole('button', { name: /^Apply/ }).press('Enter');
     await second.getByText(target).waitFor();
     assert.equal(await readFile(target, 'utf8'), before);
     await second.getByRole('button', { name: 'Apply' }).press('Enter');

@@ -9,6 +9,7 @@ import { usageQuery } from '@/features/usage/api';
 export interface CostedTool {
   server: string;
   tool: string;
+  publicName: string;
   title: string;
   tokens: number;
   /** Not called in 30 days, although its server has been in use for a week. */
@@ -45,6 +46,7 @@ export function useCostedTools(): { tools: CostedTool[]; isPending: boolean } {
       return (all ?? []).map((tool) => ({
         server: tool.server,
         tool: tool.tool,
+        publicName: tool.name,
         title: tool.title || tool.description.slice(0, 200),
         tokens: tokenCost(tool),
         unused: known.has(tool.server) && !used.has(`${tool.server}/${tool.tool}`),

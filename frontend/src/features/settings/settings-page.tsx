@@ -29,7 +29,7 @@ import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { setTheme, type Theme, useTheme } from '@/lib/theme';
 import type { Notice, Problem, Status } from '@/types/api';
-import { historyStateQuery, secretsQuery, tokensQuery } from './api';
+import { historyStateQuery, secretsQuery } from './api';
 import { BugReportPanel } from './bug-report-panel';
 import { ConfigCopies } from './config-copies';
 import { copiesQuery } from './config-copies-api';
@@ -38,7 +38,6 @@ import { DoctorPanel } from './doctor-panel';
 import { GeneralPanel } from './general-panel';
 import { HistoryPanel } from './history-panel';
 import { SecretsPanel } from './secrets-panel';
-import { TokensPanel } from './tokens-panel';
 
 const densitiesTexts = withoutPrototypes({
   comfortable: 'Comfortable',
@@ -64,7 +63,6 @@ export function SettingsPage({
   // A panel that is shown later than the others would cause a layout shift.
   const ready = useAllQueriesAnswered([
     useQuery(historyStateQuery),
-    useQuery(tokensQuery),
     useQuery(secretsQuery),
     useQuery(copiesQuery),
     useQuery(windowQuery),
@@ -88,9 +86,6 @@ export function SettingsPage({
             </Panel>
             <Panel title="Recording">
               <HistoryPanel servers={(status.servers ?? []).map((server) => server.id)} />
-            </Panel>
-            <Panel title="Tokens">
-              <TokensPanel />
             </Panel>
             <Panel title="Argument rules">{rules}</Panel>
             <Panel title="Secrets">
