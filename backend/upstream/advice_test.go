@@ -42,3 +42,16 @@ func TestNpmFailureReasonIsItsErrorLine(t *testing.T) {
 		}
 	}
 }
+
+func TestRefusedConnectionNamesItsAddress(t *testing.T) {
+	for reason, address := range map[string]string{
+		"Error: connect ECONNREFUSED 127.0.0.1:5432":                                          "127.0.0.1:5432",
+		"dial tcp [::1]:6379: connect: connection refused":                                    "[::1]:6379",
+		"npm error code ECONNREFUSED: request failed, reason: connect ECONNREFUSED 1.2.3.4:8": "",
+	} {
+		hint, _ := Advice(reason, []string{reason}, "node")
+		if want := "Nothing listens on " + address + ": start it, or change the address."; (hint == want) != (address != "") {
+			t.Errorf("%s: %s", reason, hint)
+		}
+	}
+}
