@@ -140,6 +140,7 @@ flow(
 
 flow('rows of calls are one line in compact density', 'full', async (page, daemon) => {
   await page.goto(`${daemon.url}/#/settings`);
+  await page.getByText(/^Density, metrics/).click();
   await page.getByRole('radio', { name: 'Compact' }).click();
   await page.goto(`${daemon.url}/#/calls?tool=move_file&outcome=tool_error`);
   const row = page.locator('[data-row]').filter({ hasText: 'Tool error' }).first();
@@ -150,6 +151,7 @@ flow('rows of calls are one line in compact density', 'full', async (page, daemo
   await page.reload(); // kept, and applied before the first paint
   assert.equal(await page.evaluate(() => document.documentElement.dataset.density), 'compact');
   await page.goto(`${daemon.url}/#/settings`);
+  await page.getByText(/^Density, metrics/).click();
   await page.getByRole('radio', { name: 'Comfortable' }).click();
 });
 

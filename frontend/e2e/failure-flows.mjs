@@ -113,7 +113,7 @@ flow(
     const { length } = await daemon.items('/servers');
     const text = await daemon.config();
     await daemon.writeConfig(text.replaceAll('"command"', '"disabled": true, "command"'));
-    await page.goto(`${daemon.url}/#/settings`);
+    await page.goto(`${daemon.url}/#/configuration`);
     await page
       .getByText(/would stop \d+ servers/)
       .last()

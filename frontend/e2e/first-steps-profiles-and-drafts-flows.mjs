@@ -269,7 +269,7 @@ flow(
     await page.getByRole('button', { name: 'Undo' }).click();
     await becomes(() => command.inputValue(), 'bunx');
     await page.getByRole('button', { name: 'Discard changes', exact: true }).click();
-    await page.goto(`${daemon.url}/#/settings`);
+    await page.goto(`${daemon.url}/#/approvals`);
     const tool = page.getByPlaceholder('Tool', { exact: false });
     await tool.fill('read_text_file');
     await elsewhere();

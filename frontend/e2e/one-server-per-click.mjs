@@ -20,6 +20,7 @@ const pages = [
   '#/usage',
   '#/checks',
   '#/settings',
+  '#/configuration',
 ];
 
 /** The entries of the servers in the file, by name. */

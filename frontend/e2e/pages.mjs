@@ -48,6 +48,7 @@ export const addresses = [
   '#/tools?tool=TOOL',
   '#/clients',
   '#/settings',
+  '#/configuration',
   '#/nowhere',
 ];
 

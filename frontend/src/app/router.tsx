@@ -206,6 +206,12 @@ const settings = createRoute({
   component: lazyRouteComponent(lazy.settings, 'SettingsRoute'),
 });
 
+const configuration = createRoute({
+  getParentRoute: () => root,
+  path: '/configuration',
+  component: lazyRouteComponent(lazy.settings, 'ConfigurationRoute'),
+});
+
 /** Hash history, because the daemon serves only one page; the fragment also holds the one-time code. */
 export function makeRouter() {
   return createRouter({
@@ -224,6 +230,7 @@ export function makeRouter() {
       clients,
       profiles.addChildren([profile]),
       settings,
+      configuration,
     ]),
     history: createHashHistory(),
     defaultPreload: 'intent',

@@ -16,7 +16,10 @@ const t = texts.approvals;
 /** All pending approvals and granted permissions. */
 export function ApprovalsPage({
   changesOf,
+  rules,
 }: {
+  /** The argument rules, which decide which calls need an approval. */
+  rules: ReactNode;
   /** The changes of a server's tools. */
   changesOf: (server: string) => ReactNode;
 }) {
@@ -55,6 +58,13 @@ export function ApprovalsPage({
         <div className={approvals.length > 0 ? 'mt-6' : undefined}>
           <Grants />
         </div>
+        <section
+          aria-label="Argument rules"
+          className="mt-6 max-w-3xl rounded-lg border bg-panel p-4 shadow-card md:p-5"
+        >
+          <h2 className="mb-3 font-semibold">Argument rules</h2>
+          {rules}
+        </section>
       </div>
     </>
   );

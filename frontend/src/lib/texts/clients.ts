@@ -98,6 +98,7 @@ export const clientsTexts = {
     },
   },
   configCopies: {
+    title: 'Configuration file',
     copiesTitle: 'Configuration backups',
   },
 } as const;
