@@ -135,8 +135,8 @@ flow('an entry that was changed elsewhere is not overwritten', 'full', async (pa
 
 flow('an update is compared before it is saved', 'full', async (page, daemon) => {
   await page.goto(`${daemon.url}/#/servers/filesystem`);
-  await page.getByRole('button', { name: 'Test the latest version' }).press('Enter');
-  await page.getByRole('button', { name: 'Compare versions' }).press('Enter');
+  await page.getByRole('button', { name: 'Preview update' }).press('Enter');
+  await page.getByRole('button', { name: 'Replay calls' }).press('Enter');
   const skipped = (count) => page.getByText(new RegExp(`^${count} skipped, \\d+ different`));
   await skipped('3').waitFor();
   const calls = page.getByRole('list', { name: 'Compared calls' });
@@ -151,8 +151,8 @@ flow('an update is compared before it is saved', 'full', async (page, daemon) =>
     if (comparison) comparison.enough = false;
   });
   await page.goto(`${daemon.url}/#/servers/memory`);
-  await page.getByRole('button', { name: 'Test the latest version' }).press('Enter');
-  await page.getByRole('button', { name: 'Compare versions' }).press('Enter');
+  await page.getByRole('button', { name: 'Preview update' }).press('Enter');
+  await page.getByRole('button', { name: 'Replay calls' }).press('Enter');
   await page.getByText(/^There are too few results to tell/).waitFor();
 });
 

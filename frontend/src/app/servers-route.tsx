@@ -4,7 +4,7 @@ import { useCallback } from 'react';
 import { Boundary } from '@/components/page';
 import { DetailBoundary, Split } from '@/components/split-view';
 import { ServerCalls } from '@/features/calls/recent-calls';
-import { useServerID } from '@/features/servers/api';
+import { serversQuery, useServerID } from '@/features/servers/api';
 import { ServerDetail } from '@/features/servers/server-detail';
 import type { View } from '@/features/servers/server-page-views';
 import { ServersPage } from '@/features/servers/servers-page';
@@ -18,6 +18,9 @@ export function ServersRoute() {
   const id = useServerID(useParams({ strict: false }).id);
   const { data: report } = useQuery(usageQuery({ range: '24h' }));
   const navigate = getRouteApi('/servers').useNavigate();
+  const programMissing =
+    useQuery(serversQuery).data?.find((server) => server.id === id)?.remedy?.kind ===
+    'install-program';
   const { view = 'about' } = getRouteApi('/servers').useSearch();
   const close = useCallback(
     () => navigate({ to: '/servers', search: (old) => ({ ...old, tool: undefined }) }),
@@ -52,7 +55,7 @@ export function ServersRoute() {
               onView={setView}
               onClose={close}
               trust={(tools) => <ServerTrust server={id}>{tools}</ServerTrust>}
-              version={<ServerVersionSection server={id} />}
+              version={<ServerVersionSection server={id} runs={!programMissing} />}
               calls={
                 <Boundary>
                   <ServerCalls server={id} />
