@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -240,6 +243,18 @@ func (d *Dialer) connect(ctx context.Context, r Request) (Session, error) {
 	return Session{Connection: conn, Process: started.describe()}, nil
 }
 
+// unfitFolder reports whether servers must not run in dir, in which the system has started us: Finder uses /,
+// the start at login of Windows its system folder, and the shortcut in its Start menu the folder of program.
+func unfitFolder(goos, dir, program, system string) bool {
+	switch goos {
+	case "darwin":
+		return dir == "/"
+	case "windows":
+		return strings.EqualFold(dir, program) || system != "" && strings.HasPrefix(strings.ToLower(dir), strings.ToLower(system))
+	}
+	return false
+}
+
 // processSpec returns what to start for a stdio server, and records in s what debug information
 // shows.
 func (d *Dialer) processSpec(c *config.Server, env environment, s *startedProcess) (process.Spec, error) {
@@ -261,6 +276,13 @@ func (d *Dialer) processSpec(c *config.Server, env environment, s *startedProces
 	dir, err := env.expand("cwd", c.Cwd)
 	if err != nil {
 		return process.Spec{}, err
+	}
+	if dir == "" {
+		own, _ := os.Getwd()
+		self, _ := os.Executable()
+		if home, err := os.UserHomeDir(); err == nil && unfitFolder(runtime.GOOS, own, filepath.Dir(self), os.Getenv("SystemRoot")) {
+			dir = home
+		}
 	}
 	path, err := process.Resolve(command, vars["PATH"])
 	if err != nil {

@@ -89,6 +89,9 @@ func (e environment) forServer(c *config.Server) (map[string]string, error) {
 	if path := e.login["PATH"]; path != "" {
 		env["PATH"] = path
 	}
+	if runtime.GOOS == "darwin" && env["LC_ALL"]+env["LC_CTYPE"]+env["LANG"] == "" {
+		env["LC_CTYPE"] = "UTF-8" // Finder starts programs without a locale, and Terminal sets it as well
+	}
 	maps.Copy(env, e.networkVariables())
 	if name := launcherName(c.Command); c.Type == core.Stdio && (name == "docker" || name == "podman") {
 		maps.Copy(env, e.engineVariables())

@@ -138,3 +138,17 @@ func TestProxyPasswordIsPassedOnRequestOnly(t *testing.T) {
 		}
 	}
 }
+
+func TestServersDoNotRunInFoldersOfTheSystem(t *testing.T) {
+	for _, c := range []struct {
+		goos, dir string
+		want      bool
+	}{
+		{"darwin", "/", true}, {"darwin", "/Users/ana", false}, {"linux", "/", false},
+		{"windows", `C:\WINDOWS\system32`, true}, {"windows", `c:\programs\drawbridge`, true}, {"windows", `C:\Users\ana`, false},
+	} {
+		if got := unfitFolder(c.goos, c.dir, `C:\Programs\Drawbridge`, `C:\Windows`); got != c.want {
+			t.Errorf("%s: %v", c.dir, got)
+		}
+	}
+}
