@@ -113,7 +113,7 @@ var simActions = []struct {
 	{20, (*world).actEdit}, {3, (*world).actEditTwice}, {25, (*world).actListAndCall}, {15, (*world).actChangeTools}, {10, (*world).actDecide},
 	{12, (*world).actCrash}, {4, (*world).actStick}, {8, (*world).actFate}, {10, (*world).actDisconnect}, {8, (*world).actListen},
 	{5, (*world).actEndSession}, {5, (*world).actSteal}, {3, (*world).actRotate}, {4, (*world).actPause}, {3, (*world).actNetwork},
-	{3, (*world).actClock}, {6, (*world).actOperate}, {12, (*world).actQuiet},
+	{3, (*world).actClock}, {6, (*world).actOperate}, {12, (*world).actQuiet}, {5, (*world).actBurst},
 }
 
 var simWeight = func() (sum int) {
@@ -142,6 +142,16 @@ func (w *world) actCall() {
 	token := fmt.Sprintf("%c%d", "abcd"[w.r.IntN(4)], len(w.requests))
 	w.note("%s calls %s %s: %s", c.name, s.id, tool, token)
 	c.call(s.id, tool, token)
+}
+
+// actBurst makes more calls at once than the limit of a tool permits.
+func (w *world) actBurst() {
+	c, s := pick(w, w.clients), w.scripted()
+	for range 2 * simBurst {
+		token := fmt.Sprintf("%c%d", "abcd"[w.r.IntN(4)], len(w.requests))
+		w.note("%s calls %s limited: %s", c.name, s.id, token)
+		c.call(s.id, "limited", token)
+	}
 }
 
 func (w *world) actAnswer() {
