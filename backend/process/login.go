@@ -148,13 +148,14 @@ func asMap(list []string) map[string]string {
 // with the same name, and the usual Path becomes PATH.
 func SetVariable(env map[string]string, name, value string) {
 	if runtime.GOOS == "windows" {
-		for other := range env {
-			if strings.EqualFold(other, name) {
-				delete(env, other)
-			}
-		}
 		if strings.EqualFold(name, "PATH") {
 			name = "PATH"
+		}
+		for other := range env {
+			if strings.EqualFold(other, name) {
+				name = other
+				break
+			}
 		}
 	}
 	env[name] = value

@@ -166,7 +166,7 @@ func TestConfigFoldersArePassedToChildren(t *testing.T) {
 func TestPathIsFoundWhateverItsCase(t *testing.T) {
 	env := asMap([]string{"Path=a", "PathExt=b"})
 	SetVariable(env, "PATHEXT", "c")
-	if len(env) != 2 || env["PATH"] != "a" || env["PATHEXT"] != "c" {
+	if len(env) != 2 || env["PATH"] != "a" || env["PathExt"] != "c" {
 		t.Error(env)
 	}
 	key, err := registry.OpenKey(registry.CURRENT_USER, "Environment", registry.SET_VALUE)
