@@ -16,7 +16,7 @@ import {
   type View,
   views,
 } from '@/features/servers/server-page-views';
-import { type Grouping, groupings } from '@/features/tools/groups';
+import { type Order, orders } from '@/features/tools/groups';
 import { lazyChunk } from '@/lib/lazy-chunk';
 import { type Range, type Span, spanOf } from '@/lib/time-range';
 import { Broken, NotFound, Pending } from './fallback-pages';
@@ -117,11 +117,11 @@ const tools = createRoute({
   path: '/tools',
   validateSearch: (
     search: Record<string, unknown>,
-  ): { q?: string; server?: string; tool?: string; group?: Grouping; from?: string } => ({
+  ): { q?: string; server?: string; tool?: string; group?: Order; from?: string } => ({
     q: text(search.q),
     server: text(search.server),
     tool: text(search.tool),
-    group: groupings.find((grouping) => grouping === search.group),
+    group: orders.find((order) => order === search.group),
     from: text(search.from),
   }),
   component: lazyRouteComponent(lazy.tools, 'ToolsRoute'),
