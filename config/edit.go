@@ -349,13 +349,13 @@ func (r *Reloader) HideTools(ctx context.Context, tools map[string][]string, hid
 }
 
 // hideTools adds tools to excludeTools of the server called label, which is one line for any number
-// of them, or removes what hides exactly one of them. Names that would be patterns get a setting.
+// of them, or removes what hides exactly one of them.
 func (d *Document) hideTools(label string, names []string, hide bool) error {
 	server, depth := d.findServer(label)
 	if server == nil {
 		return serverNotFoundError(label)
 	}
-	var list, patterns []string
+	var list []string
 	if v := find(&hujson.Value{Value: server}, HiddenByExclude); v != nil {
 		words, isList := v.Value.(*hujson.Array)
 		if !isList {
@@ -367,34 +367,25 @@ func (d *Document) hideTools(label string, names []string, hide bool) error {
 		}
 	}
 	was := len(list)
+	if !hide {
+		list = slices.DeleteFunc(list, func(name string) bool { return slices.Contains(names, name) })
+	}
 	for _, name := range names {
 		switch {
 		case strings.ContainsAny(name, "*?"):
-			patterns = append(patterns, name)
+			return core.Errorf(core.CodeValidation, "the tool %q cannot be named in the configuration: '*' and '?' stand for other characters", name)
 		case hide && !slices.Contains(list, name):
 			list = append(list, name)
+		case !hide:
+			if err := d.SetTool(label, name, map[string]json.RawMessage{"enabled": nil}); err != nil {
+				return err
+			}
 		}
 	}
-	if hide {
-		names = patterns
-	} else {
-		list = slices.DeleteFunc(list, func(name string) bool { return slices.Contains(names, name) && !slices.Contains(patterns, name) })
+	if len(list) == was {
+		return nil
 	}
-	if len(list) != was {
-		if err := d.setStringList(server, HiddenByExclude, list, depth); err != nil {
-			return err
-		}
-	}
-	set := map[string]json.RawMessage{"enabled": nil}
-	if hide {
-		set["enabled"] = json.RawMessage("false")
-	}
-	for _, name := range names {
-		if err := d.SetTool(label, name, set); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.setStringList(server, HiddenByExclude, list, depth)
 }
 
 // SetSandbox sets the sandbox of a server to a value in JSON: a mode or an object.

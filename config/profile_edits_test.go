@@ -146,7 +146,9 @@ func TestHideThenShowToolsRestoresBytes(t *testing.T) {
 `
 	x := run(t, src)
 	tools := map[string][]string{"files": {"read", "write"}, "web": {"get"}}
-	must(t, x.HideTools(t.Context(), tools, true))
+	for range 2 {
+		must(t, x.HideTools(t.Context(), tools, true))
+	}
 	files, _ := x.Current().Server("files")
 	web, _ := x.Current().Server("web")
 	if files.Filter.HiddenBy("read") == "" || files.Filter.HiddenBy("write") == "" || web.Filter.HiddenBy("get") == "" || files.Filter.Tools["read"].Approval != "ask" {
@@ -155,7 +157,7 @@ func TestHideThenShowToolsRestoresBytes(t *testing.T) {
 	if got := append(files.Filter.HiddenNames(), web.Filter.HiddenNames()...); !slices.Equal(got, []string{"read", "write", "get"}) {
 		t.Errorf("hidden: %q", got)
 	}
-	if hidden, _ := os.ReadFile(x.file); strings.Count(string(hidden), "\n") != strings.Count(src, "\n")+1 {
+	if hidden, _ := os.ReadFile(x.file); strings.Count(string(hidden), "\n") != strings.Count(src, "\n")+1 || strings.Count(string(hidden), `"write"`) != 1 {
 		t.Errorf("more than one line for each server:\n%s", hidden)
 	}
 	must(t, x.HideTools(t.Context(), tools, false))
@@ -168,6 +170,16 @@ func TestHideThenShowToolsRestoresBytes(t *testing.T) {
 	}
 	if again, _ := os.ReadFile(x.file); string(again) != src {
 		t.Errorf("half of it was written:\n%s", again)
+	}
+}
+
+// A name that would be a pattern must not hide other tools.
+func TestToolWithPatternNameIsNotHidden(t *testing.T) {
+	t.Parallel()
+	x := run(t, `{"mcpServers": {"web": {"command": "w"}}}`)
+	err := x.HideTools(t.Context(), map[string][]string{"web": {"get_all", "get*"}}, true)
+	if web, _ := x.Current().Server("web"); core.CodeOf(err) != core.CodeValidation || web.Filter.HiddenBy("get_all") != "" {
+		t.Errorf("%v %+v", err, web.Filter)
 	}
 }
 
