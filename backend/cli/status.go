@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/launch"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
@@ -71,17 +73,29 @@ func (p *program) serverStatus(ctx context.Context, server string, query url.Val
 			return err
 		}
 	}
-	if p.JSON {
-		return p.PrintRaw(fmt.Appendf(bytes.TrimSuffix(docs[0], []byte("}")), `,"changes":%s,"destinations":%s}`, docs[1], docs[2]))
-	}
 	var process supervisor.Debug
+	if err := terminal.Decode(docs[0], &process); err != nil {
+		return err
+	}
+	start := p.startOf(ctx, process.Status.ID)
+	if p.JSON {
+		text := fmt.Appendf(bytes.TrimSuffix(docs[0], []byte("}")), `,"changes":%s,"destinations":%s`, docs[1], docs[2])
+		if start != nil {
+			how, _ := json.Marshal(start)
+			text = fmt.Appendf(text, `,"start":%s`, how)
+		}
+		return p.PrintRaw(append(text, '}'))
+	}
 	var recent web.List[trust.RecentChange]
 	var hosts sandbox.Destinations
-	if err := errors.Join(terminal.Decode(docs[0], &process), terminal.Decode(docs[1], &recent), terminal.Decode(docs[2], &hosts)); err != nil {
+	if err := errors.Join(terminal.Decode(docs[1], &recent), terminal.Decode(docs[2], &hosts)); err != nil {
 		return err
 	}
 	if err := supervisor.PrintDebug(&p.Env, &process, time.Now()); err != nil {
 		return err
+	}
+	if start != nil {
+		fmt.Fprintln(p.Stdout, "\nStarted\n  "+terminal.EscapeLine(start.Sentence()))
 	}
 	if len(recent.Items) > 0 {
 		fmt.Fprintln(p.Stdout, "\nChanged this week")
@@ -94,6 +108,20 @@ func (p *program) serverStatus(ctx context.Context, server string, query url.Val
 	}
 	fmt.Fprintln(p.Stdout, "\nConnects to")
 	return sandbox.PrintDestinations(&p.Env, hosts)
+}
+
+// startOf returns how a server whose command is npx was started, or nil.
+func (p *program) startOf(ctx context.Context, server string) *launch.Start {
+	all, err := terminal.Get[launch.Starts](ctx, p.Daemon(), "starts", nil)
+	if err != nil {
+		return nil // it is optional
+	}
+	for i := range all.Items {
+		if all.Items[i].Server == server {
+			return &all.Items[i]
+		}
+	}
+	return nil
 }
 
 // dismissNotices dismisses the notices that the user has seen, except those about the current
@@ -126,7 +154,7 @@ func (p *program) fetchVersions(ctx context.Context) map[string]string {
 	all := map[string]string{}
 	for _, v := range list.Items {
 		if v.Version != "" {
-			all[v.Server] = v.Version
+			all[v.Server] = v.ShownVersion()
 		}
 	}
 	return all
@@ -151,7 +179,7 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 	for _, server := range s.Servers {
 		cells := []string{terminal.NameAndID(server), server.State.Word(), toolCount(s, server), terminal.FormatAge(now, server.Since)}
 		if len(versions) > 0 {
-			cells = append(cells, terminal.Truncate(versions[server.ID], 24))
+			cells = append(cells, versions[server.ID])
 		}
 		if u, ok := takes[server.ID]; ok {
 			cells = append(cells, fmt.Sprintf("%.1f MB", float64(u.RSS)/1e6), fmt.Sprintf("%.0f %%", u.CPU))

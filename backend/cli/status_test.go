@@ -112,6 +112,7 @@ func TestStatusShowsKnownVersions(t *testing.T) {
 		want     []string // last cell of each server's row
 	}{
 		"known":     {`{"items":[{"server":"time","version":"2025.9.25"},{"server":"box","version":"` + someImage + `"},{"server":"plain","version":""}]}`, 200, []string{"Version", "2025.9.25", "sha256:0123456789abcdef…", ""}},
+		"newer":     {`{"items":[{"server":"time","launcher":"npx","version":"1.2.3","latest":"1.3.0"},{"server":"box","launcher":"npx","version":"1.0","latest":"1.0"},{"server":"plain","version":""}]}`, 200, []string{"Version", "1.2.3 (1.3.0 available)", "1.0", ""}},
 		"none":      {`{"items":[]}`, 200, nil},
 		"not known": {`{"items":[{"server":"time","version":""}]}`, 200, nil},
 		"no answer": {`{"status":500,"detail":"broken"}`, 500, nil},
@@ -141,7 +142,7 @@ func TestStatusShowsKnownVersions(t *testing.T) {
 				}
 			}
 			at := slices.IndexFunc(strings.Split(got.Out, "\n"), func(l string) bool { return strings.HasPrefix(l, "time") })
-			if at < 0 || !strings.HasSuffix(strings.TrimSpace(strings.Split(got.Out, "\n")[at]), "2025.9.25") {
+			if at < 0 || !strings.HasSuffix(strings.TrimSpace(strings.Split(got.Out, "\n")[at]), c.want[1]) {
 				t.Errorf("the version is not in its server's row:\n%s", got.Out)
 			}
 		})
@@ -175,6 +176,22 @@ func TestStatusOfOneServerShowsEverything(t *testing.T) {
 	} {
 		if got := f.Run(true, append(strings.Fields(args), "--json")...); got.Out != want+"\n" || got.Err != "" {
 			t.Errorf("%s: %+v", args, got)
+		}
+	}
+	for start, want := range map[string]string{
+		`"how":"direct","package":"srv","version":"1.2.0","startNs":500000000,"npxStartNs":1900000000,"npxBytes":50000000`: "directly, without npx: srv 1.2.0, in 500ms; npx took 1.9s; npm would take 50 MB more",
+		`"how":"npx","why":"npx has not started it yet"`:                                                                   "by npx, because npx has not started it yet",
+	} {
+		f := newFakeDaemon(t)
+		f.Answer("GET /api/v1/servers/files/debug", doc)
+		f.Answer("GET /api/v1/recent-changes", changes)
+		f.Answer("GET /api/v1/servers/files/destinations", hosts)
+		f.Answer("GET /api/v1/starts", `{"items":[{"server":"other"},{"server":"files",`+start+`}]}`)
+		if got := f.Run(true, "status", "files"); !strings.Contains(got.Out, "\nStarted\n  "+want+"\n") {
+			t.Errorf("%q is not in\n%s", want, got.Out)
+		}
+		if got := f.Run(true, "status", "files", "--json"); !strings.Contains(got.Out, `,"start":{"server":"files","how":`) {
+			t.Errorf("%s", got.Out)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -30,6 +31,24 @@ type Start struct {
 	Took      time.Duration `json:"startNs" doc:"How long the start took, until the tools were listed; 0 while it starts"`
 	NpxStart  time.Duration `json:"npxStartNs" doc:"How long the newest start by npx took that installed nothing; 0 if there was none"`
 	NpxMemory int64         `json:"npxBytes" doc:"Memory that the processes of npm took beside the server"`
+}
+
+// Sentence says how the server was started.
+func (s *Start) Sentence() string {
+	if s.How == ByNpx {
+		return "by npx, because " + s.Why
+	}
+	text := "directly, without npx: " + s.Package + " " + s.Version
+	if s.Took > 0 {
+		text += ", in " + s.Took.Round(10*time.Millisecond).String()
+	}
+	if s.NpxStart > 0 {
+		text += "; npx took " + s.NpxStart.Round(10*time.Millisecond).String()
+	}
+	if s.NpxMemory > 0 {
+		text += fmt.Sprintf("; npm would take %.0f MB more", float64(s.NpxMemory)/1e6)
+	}
+	return text
 }
 
 // Starts are the newest starts of all servers whose command is npx, and what direct starts save.

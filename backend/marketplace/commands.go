@@ -47,13 +47,22 @@ func versions(e *terminal.Env) *cobra.Command {
 				if len(v.Earlier) > 0 {
 					before = v.Earlier[0].Configured
 				}
-				return []string{v.Server, terminal.Truncate(v.Version, 24), pinned, before, versionSources[v.Source], v.Launcher + " " + v.Package}
+				return []string{v.Server, v.ShownVersion(), pinned, before, versionSources[v.Source], v.Launcher + " " + v.Package}
 			})
 		},
 	}
 	cmd.Flags().StringVar(&check, "check", "", "query the registry for the newest version of this `SERVER`")
 	cmd.AddCommand(versionUpdate(e))
 	return cmd
+}
+
+// ShownVersion returns the running version, and the newest one if it is known and another one.
+func (v *ServerVersion) ShownVersion() string {
+	text := terminal.Truncate(v.Version, 24)
+	if v.Latest != "" && v.Latest != v.Version && v.Launcher == NPX {
+		text += " (" + terminal.Truncate(v.Latest, 24) + " available)"
+	}
+	return text
 }
 
 func changeVersion(ctx context.Context, e *terminal.Env, server, action string) error {

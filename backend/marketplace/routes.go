@@ -97,6 +97,9 @@ type Feature struct {
 	Store   *store.Store
 	Redact  func(text string) string // redacts text that was not recorded
 	plans   versionPlans
+	newest  newestVersions
+	// AskNewest asks the registry what the entry of a server resolves to. nil means npm.
+	AskNewest func(ctx context.Context, s *config.Server, spec Spec) (string, error)
 }
 
 // Servers knows the servers; *supervisor.Supervisor implements it.
@@ -386,7 +389,7 @@ type ServerVersion struct {
 	Pinned     bool             `json:"pinned" doc:"Whether the entry specifies a fixed version"`
 	Version    string           `json:"version" doc:"Running version, if known"`
 	Source     string           `json:"source" enum:",configuration,process,cache,server,container,image" doc:"Source of version: cache is the newest that was downloaded, server is what the server reports, image is what the image's tag refers to on this machine"`
-	Latest     string           `json:"latest" doc:"Newest version in the registry if it was just queried; for an image, the digest of its tag there"`
+	Latest     string           `json:"latest" doc:"Newest version in the registry if it was queried, now or by the daily search for updates; for an image, the digest of its tag there"`
 	Pin        string           `json:"pin" doc:"What pinning would write; empty if there is nothing to pin"`
 	Earlier    []EarlierVersion `json:"earlier" nullable:"false" doc:"Previous values, newest first"`
 
@@ -468,7 +471,7 @@ func (f *Feature) versionOf(ctx context.Context, s *config.Server) (ServerVersio
 			found = is
 		}
 	}
-	v.Version, v.Source = found.Version, found.Source
+	v.Version, v.Source, v.Latest = found.Version, found.Source, f.newest.get(s.ID, spec.Text)
 	if !v.Pinned && spec.Launcher != Image && (found.Source == FromProcess || found.Source == FromCache) {
 		v.Pin, _ = spec.At(found.Version)
 	}

@@ -1881,7 +1881,7 @@ export interface ServerVersion {
    */
   known: boolean;
   /**
-   * Newest version in the registry if it was just queried; for an image, the digest of its tag there
+   * Newest version in the registry if it was queried, now or by the daily search for updates; for an image, the digest of its tag there
    */
   latest: string;
   launcher: '' | 'npx' | 'uvx' | 'image';
@@ -3100,7 +3100,7 @@ export interface VersionPlan {
    */
   known: boolean;
   /**
-   * Newest version in the registry if it was just queried; for an image, the digest of its tag there
+   * Newest version in the registry if it was queried, now or by the daily search for updates; for an image, the digest of its tag there
    */
   latest: string;
   launcher: '' | 'npx' | 'uvx' | 'image';
