@@ -21,6 +21,7 @@ var otherRows = []struct {
 	{"edit", measureEdits},
 	{"shim", measureShims},
 	{"sandbox", measureSandbox},
+	{"npx", npxCost},
 	{"memory", idleMemory},
 	{"loaded", loadedMemory},
 	{"idle CPU", idleCPU},
