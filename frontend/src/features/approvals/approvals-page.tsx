@@ -9,6 +9,7 @@ import { CardList } from './card-list';
 import { ToolsCard } from './changed-tools-card';
 import { CommandCard } from './command-card';
 import { Grants } from './grants';
+import { PackageCard } from './package-card';
 import { QuestionCard } from './question-card';
 
 const t = texts.approvals;
@@ -50,6 +51,8 @@ export function ApprovalsPage({
               <CommandCard approval={approval} />
             ) : approval.kind === 'tools' ? (
               <ToolsCard approval={approval} changes={changesOf(approval.server)} />
+            ) : approval.kind === 'package' ? (
+              <PackageCard approval={approval} />
             ) : (
               <QuestionCard number={index + 1} approval={approval} />
             )

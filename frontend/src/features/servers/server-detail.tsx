@@ -16,6 +16,7 @@ import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import type { ServerDetail as Detail, Instance } from '@/types/api';
 import { serverQuery, serversQuery, visibleToolsQuery } from './api';
+import { useStartText } from './direct-starts';
 import { ServerDebug } from './server-debug';
 import { destinationsQuery, ServerDestinations } from './server-destinations';
 import { ServerEntryEditor, useEntryEdit } from './server-entry-editor';
@@ -216,6 +217,7 @@ export function ServerFacts({ server, now }: { server: Detail; now: number }) {
   const { data: status } = useQuery(statusQuery);
   const tools = texts.servers.tools(server.tools, visible?.[server.id]);
   const withheld = status?.withheld?.[server.id] ?? 0;
+  const start = useStartText(server.id);
   return (
     <Facts
       rows={[
@@ -225,6 +227,7 @@ export function ServerFacts({ server, now }: { server: Detail; now: number }) {
         ['Features', up && t.offered(tools, server.prompts, server.resources, withheld)],
         [words.memory, server.usage?.rssBytes ? bytes(server.usage.rssBytes) : ''],
         [words.cpu, server.usage?.rssBytes ? `${server.usage.cpuPercent.toFixed(1)}%` : ''],
+        ['Started', server.pid ? start : ''],
         ['Running calls', server.inFlight > 0 && server.inFlight],
         [words.restarts, server.restarts > 0 && server.restarts],
         ['Exit code', server.exitCode ?? ''],
