@@ -319,6 +319,9 @@ func printImports(e *terminal.Env, t *PlannedImport) {
 			fmt.Fprintf(e.Stdout, "  note: %s\n", terminal.EscapeLine(note))
 		}
 	}
+	if saves := directStarts(t.Servers); saves != "" {
+		fmt.Fprintln(e.Stdout, saves)
+	}
 	for _, s := range t.Skipped {
 		fmt.Fprintf(e.Stdout, "%s is skipped: %s\n", terminal.EscapeLine(s.Name), terminal.EscapeLine(s.Reason))
 	}

@@ -337,3 +337,18 @@ func TestEqualServerUnderAnotherNameIsNotAddedAgain(t *testing.T) {
 		t.Errorf("our file is\n%s", src)
 	}
 }
+
+func TestImportSaysHowManyServersStartWithoutNpx(t *testing.T) {
+	of := func(entries ...string) (list []ImportedServer) {
+		for _, e := range entries {
+			list = append(list, ImportedServer{Entry: json.RawMessage(e)})
+		}
+		return list
+	}
+	if got := directStarts(of(`{"command":"node"}`, `{"url":"http://npx"}`, `{"command":"npx-like"}`)); got != "" {
+		t.Errorf("%q", got)
+	}
+	if got := directStarts(of(`{"command":"npx"}`, `{"command":"/usr/bin/npx"}`, `{"command":"uvx"}`)); !strings.HasPrefix(got, "2 servers with npx: ") {
+		t.Errorf("%q", got)
+	}
+}

@@ -344,6 +344,9 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 			p.Warnings = append(p.Warnings, i.Name+": "+note+".")
 		}
 	}
+	if saves := directStarts(all); saves != "" {
+		p.Warnings = append(p.Warnings, saves)
+	}
 	p.Skipped = append(skipped, invalid...)
 	for _, s := range p.Skipped {
 		p.Warnings = append(p.Warnings, s.Name+" is not moved: "+s.Reason+".")
