@@ -47,9 +47,11 @@ var codeEndings = map[string]bool{
 	".exe": true, ".cmd": true, ".bat": true, ".ps1": true, ".sh": true, ".py": true, ".rb": true, ".pl": true, ".lua": true,
 }
 
-func isCode(name string, mode fs.FileMode) bool {
+// mayBeCode reports whether a file with this name is run, or may be if it is executable.
+func mayBeCode(name string) (code, ifExecutable bool) {
 	ending := strings.ToLower(filepath.Ext(name))
-	return codeEndings[ending] || name == "package.json" || ending == "" && mode&0o111 != 0 && runtime.GOOS != "windows"
+	types := strings.HasSuffix(ending, "ts") && strings.HasSuffix(strings.TrimSuffix(strings.ToLower(name), ending), ".d")
+	return codeEndings[ending] && !types || name == "package.json", ending == "" && runtime.GOOS != "windows"
 }
 
 // codeFile is a file or symbolic link below a folder.
@@ -78,16 +80,20 @@ func scan(folder string) (stamp string, files []codeFile, err error) {
 				}
 				continue
 			}
+			one, link := codeFile{path: path}, e.Type()&fs.ModeSymlink != 0
+			code, ifExecutable := mayBeCode(e.Name())
+			if !link && !code && !ifExecutable { // most files: the rest costs
+				continue
+			}
 			info, err := e.Info()
 			if err != nil {
 				return err
 			}
-			one := codeFile{path: path}
-			if info.Mode()&fs.ModeSymlink != 0 {
+			if link {
 				if one.link, err = os.Readlink(filepath.Join(folder, path)); err != nil {
 					return err
 				}
-			} else if !info.Mode().IsRegular() || !isCode(e.Name(), info.Mode()) {
+			} else if !info.Mode().IsRegular() || !code && info.Mode()&0o111 == 0 {
 				continue
 			}
 			inode, changed := identity(info)

@@ -308,6 +308,7 @@ func TestReplacedPackageIsNotStartedBeforeUserDecides(t *testing.T) {
 	for name, replace := range map[string]func(n *npm){
 		"same version":             func(n *npm) { n.write(n.module("srv", "main.js"), "evil, serves", 0o700) },
 		"dependency":               func(n *npm) { n.write(n.module("dep", "main.js"), "evil", 0o700) },
+		"named like types":         func(n *npm) { n.write(n.module("dep", "x.d.js"), "evil", 0o600) },
 		"added file":               func(n *npm) { n.write(n.module("dep", "index.js"), "evil", 0o600) },
 		"added package":            func(n *npm) { n.write(n.module("srv/node_modules/dep", "package.json"), `{"version":"1.0.0"}`, 0o600) },
 		"version not known to npm": func(n *npm) { n.write(n.module("srv", "package.json"), `{"version":"1.0.1"}`, 0o600) },
@@ -364,6 +365,7 @@ func TestDataOfServerInItsPackageIsNoReplacement(t *testing.T) {
 	n.learn()
 	n.write(n.module("srv", "memory.json"), "{}", 0o600)
 	n.write(n.module("srv", "README.md"), "new", 0o600)
+	n.write(n.module("srv", "main.d.ts"), "new", 0o600)
 	now := time.Now()
 	_ = os.Chtimes(n.module("srv", "main.js"), now, now) // the same content
 	n.expect(Directly, "")
@@ -433,8 +435,10 @@ func TestKnowledgeIsGoneWithServerAndBounded(t *testing.T) {
 func TestUnreadableKnowledgeMeansNpx(t *testing.T) {
 	n := newNpm(t)
 	n.learn()
-	n.write(n.feature.File, "{", 0o600)
-	n.open()
-	n.learn()
-	n.expect(Directly, "")
+	for _, text := range []string{"{", "null", `{"format":0,"servers":{"one":{"learned":[null]}}}`} {
+		n.write(n.feature.File, text, 0o600)
+		n.open()
+		n.learn()
+		n.expect(Directly, "")
+	}
 }

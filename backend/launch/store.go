@@ -15,6 +15,16 @@ import (
 // different folders.
 const maxLearned = 4
 
+// format is the version of what is saved. What has another version is forgotten: a change of what counts
+// as code must not look like a replaced package.
+const format = 1
+
+// saved is the file of a memory.
+type saved struct {
+	Format  int                   `json:"format"`
+	Servers map[string]remembered `json:"servers"`
+}
+
 // remembered is what is known about one server.
 type remembered struct {
 	Learned []*learned   `json:"learned"`       // newest first
@@ -40,15 +50,16 @@ type memory struct {
 
 func openMemory(path string, log *slog.Logger) *memory {
 	m := &memory{path: path, log: log, servers: map[string]remembered{}}
+	var was saved
 	text, err := osutil.ReadFile(path)
 	if err == nil {
-		err = json.Unmarshal(text, &m.servers)
+		err = json.Unmarshal(text, &was)
 	}
 	if err != nil && !os.IsNotExist(err) { // the servers are started by npx again
 		log.Warn("Cannot read how servers were started", "error", err)
 	}
-	if m.servers == nil {
-		m.servers = map[string]remembered{}
+	if err == nil && was.Format == format && was.Servers != nil {
+		m.servers = was.Servers
 	}
 	return m
 }
@@ -86,7 +97,7 @@ func (m *memory) retain(keep func(server string) bool) {
 
 // save writes the file. The caller holds mu.
 func (m *memory) save() {
-	text, err := json.Marshal(m.servers)
+	text, err := json.Marshal(saved{format, m.servers})
 	if err == nil {
 		err = osutil.WriteFile(m.path, text, 0o600)
 	}

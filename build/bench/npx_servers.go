@@ -125,13 +125,15 @@ func (b *bench) learnNpxServers(ctx context.Context, data string) (map[string]no
 		text, _ := t.api(ctx, "/api/v1/starts")
 		return nil, fmt.Errorf("%w: %s", err, text)
 	}
-	var known map[string]struct{ Learned []nodeProgram }
+	var known struct {
+		Servers map[string]struct{ Learned []nodeProgram }
+	}
 	text, err := os.ReadFile(filepath.Join(data, "launch.json"))
 	if err == nil {
 		err = json.Unmarshal(text, &known)
 	}
 	programs := map[string]nodeProgram{}
-	for id, k := range known {
+	for id, k := range known.Servers {
 		programs[id] = k.Learned[0]
 	}
 	return programs, err
@@ -186,7 +188,9 @@ func (b *bench) firstCalls(ctx context.Context, data string, programs map[string
 }
 
 func howStarted(ctx context.Context, t *target, id string) (string, error) {
-	var starts struct{ Items []struct{ Server, How, Why string } }
+	var starts struct {
+		Items []struct{ Server, How, Why string }
+	}
 	text, err := t.api(ctx, "/api/v1/starts")
 	if err == nil {
 		err = json.Unmarshal(text, &starts)
