@@ -2,7 +2,7 @@
 # Runs the tests by stage: test.sh fast|rest|STAGE...
 #
 #   fast  format vet unit page smoke       make test: needs Go, Node and npm, installs nothing else
-#   rest  lint race simulation faults window e2e browser   with fast, this is make test-all: installs what it needs
+#   rest  lint race window e2e browser     with fast, this is make test-all: installs what it needs
 #
 # It prints one line with the duration for each stage, followed by the output of a failed one, and
 # finally the number of tests. With CI=true a skipped test in the rest is a failure.
@@ -14,7 +14,7 @@ export GOFLAGS=${GOFLAGS:--buildvcs=false -trimpath}
 linter=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 vulncheck=golang.org/x/vuln/cmd/govulncheck@v1.9.0
 fast=(format vet unit page smoke)
-rest=(lint race simulation faults window e2e browser)
+rest=(lint race window e2e browser)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=()
