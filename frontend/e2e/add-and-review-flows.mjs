@@ -158,7 +158,7 @@ flow(
     const tool = (await daemon.items('/tools')).filter((one) => one.server === 'github').at(-1);
     await page.goto(`${daemon.url}/#/tools?tool=${encodeURIComponent(tool.name)}`);
     await page.getByRole('link', { name: 'Approval, limits, recording' }).click();
-    const row = page.locator('li[aria-current="true"]', { hasText: tool.tool });
+    const row = page.locator('tbody[aria-current="true"]', { hasText: tool.tool });
     await row.waitFor();
     await becomes(
       () =>
