@@ -10,7 +10,6 @@ const views = {
   Servers: { at: '/servers', others: { 'Browse servers': '/directory' } },
   Calls: { at: '/calls', others: { Sessions: '/sessions', Checks: '/checks' } },
   Clients: { at: '/clients', others: { Profiles: '/profiles' } },
-  Settings: { at: '/settings', others: { 'Configuration file': '/configuration' } },
 };
 
 flow(
@@ -45,7 +44,7 @@ flow(
         await tabs.getByRole('link', { name: place, exact: true }).waitFor(); // has a link back
       }
     }
-    for (const place of ['Tools', 'Approvals']) {
+    for (const place of ['Tools', 'Approvals', 'Settings']) {
       await navigation.getByRole('link', { name: place }).press('Enter');
       await page.getByRole('heading', { name: place, level: 1 }).waitFor();
       assert.equal(await tabs.count(), 0);

@@ -1,7 +1,6 @@
 import {
   Activity,
   ChartColumn,
-  FileCog,
   Layers,
   LayoutDashboard,
   ListChecks,
@@ -25,7 +24,6 @@ type Path =
   | '/tools'
   | '/clients'
   | '/settings'
-  | '/configuration'
   | '/approvals'
   | '/usage'
   | '/checks'
@@ -74,14 +72,6 @@ export const pages: NavigationPage[] = [
     icon: Layers,
     key: 'p',
     of: '/clients',
-    tab: true,
-  },
-  {
-    to: '/configuration',
-    text: texts.configCopies.title,
-    icon: FileCog,
-    key: 'f',
-    of: '/settings',
     tab: true,
   },
   { to: '/welcome', text: texts.welcome.title, icon: Sparkles, key: 'w', of: '/' },

@@ -94,7 +94,7 @@ export function AddReplayServer({
     wanted.length > 0 && !backwards && wanted.every((server) => faultOf(server) === undefined);
   return (
     <FormDialog
-      title="Serve recorded session"
+      title="Add replay server"
       action="Add"
       ready={ready}
       pending={add.isPending}

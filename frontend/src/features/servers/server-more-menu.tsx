@@ -1,14 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
-import {
-  CircleDot,
-  CopyPlus,
-  Ellipsis,
-  PenLine,
-  Rewind,
-  Stethoscope,
-  Tags,
-  Trash2,
-} from 'lucide-react';
+import { CircleDot, CopyPlus, Ellipsis, PenLine, Rewind, Tags, Trash2 } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { IconButton } from '@/components/button';
 import { Confirm } from '@/components/confirm';
@@ -32,15 +23,7 @@ const TagServer = lazy(async () => ({ default: (await loadDialogs()).TagServer }
 const AddReplayServer = lazy(async () => ({ default: (await loadServe()).AddReplayServer }));
 
 /** The menu of rare actions: rename, duplicate or remove the server, and others. */
-export function ServerMoreMenu({
-  server,
-  onDiagnostics,
-  onGone,
-}: {
-  server: ServerStatus;
-  onDiagnostics: () => void;
-  onGone: () => void;
-}) {
+export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGone: () => void }) {
   const [open, setOpen] = useState<'remove' | 'rename' | 'serve' | 'tags' | undefined>(undefined);
   const remove = useRemoveServer(server.id);
   const navigate = useNavigate();
@@ -58,7 +41,6 @@ export function ServerMoreMenu({
           },
           { text: texts.servers.edit.rename, icon: PenLine, onSelect: () => setOpen('rename') },
           { text: texts.servers.edit.tags, icon: Tags, onSelect: () => setOpen('tags') },
-          { text: 'Diagnostics', icon: Stethoscope, onSelect: onDiagnostics },
           {
             text: 'Record in full for an hour',
             icon: CircleDot,
@@ -68,7 +50,7 @@ export function ServerMoreMenu({
             ? []
             : [
                 {
-                  text: 'Serve recorded session…',
+                  text: 'Add replay server…',
                   icon: Rewind,
                   onSelect: () => setOpen('serve'),
                 },

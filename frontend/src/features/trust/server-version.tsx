@@ -39,14 +39,7 @@ const versionQuery = (server: string, everyMs?: number) =>
   });
 
 /** The package version of a server: pins it, updates it after a review of its tools, or rolls back. */
-export function ServerVersionSection({
-  server,
-  runs,
-}: {
-  server: string;
-  /** Whether its program exists, so that another version of it can be tried. */
-  runs: boolean;
-}) {
+export function ServerVersionSection({ server }: { server: string }) {
   const client = useQueryClient();
   const [plan, setPlan] = useState<VersionPlan>();
   const [also, setAlso] = useState<string[]>([]);
@@ -92,15 +85,9 @@ export function ServerVersionSection({
         ]}
       />
       <div className="mt-3 flex flex-wrap gap-2">
-        {runs && (
-          <Button
-            small
-            disabled={change.isPending}
-            onClick={() => change.mutate({ action: 'plan' })}
-          >
-            {change.isPending && !comparing ? 'Testing…' : 'Preview update'}
-          </Button>
-        )}
+        <Button small disabled={change.isPending} onClick={() => change.mutate({ action: 'plan' })}>
+          {change.isPending && !comparing ? 'Testing…' : 'Test the latest version'}
+        </Button>
         {version.pin && (
           <Button
             small
@@ -171,7 +158,7 @@ export function ServerVersionSection({
               title="Run recorded calls (read-only tools, prompts and resources) and saved checks on both versions, and compare the results"
               onClick={() => compare(also)}
             >
-              {comparing ? 'Comparing…' : 'Replay calls'}
+              {comparing ? 'Comparing…' : 'Compare versions'}
             </Button>
             <Button
               small
