@@ -244,13 +244,13 @@ func (s npxServer) nodeAlone(ctx context.Context, data string, p nodeProgram) (t
 	if err := cmd.Start(); err != nil {
 		return 0, 0, nil, err
 	}
-	stop = func() {
+	end := func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
 	defer func() {
 		if err != nil {
-			stop()
+			end()
 		}
 	}()
 	lines := bufio.NewReaderSize(out, 1<<20)
@@ -283,7 +283,7 @@ func (s npxServer) nodeAlone(ctx context.Context, data string, p nodeProgram) (t
 	}
 	body := strings.Replace(s.callBody(data, 3), s.id+"__", "", 1)
 	err = request(3, body)
-	return time.Since(began), cmd.Process.Pid, stop, err
+	return time.Since(began), cmd.Process.Pid, end, err
 }
 
 // allAtOnce measures, by mode, the time until all servers are connected, and the memory of all their
