@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -80,7 +81,7 @@ func TestDescriptionsWithinTheLimitKeepTheirBytes(t *testing.T) {
 	fits, long := strings.Repeat("é", 200), strings.Repeat("A sentence of 💡 words. ", 40)
 	definition := `{"description":%s,"name":"%s","x-own":[1.0,"\u00e9"],"inputSchema":{"type":"object"}}`
 	c := &core.Catalog{}
-	for name, text := range map[string]string{"fits": fits, "long": long} {
+	for name, text := range map[string]string{"fits": fits, "over": fits + "é", "long": long} {
 		c.Tools = append(c.Tools, core.Item{Name: name, Raw: json.RawMessage(fmt.Sprintf(definition, wire.AppendString(nil, text), name))})
 	}
 	s.registry.Set("texts", "texts", c)
@@ -97,8 +98,8 @@ func TestDescriptionsWithinTheLimitKeepTheirBytes(t *testing.T) {
 		switch {
 		case n > 200:
 			t.Errorf("%d units: %s", n, raw)
-		case strings.Contains(string(raw), `"texts__long"`):
-			if n < 150 || !strings.Contains(string(raw), readMore) || !strings.Contains(string(raw), `,"x-own":[1.0,"\u00e9"],`) {
+		case strings.Contains(string(raw), `"texts__long"`) || strings.Contains(string(raw), `"texts__over"`):
+			if n < 100 || !strings.Contains(string(raw), readMore) || !strings.Contains(string(raw), `,"x-own":[1.0,"\u00e9"],`) {
 				t.Errorf("shortened to %s", raw)
 			}
 		case !strings.Contains(string(raw), readMore) && !strings.Contains(before, string(raw)):
@@ -215,6 +216,20 @@ func TestSignaturesSayWhatAToolTakes(t *testing.T) {
 		if got := signature(item); got != "t"+want+" - Does it." {
 			t.Errorf("%s: %s", schema, got)
 		}
+	}
+}
+
+func TestInvalidArgumentsAreAnsweredWithTheDefinition(t *testing.T) {
+	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) {
+		return core.Reply{}, &core.Error{Code: core.CodeValidation, Message: "wrong", Hint: "Correct it.", Fields: []core.FieldError{{Field: "region", Error: "is missing"}}}
+	})
+	s.setToolModes()
+	definition := `\"x-mcp-header\":\"Region\"`
+	if got := s.callTool(core.Legacy, "search", callTool, `{"name":"files__marked","arguments":{}}`); !strings.Contains(got, definition) {
+		t.Errorf("a client that has seen one line gets %s", got)
+	}
+	if got := s.callTool(core.Legacy, "other", "files__marked", `{}`); strings.Contains(got, definition) {
+		t.Errorf("a client with the whole list gets %s", got)
 	}
 }
 
