@@ -135,16 +135,19 @@ type Limits struct {
 // LimitsOf returns the MaxToolName and the Limits of the client with this id; 0 and none if it is not
 // known.
 func LimitsOf(id string) (name int, l Limits) {
-	c := knownLimits()[id]
-	return c.MaxToolName, c.Limits
+	if c := knownByID()[id]; c != nil {
+		return c.MaxToolName, c.Limits
+	}
+	return 0, Limits{}
 }
 
-var knownLimits = sync.OnceValue(func() map[string]Client {
-	limits := map[string]Client{}
-	for _, c := range Known() {
-		limits[c.ID] = c
+// knownByID has pointers, because each request looks its client up.
+var knownByID = sync.OnceValue(func() map[string]*Client {
+	clients := map[string]*Client{}
+	for i, c := range Known() {
+		clients[c.ID] = &Known()[i]
 	}
-	return limits
+	return clients
 })
 
 // ByID returns the client with this id, or an error with code not_found whose hint names the
