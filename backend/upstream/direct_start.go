@@ -90,7 +90,7 @@ func (a *launchAttempt) choose(d *Dialer, c *config.Server, spec process.Spec, s
 	}
 	a.timer = a.limit()
 	own := 0 // arguments of the program, which are shown as in the configuration
-	for own < min(len(spec.Args), len(direct.Args)) && spec.Args[len(spec.Args)-1-own] == direct.Args[len(direct.Args)-1-own] {
+	for own < min(len(spec.Args), len(direct.Args), len(c.Args)) && spec.Args[len(spec.Args)-1-own] == direct.Args[len(direct.Args)-1-own] {
 		own++
 	}
 	shown := slices.Concat([]string{direct.Path}, direct.Args[:len(direct.Args)-own], c.Args[len(c.Args)-own:])
