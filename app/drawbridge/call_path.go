@@ -162,6 +162,7 @@ func (d *daemon) configPhases() configPhases {
 func (d *daemon) startCallPath(hasWatchdog bool) {
 	d.life.run("events", time.Second, d.approvals.Run)
 	d.life.run("direct starts", time.Second, d.launch.Run)
+	d.life.run("package versions", time.Second, d.packages.Run)
 	d.life.run("trust", 3*time.Second, d.baseline.Run)
 	d.life.run("sign-ins", time.Second, d.logins.keeper.Run)
 	d.life.run("metrics", time.Second, d.counts.run)

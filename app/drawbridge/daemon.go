@@ -76,6 +76,7 @@ type daemon struct {
 	records  *historyWiring
 	dialer   *upstream.Dialer
 	launch   *launch.Feature
+	packages *marketplace.Feature
 	servers  *supervisor.Supervisor
 	accounts *accountChooser
 	calls    *gateway.Gateway
@@ -299,13 +300,12 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 
 func (d *daemon) features() []web.Feature {
 	data, redact := d.options.Folders.Data, d.history.Recorder().Redact
-	packages := &marketplace.Feature{
+	d.packages = &marketplace.Feature{
 		Version: version, Config: d.files, Servers: d.servers, Dialer: d.dialer, Secrets: d.vault, Trust: d.baseline, Views: d.views, Rules: d.rules, Store: d.history, Redact: redact,
 		List: marketplace.NewList(filepath.Join(data, "directory.json")), Uploads: marketplace.Uploads{Folder: filepath.Join(data, "bundles")},
 	}
-	d.life.run("package versions", time.Second, packages.Run)
 	return []web.Feature{
-		packages, d.launch,
+		d.packages, d.launch,
 		&oauth.Feature{Logins: d.logins, Config: d.files.Current, Servers: d.servers},
 		d.clients,
 		&doctor.Feature{
