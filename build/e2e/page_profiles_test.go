@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Profiles and unused tools on the page of the real daemon, and what a client sees then.
+// Profiles on the page of the real daemon, and what a client sees then.
 func TestProfilesAreCreatedAndAssignedOnPage(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t)

@@ -71,7 +71,8 @@ export function useClientView() {
   return useMutation({
     mutationKey: ['client-view'],
     scope: { id: 'client-view' }, // one request at a time
-    mutationFn: ({ token, ...body }: ClientSettings) =>
+    // What the daemon chose for the mode auto is no setting.
+    mutationFn: ({ token, chosen: _, why: __, ...body }: ClientSettings) =>
       requestText('PUT', `/api/v1/client-views/${encodeURIComponent(token)}`, {
         body,
       }),
