@@ -111,9 +111,9 @@ type shapeReader struct {
 }
 
 func (r *shapeReader) read(raw []byte, depth int) shape {
-	any := shape{name: "any"}
+	anything := shape{name: "any"}
 	if r.left--; len(raw) == 0 || raw[0] != '{' || depth <= 0 || r.left < 0 {
-		return any
+		return anything
 	}
 	var s struct {
 		Ref   string            `json:"$ref"`
@@ -127,7 +127,7 @@ func (r *shapeReader) read(raw []byte, depth int) shape {
 		Required []string `json:"required"`
 	}
 	if json.Unmarshal(raw, &s) != nil {
-		return any
+		return anything
 	}
 	alternatives := slices.Concat(s.AnyOf, s.OneOf)
 	switch {
@@ -143,7 +143,7 @@ func (r *shapeReader) read(raw []byte, depth int) shape {
 			list = append(list, r.read(one, depth-1))
 		}
 		if len(alternatives) > maxEnumValues || slices.ContainsFunc(list, func(one shape) bool { return one.name == "any" }) {
-			return any
+			return anything
 		}
 		return shape{anyOf: list}
 	}
@@ -152,7 +152,7 @@ func (r *shapeReader) read(raw []byte, depth int) shape {
 	if json.Unmarshal(s.Type, &name) == nil {
 		names = []string{name}
 	} else if json.Unmarshal(s.Type, &names) != nil {
-		return any
+		return anything
 	}
 	var list []shape
 	for _, name := range names {
@@ -167,13 +167,13 @@ func (r *shapeReader) read(raw []byte, depth int) shape {
 				one.members = r.members(wire.Bytes(raw, found[0]), s.Required, depth-1)
 			}
 		default:
-			return any
+			return anything
 		}
 		list = append(list, one)
 	}
 	switch len(list) {
 	case 0:
-		return any
+		return anything
 	case 1:
 		return list[0]
 	}
