@@ -51,7 +51,6 @@ type runner struct {
 	seen  int // bytes of the log that were examined
 	tried map[string]int
 	bad   map[string]int
-	total *int
 }
 
 // The budget of a scenario is DRAWBRIDGE_FAULTS_TIME, shared by all; without it, every call is failed with each
