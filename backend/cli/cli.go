@@ -88,7 +88,7 @@ Control
   open, quit     Open the window, quit Drawbridge
 Advanced
   backup, check, completion, explain, profiles, replay, sandbox, serve, stdio,
-  token, uninstall, validate, versions
+  token, uninstall, usage, validate, versions
 `
 
 func (p *program) command() *cobra.Command {

@@ -66,7 +66,7 @@ const maxCalls = 500
 
 // Commands adds the commands about calls, recorded and new, and about saved checks.
 func Commands(e *terminal.Env, root *cobra.Command) {
-	root.AddCommand(replay(e), call(e), history(e), checks(e))
+	root.AddCommand(replay(e), call(e), history(e), checks(e), usage(e))
 }
 
 func history(e *terminal.Env) *cobra.Command {

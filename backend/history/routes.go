@@ -31,6 +31,10 @@ type Feature struct {
 	Tokens   *loopback.Tokens
 	Sessions func() []bridge.Session
 	Log      *slog.Logger
+	// Limits returns what is known of the client with a token, and ToolMode how its tools are listed, and
+	// why if Drawbridge chose that.
+	Limits   func(token string) bridge.ClientLimits
+	ToolMode func(token string) (mode, why string)
 	// Live sends a request for a replay to the recorded server, as a client.
 	Live func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error)
 }
@@ -53,6 +57,7 @@ func (f *Feature) Routes(r *web.Router) {
 	web.Op(r, "GET", "/api/v1/facets", "Number of calls by server, tool, client and outcome", f.facets)
 	web.Op(r, "GET", "/api/v1/sessions", "Sessions, newest first", f.listSessions)
 	web.Op(r, "GET", "/api/v1/usage", "Call statistics by server, tool and client, and over time", f.usage)
+	web.Op(r, "GET", "/api/v1/usage/sessions", "What the newest sessions cost in each tool mode, newest first", f.sessionCosts)
 	web.Op(r, "PUT", "/api/v1/calls/{id}/note", "Set the title, note and tags of a call", f.putNote)
 	web.Op(r, "POST", "/api/v1/calls/{id}/replay", "Repeat a tool call, optionally with other arguments", f.replay)
 	web.Op(r, "POST", "/api/v1/calls/delete", "Delete individual calls, or all calls of a client or session", f.deleteCalls)

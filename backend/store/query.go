@@ -390,6 +390,38 @@ func (s *calls) ClientTools(ctx context.Context, since time.Time, days int) (lis
 	return list, err
 }
 
+// SessionTool is a tool with its calls in one session.
+type SessionTool struct {
+	Session      string
+	Client       core.Client
+	First        time.Time // call of the tool in the session
+	Server, Name string
+	Calls        int64
+	ResultBytes  int64
+}
+
+// SessionTools returns the tools that were called in the newest sessions, those of a session one after
+// the other, the newest session first. The tool list and searches of Drawbridge itself are left out.
+func (s *calls) SessionTools(ctx context.Context, since time.Time, sessions int) (list []SessionTool, err error) {
+	s.waitForRecent(ctx)
+	err = s.queryRows(ctx, func(row scanner) error {
+		var t SessionTool
+		var first int64
+		err := row.Scan(&t.Session, &t.Client.Token, &t.Client.Name, &first, &t.Server, &t.Name, &t.Calls, &t.ResultBytes)
+		t.First = time.UnixMicro(first).UTC()
+		list = append(list, t)
+		return err
+	}, `SELECT e.name, k.token, k.name, a.first, coalesce(s.current_name, s.name), t.name, a.calls, a.bytes
+		FROM (SELECT session_id, target_id, max(client_id) client_id, min(at) first, count(*) calls, sum(bytes_out) bytes FROM call
+			WHERE session_id IN (SELECT id FROM session e WHERE EXISTS (SELECT 1 FROM call WHERE session_id = e.id AND id >= ?) ORDER BY id DESC LIMIT ?)
+				AND id >= ? AND from_server = 0 AND task_call_id IS NULL
+			GROUP BY session_id, target_id) a
+		JOIN session e ON e.id = a.session_id JOIN target t ON t.id = a.target_id JOIN server s ON s.id = t.server_id JOIN client k ON k.id = a.client_id
+		WHERE t.method = 'tools/call' AND s.name <> 'drawbridge'
+		ORDER BY e.id DESC, a.target_id`, since.UnixMicro(), sessions, since.UnixMicro())
+	return list, err
+}
+
 // SessionSummary summarizes the calls of one session.
 type SessionSummary struct {
 	Session       string

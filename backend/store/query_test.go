@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 )
 
 // inSessions records a call in each of n sessions.
@@ -61,5 +62,30 @@ func TestSessionNamesNoServerForCallsToUnknownTools(t *testing.T) {
 	sessions, _, err := b.Sessions(t.Context(), 0, 0)
 	if err != nil || len(sessions) != 1 || sessions[0].Calls != 2 || fmt.Sprint(sessions[0].Servers) != fmt.Sprint([]string{c.Server}) {
 		t.Errorf("%+v %v", sessions, err)
+	}
+}
+
+// The tools of the newest sessions are counted by session, without those of Drawbridge itself.
+func TestToolsAreCountedBySession(t *testing.T) {
+	t.Parallel()
+	b := fresh(t)
+	inSessions(t, b, "old", 0, 2)
+	for i := range 5 {
+		c := aCall(10 + i)
+		c.Session, c.Client.Token, c.Method, c.Server, c.Name = "new", "cursor", "tools/call", "files", []string{"read", "read", "write", "find_tools", "read"}[i]
+		if c.Name == "find_tools" {
+			c.Server = "drawbridge"
+		}
+		b.Recorder().Record(c, aReply)
+	}
+	flushed(t, b)
+	list, err := b.SessionTools(t.Context(), time.Unix(0, 0), 1)
+	must(t, err)
+	got := ""
+	for _, one := range list {
+		got += fmt.Sprintf("%s %s %s %d %t;", one.Session, one.Client.Token, one.Name, one.Calls, one.ResultBytes > 0)
+	}
+	if got != "new cursor read 3 true;new cursor write 1 true;" {
+		t.Errorf("the tools are %s", got)
 	}
 }

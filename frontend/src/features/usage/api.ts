@@ -1,7 +1,7 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { request } from '@/lib/request';
 import { type Span, setBounds } from '@/lib/time-range';
-import type { UsageReport, UsageStats } from '@/types/api';
+import type { List, SessionCost, UsageReport, UsageStats } from '@/types/api';
 
 export interface UsageFilters extends Span {
   server?: string;
@@ -25,6 +25,19 @@ export const usageQuery = (filters: UsageFilters, everyMs = 15_000) =>
     staleTime: 5000,
     refetchInterval: everyMs,
     placeholderData: keepPreviousData,
+  });
+
+/** What the newest sessions cost in each tool mode. */
+export const sessionCostsQuery = (client: string | undefined) =>
+  queryOptions({
+    queryKey: ['usage', 'sessions', client],
+    queryFn: ({ signal }) =>
+      request<List<SessionCost>>(
+        'GET',
+        `/api/v1/usage/sessions${client ? `?client=${encodeURIComponent(client)}` : ''}`,
+        { signal },
+      ),
+    staleTime: 60_000,
   });
 
 /** The number of full days with recorded calls, from the report of 30 days. */

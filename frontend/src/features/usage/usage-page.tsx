@@ -13,6 +13,7 @@ import { Breakdown } from './breakdown';
 import { Card } from './card';
 import { ContextCost, type ToolCost, Unused } from './context-cost';
 import { RangePicker } from './range-picker';
+import { SessionCosts } from './session-costs';
 import { CallsChart, DurationChart } from './usage-charts';
 import { Figures } from './usage-totals';
 
@@ -106,6 +107,7 @@ export function UsagePage({ costs }: { costs: ToolCost[] }) {
               />
             </>
           )}
+          <SessionCosts client={client} />
           <div className="grid items-start gap-4 lg:grid-cols-2">
             <ContextCost costs={costs} />
             <Unused costs={costs} />

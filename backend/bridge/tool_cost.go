@@ -1,0 +1,49 @@
+package bridge
+
+import (
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+)
+
+// ListCost is what the tools of a view cost a client in each tool mode, in bytes.
+type ListCost struct {
+	Instructions int
+	Lists        map[string]int // size of the tool list; "" is all tools
+	search       int            // mean size of an answer of find_tools
+	definition   int            // mean size of a definition
+	definitions  map[[2]string]int
+}
+
+// NewListCost calculates the cost of a view for a client with these limits.
+func NewListCost(v *registry.View, limits ClientLimits) *ListCost {
+	c := &ListCost{Lists: map[string]int{}, definitions: map[[2]string]int{}}
+	c.Instructions = len(endpointInstructions(endpoint{limits: limits}, v.Offers()))
+	for _, mode := range []string{"", ToolsSearch, ToolsDeferred} {
+		c.Lists[mode] = listSize(v, mode, limits)
+	}
+	items := v.Items(core.Tools)
+	lines, all := 0, 0
+	for _, item := range items {
+		lines += len(signature(item))
+		all += len(item.Raw)
+		c.definitions[[2]string{item.Server, item.Name}] = len(item.Raw)
+	}
+	c.search, c.definition = defaultSearchResults*lines/max(len(items), 1), all/max(len(items), 1)
+	return c
+}
+
+// Discovery returns an upper bound of the bytes that a session reads before it calls a tool for the first
+// time: its definition, and in the mode ToolsSearch also an answer of find_tools.
+func (c *ListCost) Discovery(mode, server, name string) int {
+	definition, ok := c.definitions[[2]string{server, name}]
+	if !ok {
+		definition = c.definition // it is not listed any more
+	}
+	switch mode {
+	case ToolsSearch:
+		return c.search + definition
+	case ToolsDeferred:
+		return definition
+	}
+	return 0
+}

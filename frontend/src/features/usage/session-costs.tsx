@@ -1,0 +1,85 @@
+import { useQuery } from '@tanstack/react-query';
+import { ScrollArea } from '@/components/scroll-area';
+import { classes } from '@/lib/class-names';
+import { count, escapeControlCharacters } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { ModeCost } from '@/types/api';
+import { sessionCostsQuery } from './api';
+import { costsByClient } from './costs-by-client';
+
+const modes = { all: 'All', search: 'Search', deferred: 'Deferred' } as const;
+
+const once = (tokens: string) =>
+  `${tokens} tokens if each part is read once, as with a prompt cache`;
+
+/** What the recorded sessions of each client cost in each tool mode. */
+export function SessionCosts({ client }: { client: string | undefined }) {
+  const { data } = useQuery(sessionCostsQuery(client));
+  const sessions = data?.items ?? [];
+  const clients = costsByClient(sessions);
+  if (clients.length === 0) return null;
+  return (
+    <section aria-label="Cost by tool mode">
+      <h2 className="font-semibold">Cost by tool mode</h2>
+      <p className="mt-1 mb-2 text-sm text-ink2">
+        Estimated tokens of the newest {count(sessions.length)} sessions, with the tools as they are
+        now: the tool list and instructions in each turn, at most what has to be discovered, and the
+        results.
+      </p>
+      <ScrollArea
+        aria-label="Cost by tool mode and client"
+        className="overflow-x-auto rounded-lg border bg-panel shadow-card"
+      >
+        <table className="w-full min-w-[44rem] text-sm">
+          <thead>
+            <tr className="text-left text-xs text-ink3">
+              <th scope="col" className="px-4 py-2 font-normal">
+                Client
+              </th>
+              {['Sessions', 'Calls', ...Object.values(modes), 'Of which results'].map((title) => (
+                <th key={title} scope="col" className="px-3 py-2 text-right font-normal">
+                  {title}
+                </th>
+              ))}
+              <th scope="col" className="px-3 py-2 font-normal">
+                Listed now
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {clients.map((one) => (
+              <tr key={`${one.client}/${one.token}`} className="border-t hover:bg-hover">
+                <th scope="row" className="max-w-48 truncate px-4 py-1.5 text-left font-medium">
+                  {escapeControlCharacters(
+                    (one.client || one.token || texts.calls.unknownClient).slice(0, 100),
+                  )}
+                </th>
+                <td className="px-3 text-right">{count(one.sessions)}</td>
+                <td className="px-3 text-right">{count(one.calls)}</td>
+                {one.modes.map((mode) => (
+                  <Cost key={mode.mode} mode={mode} now={mode.mode === one.mode} />
+                ))}
+                <td className="px-3 text-right">~{count(one.resultTokens)}</td>
+                <td className="px-3 text-ink2">
+                  {modes[one.mode]}
+                  {one.searches && ', searched by the client'}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </ScrollArea>
+    </section>
+  );
+}
+
+function Cost({ mode, now }: { mode: ModeCost; now: boolean }) {
+  return (
+    <td
+      className={classes('px-3 text-right whitespace-nowrap', now && 'font-semibold')}
+      title={once(count(mode.once))}
+    >
+      ~{count(mode.total)}
+    </td>
+  );
+}
