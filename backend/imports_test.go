@@ -80,7 +80,7 @@ var edges = map[string]string{
 
 	"build/package/manpages": "backend/cli backend/terminal app/features",
 	"build/package/channels": "",
-	"build/docs":             "config backend/cli backend/terminal backend/clientconf app/features", // documents that are written from what the program knows
+	"build/docs":             "config backend/cli backend/terminal backend/clientconf app/features backend/bridge backend/core backend/profiles backend/registry", // documents that are written from what the program knows
 	"build/e2e":              "",
 	"build/faults":           "", // it knows the program by its address only
 	"build/smoke":            "",

@@ -57,6 +57,8 @@ type Client struct {
 	// MaxResultTokens is the maximum size of the text of tool results, about 4 bytes per token; 0
 	// for no limit.
 	MaxResultTokens int
+	// SingleCopy removes a structuredContent that the text of a tool result repeats.
+	SingleCopy bool
 
 	Source Position `json:"-"` // of its name in its file
 }
@@ -66,7 +68,7 @@ const MinResultTokens = 500
 
 // Equal reports whether both are the same.
 func (c Client) Equal(o Client) bool {
-	return c.Profile == o.Profile && c.ToolMode == o.ToolMode && c.MaxResultTokens == o.MaxResultTokens && maps.Equal(c.Accounts, o.Accounts)
+	return c.Profile == o.Profile && c.ToolMode == o.ToolMode && c.MaxResultTokens == o.MaxResultTokens && c.SingleCopy == o.SingleCopy && maps.Equal(c.Accounts, o.Accounts)
 }
 
 // How tools are listed.
@@ -149,7 +151,8 @@ func clientsField(to *map[string]Client) field {
 }
 
 func clientFields(c *Client) []field {
-	return schemaTree().Defs["client"].fields(c, section("results", schemaTree().Defs["clientResults"].field("maxTokens", "", &c.MaxResultTokens)))
+	return schemaTree().Defs["client"].fields(c, section("results",
+		schemaTree().Defs["clientResults"].field("maxTokens", "", &c.MaxResultTokens), schemaTree().Defs["clientResults"].field("singleCopy", "", &c.SingleCopy)))
 }
 
 // andThen runs a function after the value of a field was read.

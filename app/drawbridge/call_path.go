@@ -253,7 +253,7 @@ func applyVisibility(c *config.Config, views *registry.Registry, front *bridge.B
 	r := bridge.Visibility{Unknown: c.VisibilityUnknown, ProfileOf: c.ProfileOf, Clients: map[string]bridge.ClientVisibility{}, Profiles: map[string]bridge.ProfileVisibility{}}
 	r.Folders = slices.ContainsFunc(c.Profiles, func(p config.Profile) bool { return len(p.Folders) > 0 })
 	for name, client := range c.Clients {
-		r.Clients[name] = bridge.ClientVisibility{Profile: client.Profile, ToolMode: client.ToolMode, MaxResultTokens: client.MaxResultTokens}
+		r.Clients[name] = bridge.ClientVisibility{Profile: client.Profile, ToolMode: client.ToolMode, MaxResultTokens: client.MaxResultTokens, SingleCopy: client.SingleCopy}
 	}
 	for _, p := range c.Profiles {
 		r.Profiles[p.Name] = bridge.ProfileVisibility{ToolMode: p.ToolMode}

@@ -139,12 +139,9 @@ func (r *clientRecords) recordListing(c core.Client, ep endpoint, view *registry
 }
 
 func listedTools(ep endpoint, view *registry.View) int {
-	n := len(view.Items(core.Tools))
-	switch ep.toolMode {
-	case ToolsSearch:
-		return 2
-	case ToolsDeferred:
-		return n + 1
+	n := len(ModeTools(ep.toolMode))
+	if ep.toolMode != ToolsSearch {
+		n += len(view.Items(core.Tools))
 	}
 	return n
 }
@@ -277,6 +274,7 @@ type ClientVisibility struct {
 	ToolMode string // ToolsAuto, ToolsSearch or ToolsDeferred; "" for that of the profile
 	// MaxResultTokens is the maximum size of the text of tool results; 0 for no limit.
 	MaxResultTokens int
+	SingleCopy      bool // remove a structuredContent that the text of the result repeats
 }
 
 // ProfileVisibility is how the tools of a profile are listed.

@@ -91,6 +91,11 @@ func endpointInstructions(ep endpoint, offers []registry.Offer) string {
 	return text
 }
 
+// InstructionUnits returns the length of the merged instructions of a view in UTF-16 code units.
+func InstructionUnits(v *registry.View) int {
+	return units(endpointInstructions(endpoint{}, v.Offers()))
+}
+
 func sharedInstructions(ep endpoint, offers []registry.Offer) (text string, shortened bool) {
 	var heads, texts []string
 	for _, o := range offers {
@@ -151,31 +156,36 @@ func fairShares(texts []string, total int) []int {
 // withinLimits returns the definition of a tool with its description within the limit of the client,
 // and with the mark of a pinned tool. All other bytes stay unchanged.
 func (ep endpoint) withinLimits(raw []byte, public string, pinned bool) (_ []byte, shortened bool) {
-	limit := ep.limits.Description
-	if pinned = pinned && ep.limits.PinKey != ""; pinned && ep.limits.PinnedDescription > 0 {
-		limit = ep.limits.PinnedDescription
-	}
-	if limit == 0 && !pinned {
+	limit, pin := ep.limits.Description, ep.limits.PinKey
+	if pinned = pinned && pin != ""; limit == 0 && !pinned {
 		return raw, false
 	}
 	found, err := wire.Pick(raw, "description", "_meta", "name")
 	if err != nil {
 		return raw, false
 	}
+	meta := wire.Bytes(raw, found[1])
+	var own []byte // what the server says about the pin; it wins
+	if pin != "" && len(meta) > 0 && meta[0] == '{' {
+		if at, err := wire.Pick(meta, pin); err == nil {
+			own = wire.Bytes(meta, at[0])
+		}
+	}
+	pinned = pinned && len(own) == 0
+	if (pinned || string(own) == "true") && ep.limits.PinnedDescription > 0 {
+		limit = ep.limits.PinnedDescription
+	}
 	var edits []wire.Edit
 	if text, ok := wire.Unquote(wire.Bytes(raw, found[0])); ok && exceeds(text, limit) {
-		hint := " (Shortened: " + readMore + ` {"tool":` + strconv.Quote(public) + `})`
+		hint := " (Shortened: " + readMore + ` {"tool":` + core.QuoteJSON(public) + `})`
 		edits, shortened = append(edits, wire.Edit{Span: found[0], With: wire.AppendString(nil, cutText(text, max(limit-units(hint), 0))+hint)}), true
 	}
-	meta := wire.Bytes(raw, found[1])
 	switch {
 	case !pinned || found[2].Empty():
 	case found[1].Empty():
-		edits = append(edits, wire.Edit{Span: core.Span{Start: found[2].End, End: found[2].End}, With: []byte(`,"_meta":{` + strconv.Quote(ep.limits.PinKey) + `:true}`)})
+		edits = append(edits, wire.Edit{Span: core.Span{Start: found[2].End, End: found[2].End}, With: []byte(`,"_meta":{` + strconv.Quote(pin) + `:true}`)})
 	case meta[0] == '{':
-		if own, err := wire.Pick(meta, ep.limits.PinKey); err == nil && own[0].Empty() { // the word of the server wins
-			edits = append(edits, insertMember(found[1].Start, meta, []byte(strconv.Quote(ep.limits.PinKey)+`:true`)))
-		}
+		edits = append(edits, insertMember(found[1].Start, meta, []byte(strconv.Quote(pin)+`:true`)))
 	}
 	slices.SortFunc(edits, func(a, b wire.Edit) int { return a.Span.Start - b.Span.Start })
 	return wire.Splice(nil, raw, edits...), shortened

@@ -146,6 +146,17 @@ func TestToolsThatAClientUsesComeFirst(t *testing.T) {
 	}
 }
 
+// A server may pin its tool itself; the client then cuts the description of a pinned tool.
+func TestToolThatItsServerPinsHasTheLimitOfPinnedTools(t *testing.T) {
+	limits := ClientLimits{Description: 400, PinKey: "k", PinnedDescription: 100}
+	for own, want := range map[string]int{`true`: 100, `false`: 400} {
+		raw, shortened := endpoint{limits: limits}.withinLimits([]byte(`{"name":"a","description":"`+strings.Repeat("Some words. ", 90)+`","_meta":{"k":`+own+`}}`), "a", true)
+		if n := DescriptionUnits(raw); !shortened || n > want || n < want/2 || !strings.Contains(string(raw), `"_meta":{"k":`+own+`}`) {
+			t.Errorf("%s: %d units: %s", own, n, raw)
+		}
+	}
+}
+
 // corpus returns 500 definitions of tools as a registry.
 func corpus(t testing.TB) *registry.Registry {
 	t.Helper()

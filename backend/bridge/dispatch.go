@@ -29,6 +29,7 @@ type request struct {
 	capabilities    json.RawMessage
 	fromCallTool    bool   // it was unwrapped from a call of call_tool
 	storedCallID    *int64 // core.Call.RecordedUnchangedAs of the call, if its result may be truncated
+	singleCopy      bool   // whether its result loses a structuredContent that its text repeats
 	repaired        bool   // it contained invalid Unicode, which was replaced
 	logLevel        string // minimum level of log messages; "" to send none
 }

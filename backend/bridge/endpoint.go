@@ -22,9 +22,10 @@ type endpoint struct {
 	toolMode string // ToolsSearch, ToolsDeferred, or "" to list all tools
 	auto     bool   // whether toolMode was chosen for the client, and may change
 	// maxResult is the maximum size of the text of tool results in bytes; 0 for no limit.
-	maxResult int
-	limits    ClientLimits
-	used      *UsedTools // nil if none are known
+	maxResult  int
+	singleCopy bool // results without a structuredContent that their text repeats
+	limits     ClientLimits
+	used       *UsedTools // nil if none are known
 }
 
 // offers reports whether a client may call the tools of a mode. Those of a chosen mode work in the
@@ -206,6 +207,7 @@ func (vs *views) authorize(ep endpoint, origin requestOrigin) (_ endpoint, refus
 		if vs.StoredResult != nil {
 			ep.maxResult = client.MaxResultTokens * bytesPerToken
 		}
+		ep.singleCopy = client.SingleCopy
 	}
 	return ep, ""
 }

@@ -44,15 +44,23 @@ var readResultTool = toolDefinition(readResult, "Read the rest of a result",
 	"Returns the next part of a tool result that was truncated because of its length. The end of a truncated result says which arguments to use.",
 	`{"type":"object","properties":{"result":{"type":"string","description":"Id of the result"},"offset":{"type":"integer","minimum":0,"description":"Byte offset in the text at which to continue"}},"required":["result","offset"]}`, true)
 
-// limitsResult reports whether the result of a tool is truncated for the client. An MCP App needs
-// the complete results of its tool.
-func limitsResult(rq *request, raw json.RawMessage) bool {
-	return rq.endpoint.maxResult > 0 && !(hasExtension(rq.capabilities, appsExtension) && registry.HasApp(raw))
+// prepareResult notes what limitResult does with the result of a call of a tool. An MCP App needs the
+// complete results of its tool.
+func prepareResult(rq *request, call *core.Call, tool json.RawMessage) {
+	if rq.endpoint.maxResult == 0 && !rq.endpoint.singleCopy || hasExtension(rq.capabilities, appsExtension) && registry.HasApp(tool) {
+		return
+	}
+	if rq.singleCopy = rq.endpoint.singleCopy; rq.endpoint.maxResult > 0 {
+		rq.storedCallID = new(int64)
+		call.RecordedUnchangedAs = rq.storedCallID
+	}
 }
 
-// limitResult truncates the result of a call if it is longer than the client wants.
+// limitResult truncates the result of a call if it is longer than the client wants, or removes the copy
+// in it that the client does not want.
 func limitResult(rq *request, reply core.Reply) core.Reply {
-	if rq.storedCallID == nil || *rq.storedCallID == 0 || len(reply.Result) <= rq.endpoint.maxResult {
+	long := rq.storedCallID != nil && *rq.storedCallID != 0 && len(reply.Result) > rq.endpoint.maxResult
+	if !long && !rq.singleCopy {
 		return reply
 	}
 	at := core.Span{End: len(reply.Result)}
@@ -60,15 +68,38 @@ func limitResult(rq *request, reply core.Reply) core.Reply {
 		task, _ := wire.ParseTask(reply.Result)
 		at = task.Result
 	}
-	if short := truncateResult(wire.Bytes(reply.Result, at), rq.endpoint.maxResult, *rq.storedCallID); short != nil {
-		reply.Result = wire.Splice(nil, reply.Result, wire.Edit{Span: at, With: short})
+	var with []byte
+	if long {
+		with = truncateResult(wire.Bytes(reply.Result, at), rq.endpoint.maxResult, *rq.storedCallID)
+	}
+	if with == nil && rq.singleCopy {
+		with = withoutCopy(wire.Bytes(reply.Result, at))
+	}
+	if with != nil {
+		reply.Result = wire.Splice(nil, reply.Result, wire.Edit{Span: at, With: with})
 	}
 	return reply
+}
+
+// withoutCopy returns a tool result without its structuredContent, or nil if no text block repeats it.
+func withoutCopy(result []byte) []byte {
+	if !bytes.Contains(result, []byte(`"structuredContent"`)) {
+		return nil
+	}
+	if r, ok := parseToolResult(result); !ok || !r.repeats {
+		return nil
+	}
+	short, err := withoutMembers(result, "structuredContent")
+	if err != nil {
+		return nil
+	}
+	return short
 }
 
 type toolResult struct {
 	blocks     []resultBlock
 	structured string // JSON text; "" if a text block repeats it
+	repeats    bool   // whether one does
 	text       string
 }
 
@@ -136,7 +167,7 @@ func parseToolResult(result []byte) (r toolResult, ok bool) {
 		r.structured = string(structured)
 		add(r.structured)
 	}
-	r.text = text.String()
+	r.text, r.repeats = text.String(), repeated
 	return r, true
 }
 

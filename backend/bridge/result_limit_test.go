@@ -325,6 +325,33 @@ func TestResultOfTaskIsTruncated(t *testing.T) {
 	}
 }
 
+// A client with this setting gets one copy of a result that is in it twice, and no outputSchema that
+// such a result would not match. All other bytes, and the results of other clients, stay unchanged.
+func TestResultLosesItsSecondCopyIfTheClientWantsOne(t *testing.T) {
+	const twice = `{"content":[{"type":"text","text":"{ \"a\": 1.0 }"},{"type":"image","data":"","mimeType":"x"}],"structuredContent":{"a":1.0},"x":[1.0]}`
+	result := twice
+	s, _ := newLimitFixture(t, &result)
+	s.bridge.SetVisibility(Visibility{Clients: map[string]ClientVisibility{"one": {SingleCopy: true}, "both": {SingleCopy: true, MaxResultTokens: 500}}})
+	for _, q := range []struct{ token, tool, result, want string }{
+		{"one", "files__list", twice, `{"content":[{"type":"text","text":"{ \"a\": 1.0 }"},{"type":"image","data":"","mimeType":"x"}],"x":[1.0]}`},
+		{"both", "files__list", twice, `{"content":[{"type":"text","text":"{ \"a\": 1.0 }"},{"type":"image","data":"","mimeType":"x"}],"x":[1.0]}`},
+		{"free", "files__list", twice, twice},
+		{"one", "files__list", `{"content":[{"type":"text","text":"one"}],"structuredContent":{"a":1}}`, `{"content":[{"type":"text","text":"one"}],"structuredContent":{"a":1}}`},
+		{"one", "files__list", `{"content":5,"structuredContent":{"a":1}}`, `{"content":5,"structuredContent":{"a":1}}`},
+	} {
+		result = q.result
+		if got := s.callTool(core.Legacy, q.token, q.tool, `{}`); !strings.Contains(got, `"result":`+q.want) {
+			t.Errorf("%s gets %s", q.token, got)
+		}
+	}
+	for token, want := range map[string]bool{"one": false, "both": false, "free": true} {
+		list := onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, token))
+		if strings.Contains(list, "outputSchema") != want || strings.Contains(list, readResult) != (token == "both") {
+			t.Errorf("%s sees %s", token, list)
+		}
+	}
+}
+
 func FuzzTruncatedResult(f *testing.F) {
 	f.Add("zeile\nä🙂", "b", 3)
 	f.Fuzz(func(t *testing.T, a, b string, limit int) {

@@ -202,7 +202,7 @@ func (cs *calls) resume(ctx context.Context, rq *request, sink *callMessageHandl
 	if sc == nil {
 		return core.Reply{}, true, core.Errorf(core.CodeValidation, "the requestState is unknown, already used or expired: send the original request again")
 	}
-	sink.server, rq.storedCallID = sc.server, sc.rq.storedCallID
+	sink.server, rq.storedCallID, rq.singleCopy = sc.server, sc.rq.storedCallID, sc.rq.singleCopy
 	sc.mu.Lock()
 	sc.sink, sc.repeated = sink, true
 	var left []*question

@@ -45,9 +45,8 @@ func (cs *calls) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 		}
 	}
 	call.Server, call.Name = target.Server, target.Name
-	if rq.method == "tools/call" && limitsResult(rq, target.Raw) {
-		rq.storedCallID = new(int64)
-		call.RecordedUnchangedAs = rq.storedCallID
+	if rq.method == "tools/call" {
+		prepareResult(rq, call, target.Raw)
 	}
 	if target.Name != public {
 		replaceParam(call, span, target.Name)

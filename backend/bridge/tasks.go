@@ -62,9 +62,8 @@ func (ts *tasks) serve(ctx context.Context, rq *request, sink *callMessageHandle
 	if rq.method == "tasks/get" {
 		call.WorthRecording = observe
 	}
-	if tool, ok := ts.views.of(rq.endpoint, rq.client.Token).Lookup(core.Tools, t.public); ok && limitsResult(rq, tool.Raw) {
-		rq.storedCallID = new(int64)
-		call.RecordedUnchangedAs = rq.storedCallID
+	if tool, ok := ts.views.of(rq.endpoint, rq.client.Token).Lookup(core.Tools, t.public); ok {
+		prepareResult(rq, call, tool.Raw)
 	}
 	sink.server = server
 	reply, err := ts.Gateway.Call(ctx, call, sink)

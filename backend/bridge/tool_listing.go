@@ -26,7 +26,8 @@ const (
 type toolListing struct {
 	view, builtin *registry.View // builtin is nil if its tools are not listed
 	mode          string
-	limited       bool // for clients that limit results
+	limited       bool // without outputSchema, for clients that do not get every structuredContent
+	truncated     bool // for clients whose results are truncated
 	limits        ClientLimits
 	used          *UsedTools
 	tools         []byte
@@ -34,7 +35,7 @@ type toolListing struct {
 
 // same reports whether l was built from the same as other.
 func (l toolListing) same(other toolListing) bool {
-	return l.view == other.view && l.builtin == other.builtin && l.mode == other.mode && l.limited == other.limited && l.limits == other.limits && l.used == other.used
+	return l.view == other.view && l.builtin == other.builtin && l.mode == other.mode && l.limited == other.limited && l.truncated == other.truncated && l.limits == other.limits && l.used == other.used
 }
 
 // aggregateTools returns the tools of the aggregate as a whole list result.
@@ -44,11 +45,12 @@ func (vs *views) aggregateTools(ep endpoint, v *registry.View) []byte {
 		mode = vs.DescribeServer()
 	}
 	plain := v.ListResult(core.Tools)
-	limited := ep.maxResult > 0
+	truncated := ep.maxResult > 0
+	limited := truncated || ep.singleCopy
 	if ep.toolMode == "" && mode != describeTitle && mode != describeDescription && builtin == nil && !limited && ep.limits == (ClientLimits{}) && ep.used == nil {
 		return plain
 	}
-	listing := toolListing{view: v, builtin: builtin, mode: mode, limited: limited, limits: ep.limits, used: ep.used}
+	listing := toolListing{view: v, builtin: builtin, mode: mode, limited: limited, truncated: truncated, limits: ep.limits, used: ep.used}
 	if tools := vs.listings.find(listing); tools != nil {
 		return tools
 	}
@@ -85,7 +87,7 @@ func (vs *views) aggregateTools(ep endpoint, v *registry.View) []byte {
 			}
 		}
 	}
-	if limited {
+	if truncated {
 		add(readResultTool)
 	}
 	if shortened {
@@ -460,9 +462,12 @@ func errorTextResult(text string) core.Reply {
 
 // ListSize returns the size in bytes of the tools/list result of a view in a mode; "" lists all
 // tools.
-func ListSize(v *registry.View, mode string) int {
-	if mode == ToolsSearch || mode == ToolsDeferred {
-		return len(searchListing(endpoint{toolMode: mode}, v, nil))
+func ListSize(v *registry.View, mode string) int { return listSize(v, mode, ClientLimits{}) }
+
+// listSize is ListSize for a client with limits.
+func listSize(v *registry.View, mode string, limits ClientLimits) int {
+	if mode != ToolsSearch && mode != ToolsDeferred {
+		mode = ""
 	}
-	return len(v.ListResult(core.Tools))
+	return len((&views{Options: &Options{}}).aggregateTools(endpoint{toolMode: mode, limits: limits}, v))
 }

@@ -16,6 +16,18 @@ const (
 	autoTools = 10
 )
 
+// ModeTools returns the names of the tools that are listed in a mode in addition to those of servers,
+// or in place of them.
+func ModeTools(mode string) []string {
+	switch mode {
+	case ToolsSearch:
+		return []string{findTools, callTool}
+	case ToolsDeferred:
+		return []string{describeTools}
+	}
+	return nil
+}
+
 // AutoMode returns how the mode ToolsAuto lists the tools of a view for a client with these limits:
 // "" (all), ToolsDeferred or ToolsSearch, and why, as a sentence. It never chooses a mode that costs
 // more than listing all tools if a session uses ten tools with the largest definitions and fails once

@@ -85,9 +85,12 @@ func (f *Feature) AddActivity(c *Connection, s Status) {
 	if !s.Connected {
 		return
 	}
-	tools := f.visibleToClient(s)
+	if c.ToolMode, c.ModeReason = config.ToolsAll, ""; f.ToolMode != nil && len(s.Choice.Servers) == 0 {
+		c.ToolMode, c.ModeReason = f.ToolMode(s.Client.ID)
+	}
+	tools, instructions := f.visibleToClient(s, c.ToolMode)
 	c.Offered = len(tools)
-	c.Warnings = append(c.Warnings, LimitWarnings(s.Client, tools)...)
+	c.Warnings = append(c.Warnings, LimitWarnings(s.Client, tools, instructions)...)
 	came := func(at time.Time) {
 		if at = at.UTC(); at.Before(s.At) {
 			return // that was the previous connection
@@ -128,22 +131,38 @@ func nextStep(c Client) string {
 	return cmp.Or(c.ApplyHint(), "Restart "+c.Name+".")
 }
 
-// visibleToClient lists the tools that a client sees now, through all of its entries.
-func (f *Feature) visibleToClient(s Status) (tools []OfferedTool) {
+// visibleToClient lists the tools that a client gets now, through all of its entries, and the size of
+// the instructions of its servers where they are merged.
+func (f *Feature) visibleToClient(s Status, mode string) (tools []OfferedTool, instructions int) {
 	wanted := map[string]string{} // server to entry
 	for _, one := range s.Choice.Servers {
 		if one.Server != "" {
 			wanted[one.Server] = one.Name
 		}
 	}
-	for _, item := range f.Views.All().Items(core.Tools) {
-		entry, ok := wanted[item.Server]
-		switch {
-		case len(wanted) == 0:
-			tools = append(tools, OfferedTool{EntryName, item.Public, bridge.DescriptionUnits(item.Raw)})
-		case ok:
-			tools = append(tools, OfferedTool{Entry: entry, Name: item.Name})
+	view := f.Views.WithNameLimit(s.Client.MaxToolName)
+	if profile := f.Config().Clients[s.Client.ID].Profile; profile != "" {
+		if own, ok := f.Views.Profile(profile, s.Client.MaxToolName); ok {
+			view = own
 		}
 	}
-	return tools
+	for _, item := range view.Items(core.Tools) {
+		entry, ok := wanted[item.Server]
+		switch {
+		case ok:
+			tools = append(tools, OfferedTool{entry, item.Name, bridge.DescriptionUnits(item.Raw)})
+		case len(wanted) > 0 || mode == config.ToolsSearch: // not offered, or not listed
+		case mode == config.ToolsDeferred:
+			tools = append(tools, OfferedTool{Entry: EntryName, Name: item.Public})
+		default:
+			tools = append(tools, OfferedTool{EntryName, item.Public, bridge.DescriptionUnits(item.Raw)})
+		}
+	}
+	if len(wanted) == 0 {
+		for _, name := range bridge.ModeTools(mode) {
+			tools = append(tools, OfferedTool{Entry: EntryName, Name: name})
+		}
+		instructions = bridge.InstructionUnits(view)
+	}
+	return tools, instructions
 }

@@ -214,19 +214,28 @@ func (c Client) ApplyHint() string {
 type OfferedTool struct {
 	Entry string // the entry through which it is offered: EntryName, or the name of a single-server entry
 	Name  string
-	// Description is its length in characters.
+	// Description is the length of its description in characters.
 	Description int
 }
 
-// LimitWarnings returns a sentence for each limit of the client that the offered tools exceed.
-func LimitWarnings(client Client, tools []OfferedTool) (all []string) {
+// LimitWarnings returns a sentence for each limit of the client that is exceeded by the tools or the
+// merged instructions, with what Drawbridge does about it or what the user can do.
+func LimitWarnings(client Client, tools []OfferedTool, instructions int) (all []string) {
 	if client.MaxTools > 0 && len(tools) > client.MaxTools {
-		all = append(all, fmt.Sprintf("%s supports at most %d tools, but would be offered %d: disable some servers for it, or connect fewer.", client.Name, client.MaxTools, len(tools)))
+		all = append(all, fmt.Sprintf("%s supports at most %d tools, but would be offered %d. Limit it to a profile, or list its tools by search: drawbridge profiles use %s --mode search.", client.Name, client.MaxTools, len(tools), client.ID))
 	}
 	var long []string
+	shortened, unchanged := 0, 0
 	for _, t := range tools {
 		if client.MaxPrefixedName > 0 && len(strings.ReplaceAll(client.NamePrefix, "{entry}", t.Entry))+len(t.Name) > client.MaxPrefixedName {
 			long = append(long, t.Name)
+		}
+		switch limit := client.Limits.Description; {
+		case limit == 0 || t.Description <= limit:
+		case t.Entry == EntryName:
+			shortened++
+		default:
+			unchanged++
 		}
 	}
 	if n := len(long); n > 0 {
@@ -236,15 +245,17 @@ func LimitWarnings(client Client, tools []OfferedTool) (all []string) {
 		}
 		all = append(all, fmt.Sprintf("%s supports tool names of at most %d characters, including its own prefix. Too long: %s.", client.Name, client.MaxPrefixedName, shown))
 	}
-	within := client.Limits.Description
-	n := 0
-	for _, t := range tools {
-		if within > 0 && t.Description > within {
-			n++
-		}
+	over := func(n int) string {
+		return fmt.Sprintf("%d of %s: description over %d characters, which %s cuts or drops. ", n, core.Plural(len(tools), "tool"), client.Limits.Description, client.Name)
 	}
-	if n > 0 {
-		all = append(all, fmt.Sprintf("%s accepts at most %d characters of a tool's description. Drawbridge shortens %s for it; the rest is read with drawbridge__read_more.", client.Name, within, core.Plural(n, "description")))
+	if shortened > 0 {
+		all = append(all, over(shortened)+"Drawbridge shortens it; the model reads the rest with drawbridge__read_more.")
+	}
+	if unchanged > 0 {
+		all = append(all, over(unchanged)+"To have it shortened, undo the move and repeat it with one entry for all servers: drawbridge clients move "+client.ID+" --single-entry.")
+	}
+	if limit := client.Limits.Instructions; limit > 0 && instructions > limit {
+		all = append(all, fmt.Sprintf("The instructions of the servers have %d characters, of which %s reads %d. The servers share them; the model reads the rest with drawbridge__read_more.", instructions, client.Name, limit))
 	}
 	return all
 }

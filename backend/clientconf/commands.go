@@ -485,14 +485,19 @@ func showClient(ctx context.Context, e *terminal.Env, name, server string) error
 			list = append(list, NewConnection(s))
 		}
 	}
-	if e.JSON {
-		addActivity(ctx, e, list)
+	if addActivity(ctx, e, list); e.JSON {
 		return e.PrintJSON(web.List[Connection]{Items: list})
 	}
 	for _, one := range list {
 		fmt.Fprintf(e.Stdout, "%s: %s\n  %s\n", terminal.EscapeLine(one.Name), describeConnection(one), terminal.EscapeLine(one.Path))
 		if one.Problem != "" {
 			fmt.Fprintf(e.Stdout, "  %s\n", terminal.EscapeLine(one.Problem))
+		}
+		if one.ToolMode != "" {
+			fmt.Fprintf(e.Stdout, "  Tool mode: %s\n", terminal.EscapeLine(strings.TrimSuffix(one.ToolMode+", chosen by Drawbridge: "+one.ModeReason, ", chosen by Drawbridge: ")))
+		}
+		for _, w := range one.Warnings {
+			fmt.Fprintf(e.Stdout, "  %s\n", terminal.EscapeLine(w))
 		}
 	}
 	if !e.DaemonRuns() || !slices.ContainsFunc(list, func(c Connection) bool { return c.State == string(Connected) }) {

@@ -83,7 +83,11 @@ func (c *Connector) Plan(choice Choice) (*Plan, error) {
 	if err := c.removeStaleEntries(p); err != nil {
 		return nil, err
 	}
-	return p, p.splice()
+	if err := p.splice(); err != nil {
+		return nil, err
+	}
+	c.addToolMode(p)
+	return p, nil
 }
 
 // openPlan locates the file of a choice and returns an empty plan for it, with its warnings.

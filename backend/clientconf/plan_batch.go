@@ -89,10 +89,11 @@ func (c *Connector) PlanImportAll() *Batch {
 func (c *Connector) PlanConnectAll() *Batch {
 	return c.planBatch(func(planner *Connector, t *Batch, id string) (*configChange, error) {
 		p, err := planner.Plan(Choice{Client: id})
-		if err == nil && p.Action != Equal && !p.sharesFile(t.Plans) {
-			t.Plans = append(t.Plans, p)
+		if err != nil || p.Action == Equal || p.sharesFile(t.Plans) {
+			return nil, err
 		}
-		return nil, err
+		t.Plans = append(t.Plans, p)
+		return p.config, nil
 	})
 }
 
@@ -204,7 +205,11 @@ func (c *Connector) applyInBatch(ctx context.Context, p *Plan, replan bool) erro
 	if !replan || p.config == nil {
 		return c.Apply(ctx, p)
 	}
-	now, err := c.PlanMove(Choice{Client: p.Client.ID}, nil, false)
+	plan := func(choice Choice) (*Plan, error) { return c.PlanMove(choice, nil, false) }
+	if p.MovedCount() == 0 {
+		plan = c.Plan
+	}
+	now, err := plan(Choice{Client: p.Client.ID})
 	if err != nil {
 		return err
 	}
@@ -352,6 +357,7 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		p.Warnings = append(p.Warnings, s.Name+" is not moved: "+s.Reason+".")
 	}
 	p.config = o
+	c.addToolMode(p)
 	p.Diff = Diff(o.Path, o.before, o.after) + p.Diff
 	return p, nil
 }

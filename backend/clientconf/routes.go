@@ -33,17 +33,19 @@ type Connection struct {
 	MaxTools     int    `json:"maxTools"`     // limit of tools of the client; 0 if unknown
 	Tested       bool   `json:"tested"`       // whether the format was verified with the real program
 
-	Live     bool       `json:"live" doc:"Whether it has initialized a session since it was connected"`
-	Since    *time.Time `json:"since,omitempty" doc:"First initialization since the daemon started"`
-	LastSeen *time.Time `json:"lastSeen,omitempty"`
-	Sessions int        `json:"sessions" doc:"Open legacy sessions"`
-	Tools    int        `json:"tools" doc:"Number of tools in its last tool list"`
-	Offered  int        `json:"offered" doc:"Number of tools that a new list would contain"`
-	Next     string     `json:"next" doc:"Next step for this client; empty if there is none"`
-	Warnings []string   `json:"warnings" nullable:"false" doc:"Limits of the client that are exceeded"`
-	Moved    []Moved    `json:"moved" nullable:"false" doc:"Servers that were moved from it"`
-	Link     bool       `json:"link" doc:"Whether it can be connected by a link"`
-	Bundle   bool       `json:"bundle" doc:"Whether it can be connected by an extension"`
+	Live       bool       `json:"live" doc:"Whether it has initialized a session since it was connected"`
+	Since      *time.Time `json:"since,omitempty" doc:"First initialization since the daemon started"`
+	LastSeen   *time.Time `json:"lastSeen,omitempty"`
+	Sessions   int        `json:"sessions" doc:"Open legacy sessions"`
+	Tools      int        `json:"tools" doc:"Number of tools in its last tool list"`
+	Offered    int        `json:"offered" doc:"Number of tools that a new list would contain"`
+	Next       string     `json:"next" doc:"Next step for this client; empty if there is none"`
+	Warnings   []string   `json:"warnings" nullable:"false" doc:"Limits of the client that are exceeded"`
+	ToolMode   string     `json:"toolMode" enum:",all,search,deferred" doc:"How tools are listed to it now; empty if it is not connected"`
+	ModeReason string     `json:"modeReason" doc:"With the tool mode auto: why that was chosen; else empty"`
+	Moved      []Moved    `json:"moved" nullable:"false" doc:"Servers that were moved from it"`
+	Link       bool       `json:"link" doc:"Whether it can be connected by a link"`
+	Bundle     bool       `json:"bundle" doc:"Whether it can be connected by an extension"`
 }
 
 // Moved is one server of a client that our entry replaces.
@@ -123,6 +125,8 @@ type Feature struct {
 	Servers   Servers
 	Views     *registry.Registry
 	Bridge    Bridge
+	// ToolMode returns how the tools of a client are listed now, and why if Drawbridge chose it.
+	ToolMode func(token string) (mode, why string)
 }
 
 // Servers knows the servers; *supervisor.Supervisor implements it.

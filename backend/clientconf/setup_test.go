@@ -97,11 +97,11 @@ func TestClientLimitsAreSentences(t *testing.T) {
 	for id, want := range map[string]string{"vscode": "at most 128 tools", "claude-code": strings.Repeat("y", 50), "cursor": "at most 40 tools", "zed": ""} {
 		client, err := ByID(id)
 		must(t, err)
-		got := strings.Join(LimitWarnings(client, tools), "\n")
+		got := strings.Join(LimitWarnings(client, tools, 0), "\n")
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q", id, got)
 		}
-		if strings.Contains(strings.Join(LimitWarnings(client, tools[8:20]), "\n"), "too long") {
+		if strings.Contains(strings.Join(LimitWarnings(client, tools[8:20], 0), "\n"), "too long") {
 			t.Errorf("%s: short names are called too long", id)
 		}
 	}

@@ -62,7 +62,12 @@ func (c *Connector) applyFile(ctx context.Context, p *Plan) error {
 		return err
 	}
 	if p.config != nil {
-		if err := p.config.apply(ctx); err != nil {
+		err := p.config.apply(ctx)
+		if err != nil && len(p.config.Servers) == 0 && core.CodeOf(err) != core.CodeConflict { // the client can be connected without its tool mode
+			p.config, r.Own = nil, old.Own
+			err = c.saveRecord(r)
+		}
+		if err != nil {
 			c.restoreRecord(old, recorded, p.choice.key())
 			return err
 		}

@@ -2,6 +2,7 @@ package clientconf
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,11 @@ type configRecord struct {
 	Servers  map[string]string `json:"servers"` // hash of the decoded entry, by label
 	// Secrets are the names of the secrets that were stored, by label of the server.
 	Secrets map[string][]string `json:"secrets,omitempty"`
+	// ToolMode is the client whose tool mode was set; "" if none was.
+	ToolMode string `json:"toolMode,omitempty"`
 }
+
+func (r *configRecord) isEmpty() bool { return len(r.Servers) == 0 && r.ToolMode == "" }
 
 // configChange is a change of our configuration file that preserves its comments.
 type configChange struct {
@@ -221,9 +226,10 @@ func (o *configChange) merge(old *configRecord) *configRecord {
 	if old == nil || old.Path != o.Path {
 		return &r
 	}
-	if len(o.Servers) == 0 {
+	if o.isEmpty() {
 		return old
 	}
+	r.ToolMode = cmp.Or(o.ToolMode, old.ToolMode)
 	r.Servers, r.Secrets = maps.Clone(old.Servers), maps.Clone(old.Secrets)
 	if r.Secrets == nil {
 		r.Secrets = map[string][]string{}
@@ -245,7 +251,7 @@ func (o *configChange) apply(ctx context.Context) error {
 		return err
 	}
 	err := o.write(ctx)
-	if err == nil && o.sync != nil && len(o.Servers) > 0 {
+	if err == nil && o.sync != nil && !o.isEmpty() {
 		if err = o.sync(ctx, ""); err != nil {
 			_, undone := o.undoFile(context.WithoutCancel(ctx))
 			err = errors.Join(err, undone)
@@ -258,7 +264,7 @@ func (o *configChange) apply(ctx context.Context) error {
 }
 
 func (o *configChange) write(ctx context.Context) error {
-	if len(o.Servers) == 0 {
+	if o.isEmpty() {
 		return nil
 	}
 	unlock, err := osutil.LockBeside(ctx, o.Path)
@@ -294,7 +300,7 @@ func (o *configChange) undoFile(ctx context.Context) (UndoOutcome, error) {
 	}
 	defer unlock()
 	now, existed, err := readFile(o.Path)
-	if err != nil || !existed || len(o.Servers) == 0 {
+	if err != nil || !existed || o.isEmpty() {
 		return WasAbsent, err
 	}
 	if hashBytes(now) == o.PostHash {
@@ -322,6 +328,9 @@ func (o *configChange) undoFile(ctx context.Context) (UndoOutcome, error) {
 		if content, _, err = file.remove(client.KeyPath, label); err != nil {
 			return "", err
 		}
+	}
+	if content, err = o.withoutToolMode(content); err != nil {
+		return "", err
 	}
 	if slices.Equal(content, now) {
 		return WasAbsent, nil

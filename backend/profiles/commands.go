@@ -76,6 +76,7 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 	}
 	var profile, list string
 	var maxTokens int
+	var singleCopy bool
 	use := &cobra.Command{
 		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed", Args: terminal.ArgCount(1, 2),
 		Long: "Assign a client, by the name of its token, to a profile. The client can then use only this profile, whichever endpoint it uses. With only CLIENT, the profile and the way in which its tools are listed are reset.",
@@ -90,6 +91,9 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 			if cmd.Flags().Changed("max-result-tokens") {
 				body["maxResultTokens"] = maxTokens
 			}
+			if cmd.Flags().Changed("single-copy") {
+				body["singleCopy"] = singleCopy
+			}
 			if err := e.RequestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), body, "Done. The change takes effect with the next request from "+args[0]+"."); err != nil {
 				return err
 			}
@@ -102,6 +106,7 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 	use.Flags().StringVar(&profile, "profile", "", "the only `PROFILE` that the client can use")
 	use.Flags().StringVar(&list, "mode", "", "list the client's tools in this `MODE`: all, search, deferred or auto")
 	use.Flags().IntVar(&maxTokens, "max-result-tokens", 0, "truncate tool results for the client after about this `NUMBER` of tokens; 0 means no limit")
+	use.Flags().BoolVar(&singleCopy, "single-copy", false, "remove structuredContent from results whose text repeats it")
 	cmd.AddCommand(set, remove, use, suggestProfiles(e))
 	root.AddCommand(cmd)
 }

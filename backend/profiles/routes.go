@@ -33,6 +33,7 @@ type Feature struct {
 
 	dismissing sync.Mutex // serializes changes of the dismissed suggestions
 	used       atomic.Pointer[map[string]*bridge.UsedTools]
+	costs      costCache
 }
 
 // Editor writes profiles, clients and hidden tools to the configuration; *config.Reloader implements
@@ -81,6 +82,7 @@ type ClientSettings struct {
 	Profile         string `json:"profile"`
 	ToolMode        string `json:"toolMode"`
 	MaxResultTokens int    `json:"maxResultTokens" doc:"results.maxTokens; 0: results are not truncated"`
+	SingleCopy      bool   `json:"singleCopy" doc:"results.singleCopy: structuredContent that the text of a result repeats is removed"`
 
 	Accounts map[string]string `json:"accounts" nullable:"false" doc:"The account of each server for which the client sets one, by server id"`
 	Chosen   string            `json:"chosen" doc:"With the tool mode auto: all, search or deferred; else empty"`
@@ -141,6 +143,7 @@ type clientSettingsInput struct {
 		Profile         string `json:"profile" maxLength:"32" doc:"Empty: no profile"`
 		ToolMode        string `json:"toolMode" enum:",all,search,deferred,auto" doc:"Empty: the profile's tool mode"`
 		MaxResultTokens *int   `json:"maxResultTokens,omitempty" minimum:"0" maximum:"1000000" doc:"results.maxTokens; 0: no limit; if missing, unchanged"`
+		SingleCopy      *bool  `json:"singleCopy,omitempty" doc:"results.singleCopy; if missing, unchanged"`
 
 		Accounts *map[string]string `json:"accounts,omitempty" doc:"The account of each server for which the client sets one, by server id; if missing, unchanged"`
 	}
@@ -164,13 +167,19 @@ const bytesPerToken = 4
 // EstimateTokens estimates the context size of JSON.
 func EstimateTokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
 
-// costOf returns the size of the tools of a view in each tool mode.
+// costOf completes a profile by the size of the tools of a view in each tool mode.
 func (f *Feature) costOf(p Profile, view *registry.View) Profile {
 	p.Tools = len(view.Items(core.Tools))
-	size := func(mode string) int { return EstimateTokens(f.ListSize(view, mode)) }
-	auto, _ := bridge.AutoMode(view, bridge.ClientLimits{})
-	p.Tokens = ToolModeTokens{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred), size(auto)}
+	p.Tokens = f.costsOf(view).tokens
 	return p
+}
+
+func (f *Feature) costsOf(view *registry.View) modeCosts {
+	return f.costs.of(view, func() modeCosts {
+		size := func(mode string) int { return EstimateTokens(f.ListSize(view, mode)) }
+		auto, why := bridge.AutoMode(view, bridge.ClientLimits{})
+		return modeCosts{ToolModeTokens{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred), size(auto)}, auto, why}
+	})
 }
 
 func (f *Feature) describeProfile(c *config.Config, p config.Profile) Profile {
@@ -233,7 +242,7 @@ func (f *Feature) listProfiles(context.Context, *web.None) (*web.Answer[Profiles
 	for token, client := range c.Clients {
 		accounts := map[string]string{}
 		maps.Copy(accounts, client.Accounts)
-		out.Clients = append(out.Clients, f.chosenMode(c, ClientSettings{Token: token, Profile: client.Profile, ToolMode: client.ToolMode, MaxResultTokens: client.MaxResultTokens, Accounts: accounts}))
+		out.Clients = append(out.Clients, f.chosenMode(c, ClientSettings{Token: token, Profile: client.Profile, ToolMode: client.ToolMode, MaxResultTokens: client.MaxResultTokens, SingleCopy: client.SingleCopy, Accounts: accounts}))
 	}
 	slices.SortFunc(out.Clients, func(x, y ClientSettings) int {
 		if x.Token < y.Token {
@@ -242,6 +251,16 @@ func (f *Feature) listProfiles(context.Context, *web.None) (*web.Answer[Profiles
 		return 1
 	})
 	return web.Reply(out)
+}
+
+// ToolMode returns how the tools of a client are listed now: all, search or deferred; and with the mode
+// auto, why.
+func (f *Feature) ToolMode(token string) (mode, why string) {
+	c := f.Config.Current()
+	client := c.Clients[token]
+	p, _ := c.Profile(client.Profile)
+	s := f.chosenMode(c, ClientSettings{Token: token, Profile: client.Profile, ToolMode: client.ToolMode})
+	return cmp.Or(s.Chosen, client.ToolMode, p.ToolMode, config.ToolsAll), s.Why
 }
 
 // chosenMode completes the settings of a client by what the tool mode auto means for it now.
@@ -254,7 +273,12 @@ func (f *Feature) chosenMode(c *config.Config, s ClientSettings) ClientSettings 
 		}
 	}
 	if mode == config.ToolsAuto {
-		s.Chosen, s.Why = bridge.AutoMode(view, f.Limits(s.Token))
+		if limits := f.Limits(s.Token); limits.SearchesItself {
+			s.Chosen, s.Why = bridge.AutoMode(view, limits)
+		} else {
+			costs := f.costsOf(view)
+			s.Chosen, s.Why = costs.auto, costs.whyAuto
+		}
 		s.Chosen = cmp.Or(s.Chosen, config.ToolsAll)
 	}
 	return s
@@ -310,7 +334,7 @@ func (f *Feature) putClientSettings(ctx context.Context, in *clientSettingsInput
 		entry["toolMode"] = in.Body.ToolMode
 	}
 	was := f.Config.Current().Clients[in.Token]
-	want := config.Client{Profile: in.Body.Profile, ToolMode: in.Body.ToolMode, Accounts: was.Accounts, MaxResultTokens: was.MaxResultTokens}
+	want := config.Client{Profile: in.Body.Profile, ToolMode: in.Body.ToolMode, Accounts: was.Accounts, MaxResultTokens: was.MaxResultTokens, SingleCopy: was.SingleCopy}
 	if in.Body.Accounts != nil {
 		want.Accounts = *in.Body.Accounts
 		if err := checkAccounts(f.Config.Current(), want.Accounts, was.Accounts); err != nil {
@@ -325,8 +349,18 @@ func (f *Feature) putClientSettings(ctx context.Context, in *clientSettingsInput
 			return nil, &core.Error{Code: core.CodeValidation, Message: fmt.Sprintf("maxResultTokens must be 0 or at least %d", config.MinResultTokens)}
 		}
 	}
+	if in.Body.SingleCopy != nil {
+		want.SingleCopy = *in.Body.SingleCopy
+	}
+	results := map[string]any{}
 	if want.MaxResultTokens != 0 {
-		entry["results"] = map[string]int{"maxTokens": want.MaxResultTokens}
+		results["maxTokens"] = want.MaxResultTokens
+	}
+	if want.SingleCopy {
+		results["singleCopy"] = true
+	}
+	if len(results) > 0 {
+		entry["results"] = results
 	}
 	if f.Config.Current().Clients[in.Token].Equal(want) {
 		return &web.None{}, nil
@@ -358,7 +392,7 @@ func (f *Feature) ClientProfiles() (profiles []string, clients []ClientSettings,
 	tokens, err := f.Tokens.ListWithSecrets()
 	for _, t := range tokens {
 		s := c.Clients[t.Name]
-		clients = append(clients, ClientSettings{Token: t.Name, Profile: s.Profile, ToolMode: s.ToolMode, MaxResultTokens: s.MaxResultTokens})
+		clients = append(clients, ClientSettings{Token: t.Name, Profile: s.Profile, ToolMode: s.ToolMode, MaxResultTokens: s.MaxResultTokens, SingleCopy: s.SingleCopy})
 	}
 	return profiles, clients, err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -131,7 +132,7 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 	s.Ask("PUT", "/api/v1/profiles/office", `{"entry":{"accounts":{}}}`)
 	s.Ask("PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":""}`)
 	s.Ask("PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":8000}`)
-	if !strings.Contains(listed, `"clients":[{"token":"cursor","profile":"","toolMode":"","maxResultTokens":0,"accounts":{"hub":"work"},"chosen":"","why":""}]`) {
+	if !strings.Contains(listed, `"clients":[{"token":"cursor","profile":"","toolMode":"","maxResultTokens":0,"singleCopy":false,"accounts":{"hub":"work"},"chosen":"","why":""}]`) {
 		t.Errorf("clients: %s", listed)
 	}
 	s.Ask("PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"","accounts":{"hub":"default"}}`)
@@ -177,5 +178,18 @@ func TestTrayAssignsClientToProfile(t *testing.T) {
 	b.now = new(config.Config)
 	if profiles, clients, err := s.feature.ClientProfiles(); len(profiles)+len(clients) > 0 || err != nil {
 		t.Errorf("without profiles: %q %+v %v", profiles, clients, err)
+	}
+}
+
+// The costs of a view are calculated once, however often they are asked for.
+func TestCostsOfAViewAreCalculatedOnce(t *testing.T) {
+	s, _ := newVisibilitySite(t)
+	lists, size := 0, s.feature.ListSize
+	s.feature.ListSize = func(v *registry.View, mode string) int { lists++; return size(v, mode) }
+	s.feature.Limits = func(string) bridge.ClientLimits { return bridge.ClientLimits{} }
+	s.Ask("GET", "/api/v1/profiles", "")
+	first := lists
+	if s.Ask("GET", "/api/v1/profiles", ""); first == 0 || lists != first {
+		t.Errorf("%d lists at first, %d more later", first, lists-first)
 	}
 }

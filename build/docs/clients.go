@@ -81,7 +81,9 @@ func clients() ([]byte, error) {
 			fmt.Fprintf(&b, "\n%s\n", strings.Join(notes, " "))
 		}
 	}
-	return b.Bytes(), nil
+	costs, err := toolCosts()
+	b.WriteString(costs)
+	return b.Bytes(), err
 }
 
 // configFileRow is where a client stores its servers on some operating systems.

@@ -732,6 +732,10 @@ export interface ClientSettings {
    */
   maxResultTokens: number;
   profile: string;
+  /**
+   * results.singleCopy: structuredContent that the text of a result repeats is removed
+   */
+  singleCopy: boolean;
   token: string;
   toolMode: string;
   /**
@@ -754,6 +758,10 @@ export interface ClientSettingsInputBody {
    * Empty: no profile
    */
   profile: string;
+  /**
+   * results.singleCopy; if missing, unchanged
+   */
+  singleCopy?: boolean;
   /**
    * Empty: the profile's tool mode
    */
@@ -922,6 +930,10 @@ export interface Connection {
   live: boolean;
   maxTools: number;
   /**
+   * With the tool mode auto: why that was chosen; else empty
+   */
+  modeReason: string;
+  /**
    * Servers that were moved from it
    */
   moved: Moved[];
@@ -949,6 +961,10 @@ export interface Connection {
   state: string;
   supportsHttp: boolean;
   tested: boolean;
+  /**
+   * How tools are listed to it now; empty if it is not connected
+   */
+  toolMode: '' | 'all' | 'search' | 'deferred';
   /**
    * Number of tools in its last tool list
    */
@@ -1925,6 +1941,63 @@ export interface Session {
   session: string;
   token: string;
   workspace: string;
+}
+export interface ListSessionCost {
+  items: SessionCost[];
+  next: string;
+}
+export interface SessionCost {
+  /**
+   * First tool call
+   */
+  at: string;
+  calls: number;
+  client: string;
+  /**
+   * How tools are listed to the client now
+   */
+  mode: 'all' | 'search' | 'deferred';
+  /**
+   * all, search and deferred
+   */
+  modes: ModeCost[];
+  /**
+   * Results, the same in each mode
+   */
+  resultTokens: number;
+  /**
+   * Whether the client searches tools by itself: then the mode all costs it less
+   */
+  searches: boolean;
+  session: string;
+  token: string;
+  /**
+   * Number of different tools that it called
+   */
+  tools: number;
+}
+export interface ModeCost {
+  /**
+   * At most: answers of find_tools or describe_tools before the first call of each tool
+   */
+  discovery: number;
+  /**
+   * Instructions and tool list
+   */
+  list: number;
+  mode: 'all' | 'search' | 'deferred';
+  /**
+   * List, discovery and results, each read once: what a prompt cache leaves to pay in full
+   */
+  once: number;
+  /**
+   * List and discovery in each turn, and the results
+   */
+  total: number;
+  /**
+   * Requests to the model: one for each call, one for each tool that had to be discovered, and a last one
+   */
+  turns: number;
 }
 export interface ListTakeoverResult {
   items: TakeoverResult[];

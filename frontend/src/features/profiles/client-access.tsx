@@ -18,6 +18,7 @@ export const viewOf = (views: ClientSettings[], token: string): ClientSettings =
     profile: '',
     toolMode: '',
     maxResultTokens: 0,
+    singleCopy: false,
     accounts: {},
     chosen: '',
     why: '',

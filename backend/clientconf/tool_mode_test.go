@@ -1,0 +1,105 @@
+package clientconf
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// newConfiguredConnector is newConnector with a configuration of Drawbridge; "" is none.
+func newConfiguredConnector(t *testing.T, text string) (c *Connector, configFile string) {
+	t.Helper()
+	c, _ = newConnector(t)
+	c.config = filepath.Join(t.TempDir(), "config.jsonc")
+	if text != "" {
+		write(t, c.config, text)
+	}
+	return c, c.config
+}
+
+func connectBy(t *testing.T, c *Connector, choice Choice) *Plan {
+	t.Helper()
+	p, err := c.Plan(choice)
+	must(t, err)
+	must(t, c.Apply(t.Context(), p))
+	return p
+}
+
+// A client that is connected for the first time gets the tool mode auto, which the preview shows, and
+// each order of undoing restores the configuration byte for byte.
+func TestNewClientsGetTheToolModeAuto(t *testing.T) {
+	for name, before := range map[string]string{
+		"no file": "", "servers": "{\n  // mine\n  \"mcpServers\": {\"a\": {\"command\": \"x\"}} // end\n}\n", "one line": `{"mcpServers":{}}`,
+		"a client": "{\n  \"mcpServers\": {},\n  \"clients\": {\n    \"zed\": {\"toolMode\": \"all\"},\n  },\n}\n",
+	} {
+		for _, order := range [][]string{{"cursor", "windsurf"}, {"windsurf", "cursor"}} {
+			c, file := newConfiguredConnector(t, before)
+			p := connectBy(t, c, Choice{Client: "cursor"})
+			if !strings.Contains(p.Diff, "toolMode") || !strings.Contains(content(t, file), `"toolMode": "auto"`) {
+				t.Errorf("%s: %s\n%s", name, p.Diff, content(t, file))
+			}
+			connectBy(t, c, Choice{Client: "windsurf"})
+			if n := strings.Count(content(t, file), `"auto"`); n != 2 {
+				t.Errorf("%s: %d clients have the mode", name, n)
+			}
+			for _, client := range order {
+				_, err := c.Undo(t.Context(), client, false)
+				must(t, err)
+			}
+			left, err := os.ReadFile(file)
+			switch {
+			case before == "" && order[0] == "windsurf":
+				if err == nil {
+					t.Errorf("the file that connecting created is left: %s", left)
+				}
+			case before != "" && string(left) != before:
+				t.Errorf("%s, undone in the order %q:\n%s\ninstead of\n%s", name, order, left, before)
+			}
+		}
+	}
+}
+
+// A setting of the user stays, and so does the mode of clients that were connected before.
+func TestToolModeOfTheUserStays(t *testing.T) {
+	for name, before := range map[string]string{
+		"of the client": `{"clients": {"cursor": {"profile": "p"}}, "profiles": {"p": {}}}`,
+		"of a profile":  `{"profiles": {"p": {"toolMode": "search"}}}`,
+		"invalid":       `{"clients": {`,
+	} {
+		c, file := newConfiguredConnector(t, before)
+		p := connectBy(t, c, Choice{Client: "cursor"})
+		if content(t, file) != before || name == "invalid" && !strings.Contains(strings.Join(p.Warnings, " "), "lists all tools") {
+			t.Errorf("%s: %s %q", name, content(t, file), p.Warnings)
+		}
+	}
+	before := `{"mcpServers": {}}`
+	c, file := newConfiguredConnector(t, before)
+	connectBy(t, c, Choice{Client: "cursor", Servers: []ServerEntry{{Name: "a", Server: "a"}}})
+	connectBy(t, c, Choice{Client: "cursor"})
+	if content(t, file) != before {
+		t.Errorf("a client that was connected before, or to one server, got %s", content(t, file))
+	}
+	c, file = newConfiguredConnector(t, before)
+	connectBy(t, c, Choice{Client: "cursor"})
+	chosen := strings.Replace(content(t, file), `"auto"`, `"search"`, 1)
+	write(t, file, chosen)
+	_, err := c.Undo(t.Context(), "cursor", false)
+	must(t, err)
+	if content(t, file) != chosen {
+		t.Errorf("the choice of the user is lost: %s", content(t, file))
+	}
+}
+
+// A configuration that cannot be written does not prevent a connection.
+func TestReadOnlyConfigurationDoesNotPreventAConnection(t *testing.T) {
+	c, file := newConfiguredConnector(t, `{"mcpServers": {}}`)
+	must(t, os.Chmod(file, 0o400))
+	connectBy(t, c, Choice{Client: "cursor"})
+	if s, _ := c.Status("cursor"); s.State != Connected || content(t, file) != `{"mcpServers": {}}` {
+		t.Errorf("%+v", s)
+	}
+	if how, err := c.Undo(t.Context(), "cursor", false); how != Restored || err != nil {
+		t.Error(how, err)
+	}
+}
