@@ -147,6 +147,11 @@ func (b *bench) firstCalls(ctx context.Context, data string, programs map[string
 		return nil, err
 	}
 	defer t.stop()
+	for _, s := range npxServers { // the first call ever also finds out which eras a server speaks
+		if err := s.call(ctx, t, data); err != nil {
+			return nil, err
+		}
+	}
 	for range b.rounds {
 		for _, mode := range []string{"direct", "npx"} {
 			if err := configure(data, targetOptions{servers: npxConfiguration(data, mode, "onDemand")}); err != nil {
