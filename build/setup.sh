@@ -79,9 +79,11 @@ npm_tree() {
 	fi
 	log "setup: installing the npm packages of $dir"
 	trusts_registry
-	local try
+	local try limit=()
 	for try in 1 2 3; do
-		if (cd "$dir" && npm install --no-save --no-audit --no-fund --loglevel=error "$@" >&2); then
+		# npm waits forever for a download that stalls; the next attempt has the finished ones in its cache.
+		if command -v timeout >/dev/null; then limit=(timeout -k 10 $((try * 300))); fi
+		if (cd "$dir" && ${limit[@]+"${limit[@]}"} npm install --no-save --no-audit --no-fund --loglevel=error "$@" >&2); then
 			cksum <"$dir/package-lock.json" >"$stamp"
 			return 0
 		fi
