@@ -144,7 +144,8 @@ windows() {
 	GOOS=windows CGO_ENABLED=0 go build -ldflags=-w -o "$programs/drawbridge.exe" ./app/drawbridge
 	GOOS=windows CGO_ENABLED=0 go build -ldflags '-w -H windowsgui' -o "$programs/drawbridgew.exe" ./app/drawbridge
 	cp LICENSE "$programs/"
-	touch "$programs/THIRD-PARTY.txt" "$programs/drawbridge-window.exe" # which the tests do not start
+	GOOS=windows CGO_ENABLED=0 go build -tags desktop,production -ldflags '-w -H windowsgui' -o "$programs/drawbridge-window.exe" .
+	touch "$programs/THIRD-PARTY.txt"
 	makensis -V1 -NOCD '-XSetCompressor /FINAL zlib' -DTARGET=amd64-unicode -DVERSION=test -DPLAIN=0.0.0 "-DFROM=$programs" "-DTO=$programs/setup.exe" build/package/installer.nsi >/dev/null
 	CGO_ENABLED=0 GOOS=windows DRAWBRIDGE_PROGRAMS=$programs DRAWBRIDGE_NODE='Z:\opt\nodejs' go test -vet=off -ldflags=-w -tags e2e -json -timeout 10m -exec "$PWD/build/wine.sh" ./build/windows >>"$work/windows.json" || true
 	testcount go <"$work/windows.json"

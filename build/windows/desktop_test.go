@@ -10,9 +10,11 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/windows/registry"
 )
@@ -105,4 +107,30 @@ func TestPageOpensInTheBrowserWithoutWebView2(t *testing.T) {
 	if out := m.must("open"); !strings.Contains(out, "get it from https://developer.microsoft.com") || !strings.Contains(out, "Opening the browser instead") {
 		t.Error(out)
 	}
+}
+
+// The window's program can be started by itself, from Explorer or a pinned icon.
+func TestWindowStartedAloneOpensTheBrowserWithoutWebView2(t *testing.T) {
+	m := newMachine(t)
+	if err := os.WriteFile(filepath.Join(m.data, "config.jsonc"), []byte(`{"bridge": {"listen": "127.0.0.1:0"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	window := exec.Command(m.program("drawbridge-window.exe"))
+	window.Env = append(m.environment(), "DRAWBRIDGE_DATA="+m.data)
+	ended := make(chan error, 1)
+	if err := window.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- window.Wait() }()
+	t.Cleanup(func() { m.run("", "quit") })
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(time.Minute):
+		_ = window.Process.Kill()
+		t.Fatal("it shows a dialog and does not end")
+	}
+	m.ask("GET", "/api/v1/servers", "") // the daemon runs
 }
