@@ -306,6 +306,32 @@ func TestDataMayBeInALongFolder(t *testing.T) {
 	m.must("quit")
 }
 
+// Windows starts no program in such a folder; this must harm no other server.
+func TestServerInALongFolderHarmsNoOther(t *testing.T) {
+	m := newMachine(t)
+	dir := filepath.Join(m.home, strings.Repeat("long", 30), strings.Repeat("long", 30))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	program, err := filepath.Abs(m.program("drawbridge.exe")) // with its drive
+	if err != nil {
+		t.Fatal(err)
+	}
+	demo := map[string]any{"command": program, "args": []string{"demo-server"}}
+	far := map[string]any{"command": program, "args": []string{"demo-server"}, "cwd": dir}
+	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"demo": demo, "far": far}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.addConfig(string(text))
+	m.serve()
+	m.must("call", "demo", "echo", `{"text":"x"}`)
+	if code, out := m.run("", "call", "far", "echo", `{"text":"x"}`); code != 1 || !strings.Contains(out, "at most 258") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	m.must("call", "demo", "echo", `{"text":"x"}`)
+}
+
 func TestDaemonWithoutADesktopStopsInOrder(t *testing.T) {
 	m := newMachine(t)
 	m.serveWith()
