@@ -220,7 +220,7 @@ func openWindow(url, data string) error {
 	if !ok || !hasScreen() {
 		return errors.New("there is no window")
 	}
-	if err := desktop.CheckWindowRuntime(); err != nil {
+	if err := osutil.CheckWindowRuntime(); err != nil {
 		return err
 	}
 	return process.LaunchAndWaitReady(windowLimit, []string{"DRAWBRIDGE_WINDOW_URL=" + url, "DRAWBRIDGE_WINDOW_DATA=" + data}, window)

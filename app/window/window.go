@@ -20,14 +20,14 @@ import (
 	"github.com/wailsapp/wails/v2/pkg/options/mac"
 	"github.com/wailsapp/wails/v2/pkg/runtime"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/build/icons"
 )
 
 // Main shows the window and returns when it is closed. Nothing that can fail or takes long may
 // precede wails.Run, because the Wails tools run Main to find bindings.
 func Main() {
-	if desktop.CheckWindowRuntime() != nil { // Wails would show a dialog that downloads it
+	if osutil.CheckWindowRuntime() != nil { // Wails would show a dialog that downloads it
 		openInBrowser()
 		return
 	}

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package desktop
+package osutil
 
 // CheckWindowRuntime returns nil: a window without its libraries exits with an error.
 func CheckWindowRuntime() error { return nil }
