@@ -75,7 +75,7 @@ func TestToolModeOfTheUserStays(t *testing.T) {
 	}
 	before := `{"mcpServers": {}}`
 	c, file := newConfiguredConnector(t, before)
-	connectBy(t, c, Choice{Client: "cursor", Servers: []ServerEntry{{Name: "a", Server: "a"}}})
+	connectBy(t, c, Choice{Client: "cursor", Project: t.TempDir(), Servers: []ServerEntry{{Name: "a", Server: "a"}}})
 	connectBy(t, c, Choice{Client: "cursor"})
 	if content(t, file) != before {
 		t.Errorf("a client that was connected before, or to one server, got %s", content(t, file))
