@@ -260,7 +260,7 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	d.settings = newDesktopSettings(o.Folders, d.servers, func() { quit(nil) })
 	d.replaced = newReplacementWatcher(d.calls, d.files, d.bus, d.log, func() { quit(errRestart) })
 	recorder := d.history.Recorder()
-	d.profiles = &profiles.Feature{Config: d.files, Views: d.views, Store: d.history, Tokens: d.tokens, ListSize: bridge.ListSize, Limits: clientLimits}
+	d.profiles = &profiles.Feature{Config: d.files, Views: d.views, Store: d.history, Tokens: d.tokens, Limits: clientLimits}
 	d.clients = &clientconf.Feature{Version: version, URL: d.url, Connector: connector, Tokens: d.tokens, Config: d.files.Current, Servers: d.servers, Views: d.views, Bridge: d.front, ToolMode: d.profiles.ToolMode}
 	changes, servers := &trust.Feature{Baseline: d.baseline, Views: d.views, Destinations: d.connections.Destinations}, &supervisor.Feature{
 		Servers: d.servers, Config: d.files, Views: d.views, Logs: d.logs, Dialer: d.dialer, Debug: d.servers.Debug, Reset: d.rules.Reset, Redact: recorder.Redact,

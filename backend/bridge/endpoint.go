@@ -200,7 +200,8 @@ func (vs *views) authorize(ep endpoint, origin requestOrigin) (_ endpoint, refus
 		switch ep.toolMode {
 		case ToolsSearch, ToolsDeferred:
 		case ToolsAuto:
-			ep.auto, ep.toolMode = true, vs.listings.auto(vs.of(ep, origin.token), ep.limits)
+			ep.auto = true
+			ep.toolMode, _, _ = chooseMode(vs.of(ep, origin.token), ep.limits)
 		default:
 			ep.toolMode = ""
 		}

@@ -1,32 +1,45 @@
 package bridge
 
 import (
+	"slices"
+
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
-// ListCost is what the tools of a view cost a client in each tool mode, in bytes.
+// ListCost is what the tools of a view cost a client in each tool mode, in bytes. It is immutable.
 type ListCost struct {
 	Instructions int
 	Lists        map[string]int // size of the tool list; "" is all tools
 	search       int            // mean size of an answer of find_tools
 	definition   int            // mean size of a definition
+	largest      int            // sum of the autoTools largest definitions
 	definitions  map[[2]string]int
 }
 
-// NewListCost calculates the cost of a view for a client with these limits.
-func NewListCost(v *registry.View, limits ClientLimits) *ListCost {
+// CostOf returns the cost of a view for a client with these limits. It is calculated once.
+func CostOf(v *registry.View, limits ClientLimits) *ListCost {
+	return v.Derived(limits, func() any { return newListCost(v, limits) }).(*ListCost)
+}
+
+func newListCost(v *registry.View, limits ClientLimits) *ListCost {
 	c := &ListCost{Lists: map[string]int{}, definitions: map[[2]string]int{}}
 	c.Instructions = len(endpointInstructions(endpoint{limits: limits}, v.Offers()))
+	vs := &views{Options: &Options{}}
 	for _, mode := range []string{"", ToolsSearch, ToolsDeferred} {
-		c.Lists[mode] = listSize(v, mode, limits)
+		c.Lists[mode] = len(vs.aggregateTools(endpoint{toolMode: mode, limits: limits}, v))
 	}
 	items := v.Items(core.Tools)
-	lines, all := 0, 0
-	for _, item := range items {
+	lines, all, sizes := 0, 0, make([]int, len(items))
+	for i, item := range items {
 		lines += len(signature(item))
 		all += len(item.Raw)
+		sizes[i] = len(item.Raw)
 		c.definitions[[2]string{item.Server, item.Name}] = len(item.Raw)
+	}
+	slices.SortFunc(sizes, func(a, b int) int { return b - a })
+	for _, n := range sizes[:min(autoTools, len(sizes))] {
+		c.largest += n
 	}
 	c.search, c.definition = defaultSearchResults*lines/max(len(items), 1), all/max(len(items), 1)
 	return c

@@ -104,7 +104,6 @@ type toolListings struct {
 	mu     sync.Mutex
 	recent [16]toolListing
 	next   int
-	modes  autoModes
 }
 
 func (l *toolListings) find(wanted toolListing) []byte {
@@ -458,16 +457,4 @@ func textResult(text string) core.Reply {
 
 func errorTextResult(text string) core.Reply {
 	return core.Reply{Result: append(wire.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}],"isError":true}`...)}
-}
-
-// ListSize returns the size in bytes of the tools/list result of a view in a mode; "" lists all
-// tools.
-func ListSize(v *registry.View, mode string) int { return listSize(v, mode, ClientLimits{}) }
-
-// listSize is ListSize for a client with limits.
-func listSize(v *registry.View, mode string, limits ClientLimits) int {
-	if mode != ToolsSearch && mode != ToolsDeferred {
-		mode = ""
-	}
-	return len((&views{Options: &Options{}}).aggregateTools(endpoint{toolMode: mode, limits: limits}, v))
 }

@@ -2,9 +2,7 @@ package bridge
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
@@ -33,58 +31,33 @@ func ModeTools(mode string) []string {
 // more than listing all tools if a session uses ten tools with the largest definitions and fails once
 // with each.
 func AutoMode(v *registry.View, limits ClientLimits) (mode, reason string) {
+	mode, all, least := chooseMode(v, limits)
+	switch {
+	case limits.SearchesItself:
+		return mode, "The client searches tools by itself."
+	case mode != "":
+		return mode, fmt.Sprintf("All tools need about %d tokens, and a long session in this mode at most %d.", all/bytesPerToken, least/bytesPerToken)
+	case all <= autoBudget:
+		return mode, fmt.Sprintf("All tools need about %d tokens.", all/bytesPerToken)
+	}
+	return mode, fmt.Sprintf("No other mode is sure to save tokens: all tools need about %d.", all/bytesPerToken)
+}
+
+// chooseMode is AutoMode without the reason, for each request. all is the size of all tools, and least what
+// a session reads at most in the mode, in bytes.
+func chooseMode(v *registry.View, limits ClientLimits) (mode string, all, least int) {
 	if limits.SearchesItself {
-		return "", "The client searches tools by itself."
+		return "", 0, 0
 	}
-	all := len(v.ListResult(core.Tools))
-	if all <= autoBudget {
-		return "", fmt.Sprintf("All tools need about %d tokens.", all/bytesPerToken)
+	cost := CostOf(v, limits)
+	all = cost.Lists[""]
+	deferred, search := cost.Lists[ToolsDeferred]+cost.largest, cost.Lists[ToolsSearch]+cost.largest+autoTools*cost.search
+	switch {
+	case all <= autoBudget:
+	case cost.Lists[ToolsDeferred] <= autoBudget && deferred < all:
+		return ToolsDeferred, all, deferred
+	case search < all:
+		return ToolsSearch, all, search
 	}
-	var definitions []int
-	answer := 0
-	for _, item := range v.Items(core.Tools) {
-		definitions = append(definitions, len(item.Raw))
-		answer += len(signature(item))
-	}
-	slices.SortFunc(definitions, func(a, b int) int { return b - a })
-	later := 0 // the definitions that a session requests
-	for _, n := range definitions[:min(autoTools, len(definitions))] {
-		later += n
-	}
-	mode, least := "", all
-	if deferred := ListSize(v, ToolsDeferred); deferred <= autoBudget && deferred+later < all {
-		mode, least = ToolsDeferred, deferred+later
-	} else if search := ListSize(v, ToolsSearch) + later + autoTools*defaultSearchResults*answer/max(len(definitions), 1); search < all {
-		mode, least = ToolsSearch, search
-	}
-	if mode == "" {
-		return "", fmt.Sprintf("No other mode is sure to save tokens: all tools need about %d.", all/bytesPerToken)
-	}
-	return mode, fmt.Sprintf("All tools need about %d tokens, and a long session in this mode at most %d.", all/bytesPerToken, least/bytesPerToken)
-}
-
-// autoModes caches the choices that were made last.
-type autoModes struct {
-	recent [16]struct {
-		view     *registry.View
-		searches bool
-		mode     string
-	}
-	next int
-}
-
-// auto returns the AutoMode of a view. The choice is made once for each view.
-func (l *toolListings) auto(v *registry.View, limits ClientLimits) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, known := range l.modes.recent {
-		if known.view == v && known.searches == limits.SearchesItself {
-			return known.mode
-		}
-	}
-	at := &l.modes.recent[l.modes.next]
-	l.modes.next = (l.modes.next + 1) % len(l.modes.recent)
-	at.view, at.searches = v, limits.SearchesItself
-	at.mode, _ = AutoMode(v, limits)
-	return at.mode
+	return "", all, all
 }

@@ -86,7 +86,7 @@ func (c *Connector) Plan(choice Choice) (*Plan, error) {
 	if err := p.splice(); err != nil {
 		return nil, err
 	}
-	c.addToolMode(p)
+	p.addToolMode(c)
 	return p, nil
 }
 

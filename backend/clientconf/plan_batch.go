@@ -357,7 +357,7 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		p.Warnings = append(p.Warnings, s.Name+" is not moved: "+s.Reason+".")
 	}
 	p.config = o
-	c.addToolMode(p)
+	p.addToolMode(c)
 	p.Diff = Diff(o.Path, o.before, o.after) + p.Diff
 	return p, nil
 }

@@ -16,7 +16,7 @@ const newToolMode = `{"toolMode":"` + config.ToolsAuto + `"}`
 // servers. A client that was connected before, that has settings, or whose user has chosen the tool mode
 // of a profile stays as it is. If the configuration cannot be edited, the client is connected without it,
 // and a warning says so.
-func (c *Connector) addToolMode(p *Plan) {
+func (p *Plan) addToolMode(c *Connector) {
 	if c.config == "" || p.Action != Create && p.Action != Add || len(p.choice.Servers) > 0 {
 		return
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/profiles"
-	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -53,54 +52,42 @@ func (f *Feature) sessionCosts(ctx context.Context, in *sessionCostsInput) (*web
 		return nil, err
 	}
 	list := web.List[SessionCost]{Items: []SessionCost{}}
-	price := f.priceLists()
 	for len(used) > 0 {
 		n := slices.IndexFunc(used, func(t store.SessionTool) bool { return t.Session != used[0].Session })
 		if n < 0 {
 			n = len(used)
 		}
 		if c := used[0].Client; in.Client == "" || in.Client == c.Name || in.Client == c.Token {
-			list.Items = append(list.Items, price(used[:n]))
+			list.Items = append(list.Items, f.price(used[:n]))
 		}
 		used = used[n:]
 	}
 	return web.Reply(list)
 }
 
-// priceLists returns a function that prices a session by its tools. The lists of clients that see the same
-// are measured once.
-func (f *Feature) priceLists() func([]store.SessionTool) SessionCost {
-	type seen struct {
-		view   *registry.View
-		limits bridge.ClientLimits
+// price prices a session by its tools.
+func (f *Feature) price(tools []store.SessionTool) SessionCost {
+	client := tools[0].Client
+	limits := f.Limits(client.Token)
+	view, ok := f.Views.Profile(f.Config().Clients[client.Token].Profile, limits.Name)
+	if !ok {
+		view = f.Views.WithNameLimit(limits.Name)
 	}
-	lists := map[seen]*bridge.ListCost{}
-	return func(tools []store.SessionTool) SessionCost {
-		client := tools[0].Client
-		of := seen{limits: f.Limits(client.Token)}
-		var known bool
-		if of.view, known = f.Views.Profile(f.Config().Clients[client.Token].Profile, of.limits.Name); !known {
-			of.view = f.Views.WithNameLimit(of.limits.Name)
+	cost := SessionCost{Session: tools[0].Session, Client: client.Name, Token: client.Token, At: tools[0].First, Tools: len(tools), Searches: limits.SearchesItself}
+	cost.Mode, _ = f.ToolMode(client.Token)
+	var results int64
+	for _, t := range tools {
+		cost.Calls += t.Calls
+		results += t.ResultBytes
+		if t.First.Before(cost.At) {
+			cost.At = t.First
 		}
-		if lists[of] == nil {
-			lists[of] = bridge.NewListCost(of.view, of.limits)
-		}
-		cost := SessionCost{Session: tools[0].Session, Client: client.Name, Token: client.Token, At: tools[0].First, Tools: len(tools), Searches: of.limits.SearchesItself}
-		cost.Mode, _ = f.ToolMode(client.Token)
-		var results int64
-		for _, t := range tools {
-			cost.Calls += t.Calls
-			results += t.ResultBytes
-			if t.First.Before(cost.At) {
-				cost.At = t.First
-			}
-		}
-		cost.ResultTokens = tokens(results)
-		for _, mode := range []string{"", bridge.ToolsSearch, bridge.ToolsDeferred} {
-			cost.Modes = append(cost.Modes, priceMode(lists[of], mode, tools, cost))
-		}
-		return cost
 	}
+	cost.ResultTokens = tokens(results)
+	for _, mode := range []string{"", bridge.ToolsSearch, bridge.ToolsDeferred} {
+		cost.Modes = append(cost.Modes, priceMode(bridge.CostOf(view, limits), mode, tools, cost))
+	}
+	return cost
 }
 
 // priceMode prices a session in one mode. Discovery counts in each turn, as if all of it came first.

@@ -26,14 +26,11 @@ type Feature struct {
 	Views  Views
 	Store  Store
 	Tokens *loopback.Tokens
-	// ListSize returns the size of the tool list of a view in a tool mode, in bytes.
-	ListSize func(v *registry.View, mode string) int
 	// Limits returns what is known of the client with a token.
 	Limits func(token string) bridge.ClientLimits
 
 	dismissing sync.Mutex // serializes changes of the dismissed suggestions
 	used       atomic.Pointer[map[string]*bridge.UsedTools]
-	costs      costCache
 }
 
 // Editor writes profiles, clients and hidden tools to the configuration; *config.Reloader implements
@@ -170,16 +167,11 @@ func EstimateTokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesP
 // costOf completes a profile by the size of the tools of a view in each tool mode.
 func (f *Feature) costOf(p Profile, view *registry.View) Profile {
 	p.Tools = len(view.Items(core.Tools))
-	p.Tokens = f.costsOf(view).tokens
+	lists := bridge.CostOf(view, bridge.ClientLimits{}).Lists
+	auto, _ := bridge.AutoMode(view, bridge.ClientLimits{})
+	size := func(mode string) int { return EstimateTokens(lists[mode]) }
+	p.Tokens = ToolModeTokens{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred), size(auto)}
 	return p
-}
-
-func (f *Feature) costsOf(view *registry.View) modeCosts {
-	return f.costs.of(view, func() modeCosts {
-		size := func(mode string) int { return EstimateTokens(f.ListSize(view, mode)) }
-		auto, why := bridge.AutoMode(view, bridge.ClientLimits{})
-		return modeCosts{ToolModeTokens{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred), size(auto)}, auto, why}
-	})
 }
 
 func (f *Feature) describeProfile(c *config.Config, p config.Profile) Profile {
@@ -273,12 +265,7 @@ func (f *Feature) chosenMode(c *config.Config, s ClientSettings) ClientSettings 
 		}
 	}
 	if mode == config.ToolsAuto {
-		if limits := f.Limits(s.Token); limits.SearchesItself {
-			s.Chosen, s.Why = bridge.AutoMode(view, limits)
-		} else {
-			costs := f.costsOf(view)
-			s.Chosen, s.Why = costs.auto, costs.whyAuto
-		}
+		s.Chosen, s.Why = bridge.AutoMode(view, f.Limits(s.Token))
 		s.Chosen = cmp.Or(s.Chosen, config.ToolsAll)
 	}
 	return s

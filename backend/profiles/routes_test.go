@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
@@ -54,12 +52,7 @@ func newSite(t *testing.T, editor Editor) *site {
 	tokens, err := loopback.NewTokens(t.TempDir(), nil)
 	must(t, err)
 	s := &site{views: registry.New(registry.Options{})}
-	s.feature = Feature{Config: editor, Views: s.views, Tokens: tokens, ListSize: func(v *registry.View, _ string) (n int) {
-		for _, item := range v.Items(core.Tools) {
-			n += len(item.Raw)
-		}
-		return n
-	}}
+	s.feature = Feature{Config: editor, Views: s.views, Tokens: tokens}
 	s.Site = webtest.New(&s.feature)
 	return s
 }
@@ -178,18 +171,5 @@ func TestTrayAssignsClientToProfile(t *testing.T) {
 	b.now = new(config.Config)
 	if profiles, clients, err := s.feature.ClientProfiles(); len(profiles)+len(clients) > 0 || err != nil {
 		t.Errorf("without profiles: %q %+v %v", profiles, clients, err)
-	}
-}
-
-// The costs of a view are calculated once, however often they are asked for.
-func TestCostsOfAViewAreCalculatedOnce(t *testing.T) {
-	s, _ := newVisibilitySite(t)
-	lists, size := 0, s.feature.ListSize
-	s.feature.ListSize = func(v *registry.View, mode string) int { lists++; return size(v, mode) }
-	s.feature.Limits = func(string) bridge.ClientLimits { return bridge.ClientLimits{} }
-	s.Ask("GET", "/api/v1/profiles", "")
-	first := lists
-	if s.Ask("GET", "/api/v1/profiles", ""); first == 0 || lists != first {
-		t.Errorf("%d lists at first, %d more later", first, lists-first)
 	}
 }

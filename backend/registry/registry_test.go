@@ -407,3 +407,16 @@ func TestListMetadataStaysWithinProfile(t *testing.T) {
 		t.Errorf("a prompt leads to %+v", target)
 	}
 }
+
+// What is derived from a view is calculated once for each key, and again for another view.
+func TestValuesAreDerivedOncePerView(t *testing.T) {
+	r, calls := New(Options{}), 0
+	derive := func(key string) any { return r.All().Derived(key, func() any { calls++; return key }) }
+	if derive("a") != "a" || derive("b") != "b" || derive("a") != "a" || calls != 2 {
+		t.Errorf("%d calls for two keys", calls)
+	}
+	r.Set("new", "", &core.Catalog{})
+	if derive("a"); calls != 3 {
+		t.Errorf("%d calls after a change", calls)
+	}
+}

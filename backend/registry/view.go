@@ -35,6 +35,17 @@ type View struct {
 
 	indexOnce sync.Once
 	index     *index // search index of the tools, built on first use
+	derived   sync.Map
+}
+
+// Derived returns what compute returns for the view, which it calls once for each key, or a few times if
+// callers are concurrent.
+func (v *View) Derived(key any, compute func() any) any {
+	value, known := v.derived.Load(key)
+	if !known {
+		value, _ = v.derived.LoadOrStore(key, compute())
+	}
+	return value
 }
 
 // Offer is the catalog of one server in a View.
