@@ -68,7 +68,7 @@ flow(
     await page.goto(`${daemon.url}/#/clients`);
     const row = page.getByRole('listitem').filter({ hasText: 'Cursor' });
     await row.getByRole('button', { name: 'Connect…' }).press('Enter');
-    await row.getByRole('button', { name: 'Apply' }).press('Enter');
+    await row.getByRole('button', { name: /^Apply/ }).press('Enter');
     await second.getByText(target).waitFor();
     assert.equal(await readFile(target, 'utf8'), before);
     await second.getByRole('button', { name: 'Apply' }).press('Enter');
@@ -104,6 +104,33 @@ flow('a server is not added while its text is not valid', 'full', async (page, d
   assert.match(await daemon.config(), /tide-mcp@2/);
 });
 
+flow('a pasted secret is stored as a secret, not in the file', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/add`);
+  await paste(page).fill(
+    '{"mcpServers":{"brave":{"command":"npx","args":["-y","brave","--token","tok_pasted"],' +
+      '"env":{"BRAVE_API_KEY":"BSA_pasted","LEVEL":"debug","GITHUB_TOKEN":"<your token>"}}}}',
+  );
+  const key = page.getByLabel('BRAVE_API_KEY', { exact: true });
+  await key.waitFor();
+  assert.equal(await key.getAttribute('type'), 'password');
+  assert.equal(await page.getByLabel('Store LEVEL as a secret').isChecked(), false);
+  await page.getByLabel('GITHUB_TOKEN', { exact: true }).fill('ghp_typed');
+  await inspect(page, 'all');
+  await page.getByRole('button', { name: 'Add server', exact: true }).press('Enter');
+  await page.waitForURL(/servers\/brave/);
+  const text = await daemon.config();
+  assert.doesNotMatch(text, /pasted|typed/);
+  assert.match(text, /"--token",\s*"\$\{secret:BRAVE_TOKEN\}"/);
+  assert.match(text, /"BRAVE_API_KEY": ?"\$\{secret:BRAVE_API_KEY\}"/);
+  assert.match(text, /"LEVEL": ?"debug"/);
+  const { items } = await daemon.api('GET', '/secrets');
+  assert.deepEqual(items.map((one) => one.name).sort(), [
+    'BRAVE_API_KEY',
+    'BRAVE_GITHUB_TOKEN',
+    'BRAVE_TOKEN',
+  ]);
+});
+
 flow('a disabled server is reviewed and added as disabled', 'full', async (page, daemon) => {
   await page.goto(`${daemon.url}/#/add`);
   await paste(page).fill('{"mcpServers":{"tide":{"command":"npx","disabled":true}}}');
@@ -131,7 +158,7 @@ flow(
     const tool = (await daemon.items('/tools')).filter((one) => one.server === 'github').at(-1);
     await page.goto(`${daemon.url}/#/tools?tool=${encodeURIComponent(tool.name)}`);
     await page.getByRole('link', { name: 'Approval, limits, recording' }).click();
-    const row = page.locator('li[aria-current="true"]', { hasText: tool.tool });
+    const row = page.locator('tbody[aria-current="true"]', { hasText: tool.tool });
     await row.waitFor();
     await becomes(
       () =>

@@ -122,6 +122,8 @@ flow(
     await undo.getByRole('button', { name: 'Undo' }).press('Enter');
     await page.getByText('Saved', { exact: false }).first().waitFor();
     await page.goto(`${daemon.url}/#/servers/filesystem?view=tools`);
+    for (const tool of ['write_file', 'move_file'])
+      await page.getByRole('button', { name: `settings of ${tool}` }).press('Enter');
     await revoke('move_file').waitFor();
     await page.getByText('No approval needed for').waitFor();
     assert.equal(await revoke('write_file').count(), 0);

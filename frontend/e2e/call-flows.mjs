@@ -140,6 +140,7 @@ flow(
 
 flow('rows of calls are one line in compact density', 'full', async (page, daemon) => {
   await page.goto(`${daemon.url}/#/settings`);
+  await page.getByText(/^Density, metrics/).click();
   await page.getByRole('radio', { name: 'Compact' }).click();
   await page.goto(`${daemon.url}/#/calls?tool=move_file&outcome=tool_error`);
   const row = page.locator('[data-row]').filter({ hasText: 'Tool error' }).first();
@@ -150,6 +151,7 @@ flow('rows of calls are one line in compact density', 'full', async (page, daemo
   await page.reload(); // kept, and applied before the first paint
   assert.equal(await page.evaluate(() => document.documentElement.dataset.density), 'compact');
   await page.goto(`${daemon.url}/#/settings`);
+  await page.getByText(/^Density, metrics/).click();
   await page.getByRole('radio', { name: 'Comfortable' }).click();
 });
 
@@ -230,7 +232,7 @@ flow(
     const before = await daemon.config();
     await page.goto(`${daemon.url}/#/sessions/${session}`);
     await page.getByRole('button', { name: 'Replay this session' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Add replay server' });
+    const dialog = page.getByRole('dialog', { name: 'Serve recorded session' });
     const boxes = dialog.getByRole('textbox');
     await boxes.first().waitFor();
     const names = await boxes.evaluateAll((all) => all.map((box) => box.value));
@@ -258,8 +260,8 @@ flow('calls between two times are served from the history', 'full', async (page,
   await page.goto(`${daemon.url}/#/servers/github`);
   const detail = page.getByRole('region', { name: 'github' });
   await detail.getByRole('button', { name: /^More actions/ }).click();
-  await page.getByRole('menuitem', { name: 'Add replay server…' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Add replay server' });
+  await page.getByRole('menuitem', { name: 'Serve recorded session…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Serve recorded session' });
   await dialog.getByRole('textbox').first().fill('between');
   await dialog.getByLabel('github account').selectOption('work');
   await dialog.getByLabel('Recorded calls').selectOption('Custom…');

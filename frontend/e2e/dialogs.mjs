@@ -121,16 +121,16 @@ const states = [
     },
     open: press(/^Delete GITHUB/),
   },
-  { name: 'token-rotate', at: '#/settings', open: press('Rotate') },
+  { name: 'token-rotate', at: '#/clients', open: press('Rotate') },
   {
     name: 'config-editor',
-    at: '#/settings',
+    at: '#/configuration',
     open: async (page) => {
       await button(page, 'Edit file').click();
       await configuration(page).waitFor();
     },
   },
-  { name: 'config-conflict', at: '#/settings', open: conflict },
+  { name: 'config-conflict', at: '#/configuration', open: conflict },
   {
     name: 'leave',
     at: '#/profiles/office',

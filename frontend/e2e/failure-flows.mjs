@@ -29,7 +29,13 @@ flow('every page recovers by itself after the daemon does', 'full', async (page,
       parts.every(({ href }) => loaded.has(href))
     );
   });
-  const paths = ['/servers/filesystem?view=debug', '/usage', '/checks', '/clients', '/settings'];
+  const paths = [
+    '/servers/filesystem?view=diagnostics',
+    '/usage',
+    '/checks',
+    '/clients',
+    '/settings',
+  ];
   for (const path of paths) {
     await daemon.stop();
     await page.getByText('Drawbridge is not responding').first().waitFor();
@@ -107,7 +113,7 @@ flow(
     const { length } = await daemon.items('/servers');
     const text = await daemon.config();
     await daemon.writeConfig(text.replaceAll('"command"', '"disabled": true, "command"'));
-    await page.goto(`${daemon.url}/#/settings`);
+    await page.goto(`${daemon.url}/#/configuration`);
     await page
       .getByText(/would stop \d+ servers/)
       .last()
@@ -159,7 +165,7 @@ flow(
     await page.route('**/assets/codemirror*.js', (route) =>
       loads > 1 ? route.continue() : route.abort(),
     );
-    await page.goto(`${daemon.url}/#/servers/filesystem?view=debug`);
+    await page.goto(`${daemon.url}/#/servers/filesystem?view=diagnostics`);
     await page.locator('.cm-content').first().waitFor();
     assert.equal(loads, 2);
   },

@@ -237,7 +237,9 @@ flow(
     await snippet.fill('npx -y server --api-key=abcdef0123456789');
     await page.getByRole('heading', { name: 'This will run' }).waitFor();
     await elsewhere();
-    await becomes(() => snippet.inputValue(), ''); // a secret is not kept
+    // A secret is not kept, but the rest is.
+    await becomes(() => snippet.inputValue(), 'npx -y server --api-key=••••••••');
+    await page.getByText('The draft does not contain secrets. Enter them again.').waitFor();
     await page.goto(`${daemon.url}/#/tools?tool=everything__echo`);
     await page.getByLabel(/^message/).fill('half an argument');
     await page.reload();
@@ -267,7 +269,7 @@ flow(
     await page.getByRole('button', { name: 'Undo' }).click();
     await becomes(() => command.inputValue(), 'bunx');
     await page.getByRole('button', { name: 'Discard changes', exact: true }).click();
-    await page.goto(`${daemon.url}/#/settings`);
+    await page.goto(`${daemon.url}/#/approvals`);
     const tool = page.getByPlaceholder('Tool', { exact: false });
     await tool.fill('read_text_file');
     await elsewhere();

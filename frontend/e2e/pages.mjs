@@ -22,8 +22,8 @@ export const addresses = [
   '#/servers/ONE?view=log',
   '#/servers/ONE?view=config',
   '#/servers/github?view=config', // with accounts
-  '#/servers/ONE?view=processes',
-  '#/servers/ONE?view=debug',
+
+  '#/servers/ONE?view=diagnostics',
   '#/welcome',
   '#/welcome?step=clients',
   '#/welcome?step=call',
@@ -48,6 +48,7 @@ export const addresses = [
   '#/tools?tool=TOOL',
   '#/clients',
   '#/settings',
+  '#/configuration',
   '#/nowhere',
 ];
 

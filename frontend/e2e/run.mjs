@@ -16,6 +16,7 @@ import './call-flows.mjs';
 import './add-and-review-flows.mjs';
 import './failure-flows.mjs';
 import './navigation-flows.mjs';
+import './one-server-per-click.mjs';
 import './server-flows.mjs';
 import './settings-flows.mjs';
 import './tool-flows.mjs';

@@ -135,8 +135,8 @@ flow('an entry that was changed elsewhere is not overwritten', 'full', async (pa
 
 flow('an update is compared before it is saved', 'full', async (page, daemon) => {
   await page.goto(`${daemon.url}/#/servers/filesystem`);
-  await page.getByRole('button', { name: 'Test the latest version' }).press('Enter');
-  await page.getByRole('button', { name: 'Compare versions' }).press('Enter');
+  await page.getByRole('button', { name: 'Preview update' }).press('Enter');
+  await page.getByRole('button', { name: 'Replay calls' }).press('Enter');
   const skipped = (count) => page.getByText(new RegExp(`^${count} skipped, \\d+ different`));
   await skipped('3').waitFor();
   const calls = page.getByRole('list', { name: 'Compared calls' });
@@ -151,8 +151,8 @@ flow('an update is compared before it is saved', 'full', async (page, daemon) =>
     if (comparison) comparison.enough = false;
   });
   await page.goto(`${daemon.url}/#/servers/memory`);
-  await page.getByRole('button', { name: 'Test the latest version' }).press('Enter');
-  await page.getByRole('button', { name: 'Compare versions' }).press('Enter');
+  await page.getByRole('button', { name: 'Preview update' }).press('Enter');
+  await page.getByRole('button', { name: 'Replay calls' }).press('Enter');
   await page.getByText(/^There are too few results to tell/).waitFor();
 });
 
@@ -200,6 +200,8 @@ flow(
   async (page, daemon) => {
     await page.goto(`${daemon.url}/#/servers/filesystem?view=tools`);
     const approval = (tool) => page.getByLabel(`Approval for ${tool}`, { exact: true });
+    for (const tool of ['write_file', 'list_directory', 'move_file'])
+      await page.getByRole('button', { name: `settings of ${tool}` }).press('Enter');
     await approval('move_file').selectOption('deny');
     await becomes(() => approval('move_file').inputValue(), 'deny');
     await page.getByRole('checkbox', { name: 'Select all 5' }).check();

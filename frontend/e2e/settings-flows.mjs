@@ -6,12 +6,12 @@ import { inspect, settled } from './harness.mjs';
 import { becomes, closeDialog, focused, pressDefault, textOf, until } from './waiting.mjs';
 
 async function editor(page, daemon) {
-  await page.goto(`${daemon.url}/#/settings`);
+  await page.goto(`${daemon.url}/#/configuration`);
   return openEditor(page, daemon);
 }
 
 async function openEditor(page, daemon) {
-  await settled(page, '/settings');
+  await settled(page, '/configuration');
   await page.getByRole('button', { name: 'Edit file' }).click();
   const box = page.getByLabel('Configuration file', { exact: true });
   await becomes(() => textOf(box), await daemon.config());
@@ -44,6 +44,7 @@ flow('the editor completes keys and reports errors while typing', 'full', async 
 flow('leaving an edited file is confirmed', 'full', async (page, daemon) => {
   await page.goto(`${daemon.url}/#/calls`);
   await page.getByRole('link', { name: 'Settings', exact: true }).click();
+  await page.getByRole('link', { name: 'Configuration file', exact: true }).click();
   const box = await openEditor(page, daemon);
   await box.press('Control+Home');
   await box.pressSequentially('// mine ');
@@ -53,7 +54,7 @@ flow('leaving an edited file is confirmed', 'full', async (page, daemon) => {
   await page.goBack();
   await stay.click();
   await question.waitFor({ state: 'detached' });
-  await page.waitForURL(/#\/settings/);
+  await page.waitForURL(/#\/configuration/);
   await still();
   const [, told] = await Promise.all([
     page.reload({ timeout: 3000 }).catch(() => undefined),
@@ -150,7 +151,7 @@ flow('a token is rotated only after its files are named', 'full', async (page, d
     await route.continue();
   });
   await daemon.api('POST', '/connections/cursor/connect', { http: true });
-  await page.goto(`${daemon.url}/#/settings`);
+  await page.goto(`${daemon.url}/#/clients`);
   const token = page.getByRole('listitem').filter({ hasText: /^cursor/ });
   await token.getByRole('button', { name: 'Rotate' }).click();
   const sure = page.getByRole('dialog').getByRole('button', { name: 'Rotate' });
@@ -182,7 +183,7 @@ flow('rules are tried on the history before they are saved', 'full', async (page
   await daemon.writeConfig(ruled);
   await daemon.api('POST', '/config/reload', { confirm: '*' }); // it has no servers
   await tried(page);
-  await page.goto(`${daemon.url}/#/settings`);
+  await page.goto(`${daemon.url}/#/approvals`);
   const panel = page.getByRole('region', { name: 'Argument rules' });
   await panel.getByText('filesystem__write_file when path is not in ${workspaceFolder}').waitFor();
   await panel.getByRole('button', { name: 'Move rule 2 up' }).press('Enter');
@@ -274,13 +275,15 @@ flow('a refused option stays in its field with the reason', 'full', async (page,
   await timeout.fill('');
   await timeout.press('Enter');
   await becomes(() => general.getByText('Enter a number greater than 0').count(), 0);
-  const listen = general.getByLabel('Address and port');
+  await page.getByText(/^Density, metrics/).click();
+  const advanced = page.getByRole('region', { name: 'Advanced' });
+  const listen = advanced.getByLabel('Address and port');
   await listen.fill('127.0.0.1:999999');
   await listen.press('Enter');
-  await general.getByText(/a port from 0 to 65535/).waitFor();
+  await advanced.getByText(/a port from 0 to 65535/).waitFor();
   assert.equal(await listen.inputValue(), '127.0.0.1:999999');
   await listen.fill('127.0.0.1:7576');
-  await becomes(() => general.getByText(/a port from 0 to 65535/).count(), 0);
+  await becomes(() => advanced.getByText(/a port from 0 to 65535/).count(), 0);
   assert.equal(await daemon.config(), before);
 });
 
@@ -289,7 +292,7 @@ flow(
   'full',
   async (page, daemon) => {
     await page.setViewportSize({ width: 1280, height: 800 });
-    await page.goto(`${daemon.url}/#/settings`);
+    await page.goto(`${daemon.url}/#/configuration`);
     await page.getByRole('button', { name: 'Edit file' }).click();
     const editor = page.getByRole('textbox', { name: 'Configuration file' });
     await editor.click();

@@ -301,11 +301,7 @@ function concerns(status: Status, read: string[] = []): Concern[] {
         </>
       ),
       action: (
-        <Link
-          to="/settings"
-          hash="configuration"
-          className="font-medium underline underline-offset-2"
-        >
+        <Link to="/configuration" className="font-medium underline underline-offset-2">
           {words.show}
         </Link>
       ),

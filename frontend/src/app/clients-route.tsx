@@ -2,25 +2,32 @@ import { useQuery } from '@tanstack/react-query';
 import { Boundary, LoadingPage } from '@/components/page';
 import { connectionsQuery, featuresQuery } from '@/features/clients/api';
 import { ClientsPage } from '@/features/clients/clients-page';
-import { ClientAccess } from '@/features/profiles/client-access';
+import { ClientAccess, ClientContext } from '@/features/profiles/client-access';
+import { tokensQuery } from '@/features/settings/api';
+import { TokensPanel } from '@/features/settings/tokens-panel';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
+import { useCostedTools } from './tool-context-costs';
 
 export function ClientsRoute() {
   // Wait for the responses of the parts above other content, to avoid layout shifts.
   const profiles = useQuery(profilesQuery);
+  const { tools } = useCostedTools();
   const ready = useAllQueriesAnswered([
     useQuery(connectionsQuery),
     profiles,
     useQuery(featuresQuery),
+    useQuery(tokensQuery),
   ]);
   if (!ready) return <LoadingPage title={texts.clients.title} />;
   return (
     <Boundary title={texts.clients.title}>
       <ClientsPage
         tokens={(profiles.data?.clients ?? []).map((view) => view.token)}
-        access={(token) => <ClientAccess token={token} />}
+        access={(token) => <ClientAccess token={token} tools={tools} />}
+        context={(token) => <ClientContext token={token} />}
+        tokensPanel={<TokensPanel />}
       />
     </Boundary>
   );

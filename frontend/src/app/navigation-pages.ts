@@ -1,6 +1,7 @@
 import {
   Activity,
   ChartColumn,
+  FileCog,
   Layers,
   LayoutDashboard,
   ListChecks,
@@ -24,6 +25,7 @@ type Path =
   | '/tools'
   | '/clients'
   | '/settings'
+  | '/configuration'
   | '/approvals'
   | '/usage'
   | '/checks'
@@ -72,6 +74,14 @@ export const pages: NavigationPage[] = [
     icon: Layers,
     key: 'p',
     of: '/clients',
+    tab: true,
+  },
+  {
+    to: '/configuration',
+    text: texts.configCopies.title,
+    icon: FileCog,
+    key: 'f',
+    of: '/settings',
     tab: true,
   },
   { to: '/welcome', text: texts.welcome.title, icon: Sparkles, key: 'w', of: '/' },

@@ -14,6 +14,7 @@ import { isOnline } from '@/features/clients/online';
 import { RecentClients } from '@/features/clients/recent-clients';
 import { serversQuery, serverUseQuery } from '@/features/servers/api';
 import { CompactServerList } from '@/features/servers/compact-server-list';
+import { DirectStartSavings } from '@/features/servers/direct-starts';
 import {
   Attention,
   needsAttention,
@@ -100,6 +101,7 @@ export function OverviewPage() {
               to="/servers"
               className="lg:col-span-2"
             >
+              <DirectStartSavings />
               <CompactServerList
                 calls={
                   report && new Map(report.servers.map((use) => [use.server ?? '', use.calls]))

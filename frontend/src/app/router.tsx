@@ -9,8 +9,14 @@ import { loadChart } from '@/components/lazy-chart';
 import { loadCode } from '@/components/lazy-code-editor';
 import { type CallFilters, callFilters } from '@/features/calls/filters';
 import { kinds, listFilters } from '@/features/directory/server-labels';
-import { type View, views } from '@/features/servers/server-page-views';
-import { type Grouping, groupings } from '@/features/tools/groups';
+import {
+  orderOf,
+  type ServerFilters,
+  stateFilterOf,
+  type View,
+  views,
+} from '@/features/servers/server-page-views';
+import { type Order, orders } from '@/features/tools/groups';
 import { lazyChunk } from '@/lib/lazy-chunk';
 import { type Range, type Span, spanOf } from '@/lib/time-range';
 import { Broken, NotFound, Pending } from './fallback-pages';
@@ -67,8 +73,11 @@ const servers = createRoute({
   path: '/servers',
   validateSearch: (
     search: Record<string, unknown>,
-  ): { q?: string; view?: View; tool?: string } => ({
+  ): ServerFilters & { view?: View; tool?: string } => ({
     q: text(search.q),
+    tag: text(search.tag),
+    state: stateFilterOf(search.state),
+    sort: orderOf(search.sort),
     tool: text(search.tool),
     view: views.find((view) => view === search.view),
   }),
@@ -108,11 +117,11 @@ const tools = createRoute({
   path: '/tools',
   validateSearch: (
     search: Record<string, unknown>,
-  ): { q?: string; server?: string; tool?: string; group?: Grouping; from?: string } => ({
+  ): { q?: string; server?: string; tool?: string; group?: Order; from?: string } => ({
     q: text(search.q),
     server: text(search.server),
     tool: text(search.tool),
-    group: groupings.find((grouping) => grouping === search.group),
+    group: orders.find((order) => order === search.group),
     from: text(search.from),
   }),
   component: lazyRouteComponent(lazy.tools, 'ToolsRoute'),
@@ -197,6 +206,12 @@ const settings = createRoute({
   component: lazyRouteComponent(lazy.settings, 'SettingsRoute'),
 });
 
+const configuration = createRoute({
+  getParentRoute: () => root,
+  path: '/configuration',
+  component: lazyRouteComponent(lazy.settings, 'ConfigurationRoute'),
+});
+
 /** Hash history, because the daemon serves only one page; the fragment also holds the one-time code. */
 export function makeRouter() {
   return createRouter({
@@ -215,6 +230,7 @@ export function makeRouter() {
       clients,
       profiles.addChildren([profile]),
       settings,
+      configuration,
     ]),
     history: createHashHistory(),
     defaultPreload: 'intent',

@@ -1,20 +1,26 @@
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useParams } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { Boundary } from '@/components/page';
 import { DetailBoundary, Split } from '@/components/split-view';
 import { ServerCalls } from '@/features/calls/recent-calls';
-import { useServerID } from '@/features/servers/api';
+import { serversQuery, useServerID } from '@/features/servers/api';
 import { ServerDetail } from '@/features/servers/server-detail';
 import type { View } from '@/features/servers/server-page-views';
 import { ServersPage } from '@/features/servers/servers-page';
 import { ServerTrust } from '@/features/trust/server-trust';
 import { ServerVersionSection } from '@/features/trust/server-version';
+import { usageQuery } from '@/features/usage/api';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 
 export function ServersRoute() {
   const id = useServerID(useParams({ strict: false }).id);
+  const { data: report } = useQuery(usageQuery({ range: '24h' }));
   const navigate = getRouteApi('/servers').useNavigate();
+  const programMissing =
+    useQuery(serversQuery).data?.find((server) => server.id === id)?.remedy?.kind ===
+    'install-program';
   const { view = 'about' } = getRouteApi('/servers').useSearch();
   const close = useCallback(
     () => navigate({ to: '/servers', search: (old) => ({ ...old, tool: undefined }) }),
@@ -32,7 +38,7 @@ export function ServersRoute() {
     <Split
       list={
         <Boundary title={texts.servers.title}>
-          <ServersPage selected={id} />
+          <ServersPage selected={id} uses={report?.servers} />
         </Boundary>
       }
       detail={
@@ -49,7 +55,7 @@ export function ServersRoute() {
               onView={setView}
               onClose={close}
               trust={(tools) => <ServerTrust server={id}>{tools}</ServerTrust>}
-              version={<ServerVersionSection server={id} />}
+              version={<ServerVersionSection server={id} runs={!programMissing} />}
               calls={
                 <Boundary>
                   <ServerCalls server={id} />

@@ -1,6 +1,6 @@
 import { Boundary } from '@/components/page';
-import { RulesPanel } from '@/features/policy/rules-panel';
 import { SignIns, useHasSignIns } from '@/features/servers/sign-in-list';
+import { ConfigPage } from '@/features/settings/config-page';
 import { SettingsPage } from '@/features/settings/settings-page';
 import { texts } from '@/lib/texts';
 
@@ -15,5 +15,13 @@ export function SettingsRoute() {
 }
 
 function Settings() {
-  return <SettingsPage rules={<RulesPanel />} signIns={useHasSignIns() && <SignIns />} />;
+  return <SettingsPage signIns={useHasSignIns() && <SignIns />} />;
+}
+
+export function ConfigurationRoute() {
+  return (
+    <Boundary title={texts.configCopies.title}>
+      <ConfigPage />
+    </Boundary>
+  );
 }

@@ -9,6 +9,7 @@ import { usageQuery } from '@/features/usage/api';
 export interface CostedTool {
   server: string;
   tool: string;
+  publicName: string;
   title: string;
   tokens: number;
   /** Not called in 30 days, although its server has been in use for a week. */
@@ -21,7 +22,12 @@ const day = 86_400_000;
 const enoughSessions = 5;
 
 /** All offered tools, and which of them clients could do without. */
-export function useCostedTools(): { tools: CostedTool[]; isPending: boolean } {
+export function useCostedTools(): {
+  tools: CostedTool[];
+  /** The calls of each tool in 30 days, by "server/tool". */
+  calls: Map<string, number> | undefined;
+  isPending: boolean;
+} {
   const tools = useQuery(toolsQuery);
   const report = useQuery(usageQuery({ range: '30d' }, 60_000));
   const today = Math.floor(Date.now() / day) * day;
@@ -45,11 +51,16 @@ export function useCostedTools(): { tools: CostedTool[]; isPending: boolean } {
       return (all ?? []).map((tool) => ({
         server: tool.server,
         tool: tool.tool,
+        publicName: tool.name,
         title: tool.title || tool.description.slice(0, 200),
         tokens: tokenCost(tool),
         unused: known.has(tool.server) && !used.has(`${tool.server}/${tool.tool}`),
       }));
     }, [all, uses, early, enough]),
+    calls: useMemo(
+      () => uses && new Map(uses.map((use) => [`${use.server}/${use.tool}`, use.calls])),
+      [uses],
+    ),
     isPending: [tools, report, before, sessions].some((query) => query.isPending),
   };
 }

@@ -24,7 +24,7 @@ const route = getRouteApi('/tools');
 export function ToolsRoute() {
   const { tool, from } = route.useSearch();
   const navigate = route.useNavigate();
-  const { tools: costed } = useCostedTools();
+  const { tools: costed, calls } = useCostedTools();
   const { data: hidden } = useQuery(hiddenToolsQuery);
   const { data: clients } = useQuery(clientsQuery);
   const tokens = [...new Set((clients ?? []).map((c) => c.token).filter(Boolean))];
@@ -48,6 +48,7 @@ export function ToolsRoute() {
           <ToolsPage
             above={<HideTools unused={costed.filter((tool) => tool.unused)} />}
             hidden={hidden?.length}
+            calls={calls}
             mark={(tool) => <TrustBadges server={tool.server} tool={tool.tool} />}
           />
         </Boundary>

@@ -53,6 +53,15 @@ export function blockAt(text: string, path: JsonPath): string | undefined {
   return text.slice(node.offset, node.offset + node.length).replaceAll(`\n${indent}`, '\n');
 }
 
+/** The text with another string as the value at a path, which exists. */
+export function withValue(text: string, path: JsonPath, to: string): string {
+  const tree = treeOf(text);
+  const node = tree && findNodeAtLocation(tree, path);
+  return node
+    ? text.slice(0, node.offset) + JSON.stringify(to) + text.slice(node.offset + node.length)
+    : text;
+}
+
 /** The member of a value at a path of names. */
 export const valueAt = (value: unknown, path: string[]): unknown =>
   path.reduce<unknown>(

@@ -1,4 +1,5 @@
-const dots = '••••••••';
+/** What a secret is shown as. */
+export const dots = '••••••••';
 
 // A test compares these lists with what the daemon recognizes (backend/redact). Here more counts as
 // a secret: a value that is hidden without need can still be shown and edited.

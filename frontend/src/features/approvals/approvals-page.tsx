@@ -9,6 +9,7 @@ import { CardList } from './card-list';
 import { ToolsCard } from './changed-tools-card';
 import { CommandCard } from './command-card';
 import { Grants } from './grants';
+import { PackageCard } from './package-card';
 import { QuestionCard } from './question-card';
 
 const t = texts.approvals;
@@ -16,7 +17,10 @@ const t = texts.approvals;
 /** All pending approvals and granted permissions. */
 export function ApprovalsPage({
   changesOf,
+  rules,
 }: {
+  /** The argument rules, which decide which calls need an approval. */
+  rules: ReactNode;
   /** The changes of a server's tools. */
   changesOf: (server: string) => ReactNode;
 }) {
@@ -47,6 +51,8 @@ export function ApprovalsPage({
               <CommandCard approval={approval} />
             ) : approval.kind === 'tools' ? (
               <ToolsCard approval={approval} changes={changesOf(approval.server)} />
+            ) : approval.kind === 'package' ? (
+              <PackageCard approval={approval} />
             ) : (
               <QuestionCard number={index + 1} approval={approval} />
             )
@@ -55,6 +61,13 @@ export function ApprovalsPage({
         <div className={approvals.length > 0 ? 'mt-6' : undefined}>
           <Grants />
         </div>
+        <section
+          aria-label="Argument rules"
+          className="mt-6 max-w-3xl rounded-lg border bg-panel p-4 shadow-card md:p-5"
+        >
+          <h2 className="mb-3 font-semibold">Argument rules</h2>
+          {rules}
+        </section>
       </div>
     </>
   );

@@ -28,21 +28,23 @@ export function FeatureMatrix({ clients }: { clients: JoinedClient[] }) {
   const labelOf = useServerName();
   const { data } = useQuery(featuresQuery);
   const [at, setAt] = useState('0');
-  if (!data || data.length === 0) return null;
-  const client = data[Number(at)] ?? data[0];
-  if (!client) return null;
+  const client = data?.[Number(at)] ?? data?.[0];
+  if (!client)
+    return (
+      <p className="text-sm text-ink2">
+        No client has connected since Drawbridge started. What a client supports is known from its
+        first session.
+      </p>
+    );
   const servers = (client.servers ?? []).filter((one) => one.known);
   const names = servers[0]?.features?.map((feature) => feature.name) ?? [];
   return (
-    <section aria-labelledby="features-title">
+    <>
       <div className="@container mb-2 flex flex-wrap items-center gap-3">
-        <h2 id="features-title" className="font-semibold">
-          Feature support
-        </h2>
         <SelectField
           label="Client"
           value={at}
-          options={data.map((one, index) => ({
+          options={(data ?? []).map((one, index) => ({
             value: String(index),
             text: escapeControlCharacters(nameOf(one, clients)),
           }))}
@@ -96,7 +98,7 @@ export function FeatureMatrix({ clients }: { clients: JoinedClient[] }) {
           </table>
         </ScrollArea>
       )}
-    </section>
+    </>
   );
 }
 

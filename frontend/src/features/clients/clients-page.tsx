@@ -11,7 +11,7 @@ import { texts } from '@/lib/texts';
 import { clientsQuery, connectionsQuery } from './api';
 import { FeatureMatrix } from './client-features-by-server';
 import { ConnectionState } from './connections';
-import { type JoinedClient, joinClients } from './joined-clients';
+import { type JoinedClient, joinClients, wasSeen } from './joined-clients';
 import { isOnline } from './online';
 
 const t = texts.clients;
@@ -28,9 +28,15 @@ const shimEntry = `{
 export function ClientsPage({
   tokens,
   access,
+  context,
+  tokensPanel,
 }: {
   /** Tokens with settings. */
   tokens: string[];
+  /** The tokens that the list of tools costs the client with a token. */
+  context: (token: string) => ReactNode;
+  /** The tokens of all clients. */
+  tokensPanel: ReactNode;
   /** The settings for what the client with a token can use. */
   access: (token: string) => ReactNode;
 }) {
@@ -53,16 +59,36 @@ export function ClientsPage({
               </h2>
               <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
                 {all.map((client) => (
-                  <ClientRow key={client.key} client={client} access={access} />
+                  <ClientRow key={client.key} client={client} access={access} context={context} />
                 ))}
               </ul>
             </section>
           )}
-          <FeatureMatrix clients={all} />
-          <ConnectHelp />
+          <section aria-labelledby="tokens-title">
+            <h2 id="tokens-title" className="mb-2 font-semibold">
+              Tokens
+            </h2>
+            {tokensPanel}
+          </section>
+          <Rare title="Manual setup" open={!all.some(wasSeen)}>
+            <ConnectHelp />
+          </Rare>
+          <Rare title="Feature support">
+            <FeatureMatrix clients={all} />
+          </Rare>
         </div>
       </div>
     </>
+  );
+}
+
+/** What is needed once, behind a line that opens it. */
+function Rare({ title, open, children }: { title: string; open?: boolean; children: ReactNode }) {
+  return (
+    <details open={open}>
+      <summary className="cursor-pointer font-semibold">{title}</summary>
+      <div className="mt-2">{children}</div>
+    </details>
   );
 }
 
@@ -85,33 +111,48 @@ function NoClients() {
 function ClientRow({
   client,
   access,
+  context,
 }: {
   client: JoinedClient;
   access: (token: string) => ReactNode;
+  context: (token: string) => ReactNode;
 }) {
   const [first, ...others] = client.connections;
+  const hasSettings = client.token && (client.hasToken || client.calls > 0 || !first);
+  const facts = <Facts client={client} context={hasSettings ? context(client.token) : null} />;
   return (
-    <li className="space-y-2 border-t px-4 py-3 first:border-t-0">
+    <li className="space-y-1 border-t px-4 py-2.5 first:border-t-0">
       {first ? (
-        <ConnectionState connection={first} named facts={<Facts client={client} />} />
+        <ConnectionState connection={first} named seen={wasSeen(client)} facts={facts} />
       ) : (
         <div>
           <h3 className="truncate font-semibold">
             {escapeControlCharacters(client.name.slice(0, 200))}
           </h3>
-          <Facts client={client} />
+          {facts}
         </div>
       )}
       {others.map((connection) => (
         <ConnectionState key={connection.key} connection={connection} />
       ))}
-      {client.token && (client.hasToken || client.calls > 0 || !first) && access(client.token)}
+      {hasSettings && (
+        <details className="text-sm">
+          <summary className="w-fit cursor-pointer text-ink2">
+            Tools and limits
+            <span className="sr-only">
+              {' '}
+              for {escapeControlCharacters(client.name.slice(0, 200))}
+            </span>
+          </summary>
+          <div className="pt-2">{access(client.token)}</div>
+        </details>
+      )}
     </li>
   );
 }
 
 /** The reported names of a client, its number of calls, and when it was last seen. */
-function Facts({ client }: { client: JoinedClient }) {
+function Facts({ client, context }: { client: JoinedClient; context: ReactNode }) {
   const now = useNow();
   const { reported, sessions, calls, lastSeen } = client;
   const seen = age(lastSeen, now);
@@ -121,6 +162,7 @@ function Facts({ client }: { client: JoinedClient }) {
   if (client.connections.length > 0 && !last && !client.hasToken && calls === 0) return null;
   return (
     <p className="flex flex-wrap gap-x-3 text-sm text-ink2">
+      {context}
       <span className={online ? 'text-ok' : 'text-ink3'} title={exactTime(lastSeen)}>
         {seen ? t.seen(seen) : 'Never seen'}
       </span>
@@ -153,11 +195,8 @@ function Facts({ client }: { client: JoinedClient }) {
 export function ConnectHelp() {
   const { url, requireToken } = useSuspenseQuery(statusQuery).data;
   return (
-    <section aria-labelledby="connect-title">
-      <h2 id="connect-title" className="font-semibold">
-        Manual setup
-      </h2>
-      <p className="mt-0.5 text-sm text-ink2">
+    <>
+      <p className="text-sm text-ink2">
         One configuration entry gives a client access to all servers.
       </p>
       <div className="mt-3 grid gap-3 lg:grid-cols-2">
@@ -169,11 +208,8 @@ export function ConnectHelp() {
           {requireToken && (
             <>
               <p className="text-sm text-ink2">
-                Create a token in{' '}
-                <Link to="/settings" className="text-accent underline underline-offset-2">
-                  {texts.settings.title}
-                </Link>
-                , or with <code className="font-mono text-xs">drawbridge token my-client</code>.
+                Create a token on the page Clients, or with{' '}
+                <code className="font-mono text-xs">drawbridge token my-client</code>.
               </p>
               <CopyField titled text="Authorization: Bearer TOKEN" label="Header" />
             </>
@@ -186,7 +222,7 @@ export function ConnectHelp() {
           <CopyField text={shimEntry} label={t.entry} />
         </Card>
       </div>
-    </section>
+    </>
   );
 }
 

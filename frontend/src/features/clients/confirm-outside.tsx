@@ -17,7 +17,7 @@ export function ConfirmOutside({
   return (
     <Confirm
       title={t.outsideTitle(files.length)}
-      action={t.write}
+      action={t.write(0)}
       keep={texts.actions.cancel}
       onConfirm={onConfirm}
       onClose={onClose}

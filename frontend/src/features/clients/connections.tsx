@@ -70,11 +70,14 @@ export function ConnectionRow({ connection }: { connection: Connection }) {
 export function ConnectionState({
   connection,
   named = false,
+  seen = false,
   facts,
 }: {
   connection: Connection;
   /** Whether the name is shown; it is omitted for a second file of the same client. */
   named?: boolean;
+  /** Whether the client has called or opened a session, perhaps set up by hand. */
+  seen?: boolean;
   /** Other facts about the client. */
   facts?: ReactNode;
 }) {
@@ -113,8 +116,10 @@ export function ConnectionState({
           {connection.state === 'connected' && connection.live
             ? t.live(connection.tools ?? 0)
             : connection.state === 'connected' && connection.live === false
-              ? t.states.connectedIdle
-              : (t.states[connection.state] ?? escapeControlCharacters(connection.state))}
+              ? t.connectedIdle(escapeControlCharacters(connection.name.slice(0, 100)))
+              : connection.state === 'notConnected' && seen
+                ? t.byHand
+                : (t.states[connection.state] ?? escapeControlCharacters(connection.state))}
         </span>
         <span className="flex gap-2">
           {connection.state === 'notConnected' && (
@@ -189,8 +194,8 @@ function ConnectForm({ connection, onDone }: { connection: Connection; onDone: (
   const importable = useQuery({ ...importableQuery(connection.key), refetchOnMount: 'always' });
   if (!importable.isFetchedAfterMount) return <Loading />;
   // A client that also kept its own servers would have them twice.
-  const move = (importable.data ?? []).some((one) => !one.skipReason);
-  return <ChosenConnect connection={connection} movable={move} onDone={onDone} />;
+  const movable = (importable.data ?? []).filter((one) => !one.skipReason).length;
+  return <ChosenConnect connection={connection} movable={movable} onDone={onDone} />;
 }
 
 function ChosenConnect({
@@ -199,10 +204,11 @@ function ChosenConnect({
   onDone,
 }: {
   connection: Connection;
-  movable: boolean;
+  /** The number of its own servers that can be moved. */
+  movable: number;
   onDone: () => void;
 }) {
-  const [choice, setChoice] = useState<Choice>({ http: false, move: movable });
+  const [choice, setChoice] = useState<Choice>({ http: false, move: movable > 0 });
   const plan = useQuery(planQuery(connection, choice));
   const connect = useConnect(connection, (done) => {
     toast('ok', escapeControlCharacters(t.connected(connection.name, done.reload)));
@@ -263,7 +269,7 @@ function ChosenConnect({
             onClick={() => (plan.data.outside ? setAsking(plan.data) : write(plan.data))}
           >
             {connect.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-            {t.write}
+            {t.write(choice.move ? (choice.servers?.length ?? movable) : 0)}
           </Button>
         </>
       )}

@@ -8,6 +8,7 @@ import { SelectField } from '@/components/fields';
 import { rememberAddedServers } from '@/lib/added-server-notices';
 import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
+import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { connectionsQuery, importableQuery, importPlanQuery, useImport } from './api';
 import { Importable } from './importable-servers';
@@ -54,6 +55,7 @@ export function ImportPanel() {
 function Form({ connection, onDone }: { connection: string; onDone: () => void }) {
   const [servers, setServers] = useState<string[] | undefined>(undefined);
   const { data: list } = useQuery(importableQuery(connection));
+  const count = servers?.length ?? (list ?? []).filter((one) => !one.skipReason).length;
   const any = (list ?? []).some((one) => !one.skipReason);
   const plan = useQuery({ ...importPlanQuery(connection, servers), enabled: any });
   const client = useQueryClient();
@@ -92,7 +94,7 @@ function Form({ connection, onDone }: { connection: string; onDone: () => void }
           }
         >
           {run.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-          Import
+          {`Import ${texts.connections.servers(count)}`}
         </Button>
       )}
     </>

@@ -1,15 +1,20 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { Button } from '@/components/button';
 import { SelectField } from '@/components/fields';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
-import type { ClientSettings } from '@/types/api';
+import type { ClientSettings, Profiles } from '@/types/api';
 import { AccountChoice, accountsByServer } from './account-choices';
 import { useClientView } from './api';
+import { type Entry, offers } from './profile-entry';
 
 const t = texts.profiles;
+
+const modes = ['all', 'search', 'deferred'] as const;
 
 /** The settings of a token; by default there is no restriction. */
 export const viewOf = (views: ClientSettings[], token: string): ClientSettings =>
@@ -24,74 +29,142 @@ export const viewOf = (views: ClientSettings[], token: string): ClientSettings =
     why: '',
   };
 
-/** Selects the profile and the accounts of a client, and how its tools are listed. */
-export function ClientAccess({ token }: { token: string }) {
+/** What a client with settings pays: the size of its list of tools in each mode, and its mode. */
+function costOf({ items }: Profiles, view: ClientSettings) {
+  const profile = items.find((one) => one.name === view.profile) ?? items[0];
+  const wanted = view.toolMode || profile?.toolMode;
+  const mode = modes.find((one) => one === (wanted === 'auto' ? view.chosen : wanted)) ?? 'all';
+  return profile && { profile, mode, tokens: profile.tokens[mode] };
+}
+
+/** The tokens that the list of tools takes up in each session of a client. */
+export function ClientContext({ token }: { token: string }) {
+  const { data } = useQuery(profilesQuery);
+  const cost = data && costOf(data, viewOf(data.clients, token));
+  return (
+    cost && (
+      <span title={texts.tools.tokensHint}>Context {texts.tools.tokens(count(cost.tokens))}</span>
+    )
+  );
+}
+
+/** A tool with what its definition costs. */
+interface CostedTool {
+  server: string;
+  tool: string;
+  publicName: string;
+  tokens: number;
+}
+
+/** Selects the profile and the accounts of a client, and how its tools are listed, each with its price. */
+export function ClientAccess({ token, tools }: { token: string; tools: CostedTool[] }) {
   const labelOf = useServerName();
   const { data } = useQuery(profilesQuery);
   const change = useClientView();
   if (!data) return null;
-  const profiles = data.items.filter((p) => p.name).map((p) => ({ value: p.name, text: p.name }));
   const view = viewOf(data.clients, token);
+  const cost = costOf(data, view);
   const name = escapeControlCharacters(token.slice(0, 100));
+  const priced = (text: string, tokens: number | undefined) =>
+    tokens === undefined ? text : `${text} · ${texts.tools.tokens(count(tokens))}`;
+  const sizes = cost?.profile.tokens;
+  const saved = sizes && cost.mode !== 'search' ? sizes[cost.mode] - sizes.search : 0;
+  const dearest = tools
+    .filter((one) => offers((cost?.profile.entry ?? {}) as Entry, one.server, one.tool))
+    .toSorted((a, b) => b.tokens - a.tokens)
+    .slice(0, 5);
   return (
-    <div className="@container flex flex-wrap items-center gap-x-3 gap-y-2 text-sm">
-      <Labelled text="Profile">
-        <SelectField
-          narrows={false}
-          label={`Profile for ${name}`}
-          value={view.profile}
-          options={[{ value: '', text: 'No profile' }, ...profiles]}
-          onChange={(profile) => change.mutate({ ...view, profile })}
-        />
-      </Labelled>
-      <Labelled text={t.mode}>
-        <SelectField
-          narrows={false}
-          label={`Tool listing for ${name}`}
-          value={view.toolMode}
-          options={[
-            { value: '', text: 'Profile default' },
-            ...(['all', 'search', 'deferred', 'auto'] as const).map((value) => ({
-              value,
-              text: t.modes[value],
-            })),
-          ]}
-          onChange={(toolMode) =>
-            change.mutate({ ...view, toolMode: toolMode as ClientSettings['toolMode'] })
-          }
-        />
-      </Labelled>
-      {view.why && <p className="text-xs text-ink2">{view.why}</p>}
-      <Labelled text="Result limit">
-        <SelectField
-          label={`Result limit for ${name}`}
-          value={String(view.maxResultTokens)}
-          options={resultLimits(view.maxResultTokens).map((limit) => ({
-            value: String(limit),
-            text: limit ? `First ${count(limit)} tokens` : 'No limit',
-          }))}
-          onChange={(limit) => change.mutate({ ...view, maxResultTokens: Number(limit) })}
-        />
-      </Labelled>
-      {[...accountsByServer(data.accounts, view.accounts)].map(([server, accounts]) => {
-        const label = escapeControlCharacters(labelOf(server).slice(0, 100));
-        const { [server]: chosen = '', ...others } = view.accounts;
-        return (
-          <Labelled key={server} text={t.accountOf(label)}>
-            <AccountChoice
-              label={`${label} account for ${name}`}
-              accounts={accounts}
-              value={chosen}
-              onChange={(account) =>
-                change.mutate({
-                  ...view,
-                  accounts: account ? { ...others, [server]: account } : others,
-                })
-              }
-            />
-          </Labelled>
-        );
-      })}
+    <div className="space-y-3 text-sm">
+      <div className="@container flex flex-wrap items-center gap-x-3 gap-y-2">
+        <Labelled text="Profile">
+          <SelectField
+            narrows={false}
+            label={`Profile for ${name}`}
+            value={view.profile}
+            options={data.items.map((one) => ({
+              value: one.name,
+              text: priced(
+                one.name || 'All tools',
+                one.tokens[costOf(data, { ...view, profile: one.name })?.mode ?? 'all'],
+              ),
+            }))}
+            onChange={(profile) => change.mutate({ ...view, profile })}
+          />
+        </Labelled>
+        <Labelled text={t.mode}>
+          <SelectField
+            narrows={false}
+            label={`Tool listing for ${name}`}
+            // Without a profile, the default is to list all.
+            value={view.profile ? view.toolMode : view.toolMode || 'all'}
+            options={[
+              ...(view.profile ? [{ value: '', text: 'Profile default' }] : []),
+              ...modes.map((value) => ({ value, text: priced(t.modes[value], sizes?.[value]) })),
+              { value: 'auto', text: t.modes.auto },
+            ]}
+            onChange={(mode) =>
+              change.mutate({ ...view, toolMode: view.profile || mode !== 'all' ? mode : '' })
+            }
+          />
+        </Labelled>
+        {view.why && <p className="text-xs text-ink2">{escapeControlCharacters(view.why)}</p>}
+        <Labelled text="Result limit">
+          <SelectField
+            label={`Result limit for ${name}`}
+            value={String(view.maxResultTokens)}
+            options={resultLimits(view.maxResultTokens).map((limit) => ({
+              value: String(limit),
+              text: limit ? `First ${count(limit)} tokens` : 'No limit',
+            }))}
+            onChange={(limit) => change.mutate({ ...view, maxResultTokens: Number(limit) })}
+          />
+        </Labelled>
+        {[...accountsByServer(data.accounts, view.accounts)].map(([server, accounts]) => {
+          const label = escapeControlCharacters(labelOf(server).slice(0, 100));
+          const { [server]: chosen = '', ...others } = view.accounts;
+          return (
+            <Labelled key={server} text={t.accountOf(label)}>
+              <AccountChoice
+                label={`${label} account for ${name}`}
+                accounts={accounts}
+                value={chosen}
+                onChange={(account) =>
+                  change.mutate({
+                    ...view,
+                    accounts: account ? { ...others, [server]: account } : others,
+                  })
+                }
+              />
+            </Labelled>
+          );
+        })}
+      </div>
+      {dearest.length > 0 && (
+        <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-ink2">
+          Largest definitions:
+          {dearest.map((one) => (
+            <span key={one.publicName} className="max-w-full truncate">
+              <Link
+                to="/tools"
+                search={{ tool: one.publicName }}
+                className="text-ink underline-offset-2 hover:underline"
+              >
+                {escapeControlCharacters(one.tool.slice(0, 100))}
+              </Link>{' '}
+              {count(one.tokens)}
+            </span>
+          ))}
+          {saved > 0 && (
+            <Button
+              small
+              disabled={change.isPending}
+              onClick={() => change.mutate({ ...view, toolMode: 'search' })}
+            >
+              {`List by search (saves ~${count(saved)} tokens)`}
+            </Button>
+          )}
+        </p>
+      )}
     </div>
   );
 }

@@ -19,7 +19,6 @@ const words = {
   unused: (n: number, tokens: string) =>
     `${texts.servers.tools(n)} not called in 30 days, ~${tokens} tokens`,
   hidden: (n: number) => `${texts.servers.tools(n)} hidden from clients`,
-  servers: (n: number) => (n === 1 ? '1 server' : `${n} servers`),
 };
 
 /**
@@ -93,7 +92,7 @@ function SelectTools({
       long
       className="max-w-xl"
       title={action === 'Hide' ? 'Hide tools from all clients' : 'Show hidden tools to clients'}
-      action={`${action} ${texts.servers.tools(chosen.length)} of ${words.servers(new Set(chosen.map((tool) => tool.server)).size)}`}
+      action={`${action} ${texts.servers.tools(chosen.length)} of ${texts.connections.servers(new Set(chosen.map((tool) => tool.server)).size)}`}
       ready={chosen.length > 0}
       pending={change.isPending}
       error={change.error}

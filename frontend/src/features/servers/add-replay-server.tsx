@@ -94,7 +94,7 @@ export function AddReplayServer({
     wanted.length > 0 && !backwards && wanted.every((server) => faultOf(server) === undefined);
   return (
     <FormDialog
-      title="Add replay server"
+      title="Serve recorded session"
       action="Add"
       ready={ready}
       pending={add.isPending}

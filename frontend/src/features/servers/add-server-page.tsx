@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { LoaderCircle, Plus, Store, TriangleAlert } from 'lucide-react';
 import { type ReactNode, useEffect, useId, useMemo, useRef, useState } from 'react';
@@ -10,13 +10,24 @@ import { rememberAddedServers } from '@/lib/added-server-notices';
 import { configQuery } from '@/lib/config-file';
 import { keepDraft, readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
+import { dots } from '@/lib/mask-secrets';
 import { isTemporary } from '@/lib/request';
+import { secretName, useNewSecret } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
 import { parseServers, serversQuery } from './api';
 import { ContainerPicker } from './container-picker';
 import { type Choice, NewServerCard } from './new-server-card';
-import { entryOf, toServerName, useAddServers } from './review-and-add-server';
+import { type Draft, entryOf, toServerName, useAddServers } from './review-and-add-server';
+import {
+  type EntryField,
+  fieldsOf,
+  isSecret,
+  secretsOf,
+  valueIn,
+  withFields,
+  withoutSecrets,
+} from './server-fields';
 
 const t = texts.add;
 const place = 'add server';
@@ -70,7 +81,8 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
   const [unread, setUnread] = useState<{ error?: unknown; link?: boolean }>();
   // Only what the daemon has read is a draft: its servers show whether the text has a secret.
   const draft = useRef<Typed>(undefined);
-  if (!pending && unread?.error === undefined) draft.current = text ? { text, choices } : undefined;
+  if (!pending && unread?.error === undefined)
+    draft.current = text ? draftOf({ text, choices }) : undefined;
   const typed = fresh ? draft.current : undefined;
   const restored = useDraft<Typed>(fresh ? place : `${place} ${like ?? linked?.name}`, typed);
   const say = useLocalToast();
@@ -96,6 +108,34 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
       onAdded();
     } else if (names.length === 1 && only) navigate({ to: '/servers/$id', params: { id: only } });
     else navigate({ to: '/servers' });
+  });
+  const secrets = useNewSecret();
+  const adding = useMutation({
+    mutationFn: async (wanted: Choice[]) => {
+      const drafts: Draft[] = [];
+      for (const { name, entry, filled } of wanted) {
+        const stored = new Map<string, string>();
+        for (const field of secretsOf(entry, filled))
+          stored.set(
+            field.key,
+            await secrets.mutateAsync({
+              name: secretName(name, field.name.replace(/^-+/, '')),
+              value: valueIn(field, filled),
+            }),
+          );
+        const reference = ({ key }: EntryField) =>
+          stored.has(key) ? `\${secret:${stored.get(key)}}` : undefined;
+        drafts.push({
+          name,
+          entry: withFields(
+            entry,
+            fieldsOf(entry),
+            (field) => reference(field) ?? (valueIn(field, filled) || undefined),
+          ),
+        });
+      }
+      return add.mutateAsync(drafts);
+    },
   });
   const alone = onAdded === undefined;
   useEffect(() => {
@@ -134,7 +174,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
     stop.current();
     setText(next);
     setUnread(undefined);
-    add.reset();
+    adding.reset();
     const wanted = next.trim() !== '';
     setPending(wanted);
     if (!wanted) return setChoices([]);
@@ -145,7 +185,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
       if (asked.signal.aborted) return;
       const servers = 'servers' in answer ? answer.servers : [];
       setPending(false);
-      setChoices(servers.map((server) => ({ ...server, include: true })));
+      setChoices(servers.map((server) => ({ ...server, include: true, filled: {} })));
       if ('error' in answer) {
         setUnread({ error: answer.error });
         if (isTemporary(answer.error)) timer = setTimeout(ask, 2000);
@@ -164,7 +204,10 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
     choice.include ? nameFault(choice.name, taken, choices.slice(0, i)) : undefined,
   );
   const invalid = wanted.find((choice) => choice.invalid !== undefined);
-  const blocked = pending || wanted.some((choice) => choice.refused !== undefined);
+  const forgotten = wanted.some(({ entry, filled }) =>
+    fieldsOf(entry).some((field) => field.was.includes(dots) && valueIn(field, filled) === ''),
+  );
+  const blocked = pending || forgotten || wanted.some((choice) => choice.refused !== undefined);
   const ready =
     wanted.length > 0 && !invalid && !blocked && faults.every((fault) => fault === undefined);
   return (
@@ -172,7 +215,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
       className="max-w-3xl space-y-5"
       onSubmit={(event) => {
         event.preventDefault();
-        if (ready && !add.isPending) add.mutate(wanted.map(({ name, entry }) => ({ name, entry })));
+        if (ready && !adding.isPending) adding.mutate(wanted);
       }}
     >
       {linked && (
@@ -250,11 +293,11 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
               choice={choice}
               several={choices.length > 1}
               fault={faults[index]}
-              onAdd={() => !pending && add.mutate([{ name: choice.name, entry: choice.entry }])}
+              onAdd={() => !pending && adding.mutate([choice])}
               onChange={(part) => change(index, part)}
             />
           ))}
-          <Failure error={add.error} />
+          <Failure error={adding.error} />
           {invalid && (
             <p className="flex gap-2 text-sm text-warn [overflow-wrap:anywhere]">
               <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
@@ -263,13 +306,18 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
               )}
             </p>
           )}
-          <Button type="submit" look="primary" disabled={!ready || add.isPending}>
-            {add.isPending ? (
+          {forgotten && (
+            <p className="text-sm text-warn">
+              The draft does not contain secrets. Enter them again.
+            </p>
+          )}
+          <Button type="submit" look="primary" disabled={!ready || adding.isPending}>
+            {adding.isPending ? (
               <LoaderCircle className="size-4 animate-spin" aria-hidden />
             ) : (
               <Plus className="size-4" aria-hidden />
             )}
-            {add.isPending
+            {adding.isPending
               ? 'Adding…'
               : wanted.length > 1
                 ? `Add ${wanted.length} servers`
@@ -279,6 +327,21 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
       )}
     </form>
   );
+}
+
+/** What is kept as a draft: secrets are not, neither in the text nor in the entries. */
+function draftOf({ text, choices }: Typed): Typed {
+  const secrets = choices.flatMap(({ entry, filled }) =>
+    fieldsOf(entry).filter((field) => isSecret(field, filled) && !field.open),
+  );
+  return {
+    text: secrets.reduce((all, { was }) => all.replaceAll(was, dots), text),
+    choices: choices.map((choice) => ({
+      ...choice,
+      entry: withoutSecrets(choice.entry, choice.filled),
+      filled: {},
+    })),
+  };
 }
 
 /** A free name that is derived from an existing one. */

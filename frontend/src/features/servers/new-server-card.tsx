@@ -5,11 +5,22 @@ import { Button } from '@/components/button';
 import { CommandWords } from '@/components/command-words';
 import { ConfigPartEditor } from '@/components/config-part-editor';
 import { Labelled } from '@/components/fields';
-import { TextField } from '@/components/text-field';
+import { inputClasses, TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { isJson, jsonMembers } from '@/lib/json-text';
+import { dots } from '@/lib/mask-secrets';
 import { texts } from '@/lib/texts';
-import { type Draft, replacePlaceholder, review } from './review-and-add-server';
+import { type Draft, review } from './review-and-add-server';
+import {
+  type EntryField,
+  type Filled,
+  fieldsOf,
+  filledIn,
+  isReference,
+  isSecret,
+  valueIn,
+  withoutSecrets,
+} from './server-fields';
 import { TestNewServer } from './test-new-server';
 
 const t = texts.add;
@@ -17,6 +28,7 @@ const entryPath = ['mcpServers', 'SERVER'];
 
 export interface Choice extends Draft {
   include: boolean;
+  filled: Filled;
   /** The text of the editor while it is not valid. The entry is then the last valid text. */
   invalid?: string | undefined;
   /** What the conversion does not copy. */
@@ -67,7 +79,10 @@ export function NewServerCard({
           look="quiet"
           aria-pressed={editing}
           disabled={editing && invalid}
-          onClick={() => setEditing((on) => !on)}
+          onClick={() => {
+            onChange({ entry: filledIn(choice.entry, choice.filled), filled: {} });
+            setEditing((on) => !on);
+          }}
         >
           {editing ? 'Done' : 'Edit'}
         </Button>
@@ -85,8 +100,12 @@ export function NewServerCard({
         />
       ) : (
         <WhatRuns
-          entry={choice.entry}
-          onChange={(entry) => onChange({ entry, refused: undefined })}
+          choice={choice}
+          onFill={(key, part) =>
+            onChange({
+              filled: { ...choice.filled, [key]: { ...choice.filled[key], ...part } },
+            })
+          }
         />
       )}
       {choice.refused !== undefined && (
@@ -102,9 +121,9 @@ export function NewServerCard({
       ))}
       {!invalid && choice.refused === undefined && (
         <TestNewServer
-          key={choice.entry}
+          key={filledIn(choice.entry, choice.filled)}
           name={choice.name}
-          entry={choice.entry}
+          entry={filledIn(choice.entry, choice.filled)}
           onAdd={fault === undefined ? onAdd : undefined}
         />
       )}
@@ -125,12 +144,21 @@ function EntryEditor({ text, onChange }: { text: string; onChange: (text: string
   );
 }
 
-/** The command that the user agrees to: one argument per line, not truncated. */
-function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string) => void }) {
-  const { argv, url, container, cwd, env, headers, placeholders, disabled } = useMemo(
-    () => review(entry),
-    [entry],
-  );
+/** The command that the user agrees to, not truncated, and what is left to fill in. */
+function WhatRuns({
+  choice: { entry, filled },
+  onFill,
+}: {
+  choice: Choice;
+  onFill: (key: string, part: Filled[string]) => void;
+}) {
+  const fields = useMemo(() => fieldsOf(entry), [entry]);
+  const { argv, url, container, cwd, disabled } = review(withoutSecrets(entry, filled));
+  const groups = [
+    { title: t.environment, kinds: ['env'] },
+    { title: t.headers, kinds: ['headers'] },
+    { title: 'To fill in', kinds: ['args', 'url'] },
+  ];
   return (
     <div className="space-y-3">
       {url !== undefined && (
@@ -149,27 +177,83 @@ function WhatRuns({ entry, onChange }: { entry: string; onChange: (entry: string
           <Code>{cwd}</Code>
         </Labelled>
       )}
-      <Pairs title={t.environment} pairs={env} />
-      <Pairs title={t.headers} pairs={headers} />
+      {groups.map(({ title, kinds }) => {
+        const own = fields.filter((field) => kinds.includes(field.kind));
+        return own.length === 0 ? null : (
+          <fieldset key={title} className="space-y-2">
+            <legend className="mb-1 text-xs text-ink3">{title}</legend>
+            {own.map((field) => (
+              <FieldRow
+                key={field.key}
+                field={field}
+                filled={filled}
+                onFill={(part) => onFill(field.key, part)}
+              />
+            ))}
+          </fieldset>
+        );
+      })}
+      {fields.some((field) => isSecret(field, filled)) && (
+        <p className="text-xs text-ink3">
+          Secrets are stored encrypted; the configuration file only refers to them.
+        </p>
+      )}
       {disabled && (
         <p className="flex gap-2 text-sm text-ink2">
           <CircleOff className="mt-0.5 size-4 shrink-0" aria-hidden />
           This server is added as disabled: it does not start until you enable it.
         </p>
       )}
-      {placeholders.map((text) => (
-        <p key={text} className="flex gap-2 text-sm text-warn">
-          <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
-          <span className="min-w-0 [overflow-wrap:anywhere]">
-            {escapeControlCharacters(
-              `“${text}” looks like a placeholder. Replace it with your own value.`,
-            )}
-          </span>
-          {/path/i.test(text) && (
-            <BrowseButtons onPick={(path) => onChange(replacePlaceholder(entry, text, path))} />
-          )}
-        </p>
-      ))}
+    </div>
+  );
+}
+
+/** A value to fill in, and whether it is stored as a secret. */
+function FieldRow({
+  field,
+  filled,
+  onFill,
+}: {
+  field: EntryField;
+  filled: Filled;
+  onFill: (part: Filled[string]) => void;
+}) {
+  const secret = isSecret(field, filled);
+  const value = valueIn(field, filled);
+  const name = escapeControlCharacters(field.name.slice(0, 200));
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+      <code className="w-44 min-w-0 font-mono text-xs [overflow-wrap:anywhere]">{name}</code>
+      <input
+        aria-label={name}
+        type={secret ? 'password' : 'text'}
+        autoComplete={secret ? 'new-password' : 'off'}
+        spellCheck={false}
+        value={value}
+        placeholder={
+          field.open && field.was !== dots ? escapeControlCharacters(field.was.slice(0, 200)) : ''
+        }
+        aria-invalid={field.open && value === ''}
+        onChange={(event) => onFill({ value: event.target.value })}
+        className={`${inputClasses} h-8 flex-1 basis-56 font-mono text-xs`}
+      />
+      {/path/i.test(field.name) && <BrowseButtons onPick={(path) => onFill({ value: path })} />}
+      <span className="w-24 text-xs text-ink3">
+        {isReference(field, filled) ? (
+          'Reference'
+        ) : (
+          <label className="flex items-center gap-2 text-sm text-ink">
+            <input
+              type="checkbox"
+              aria-label={`Store ${name} as a secret`}
+              checked={secret}
+              onChange={(event) => onFill({ secret: event.target.checked })}
+              className="size-4 accent-(--accent)"
+            />
+            Secret
+          </label>
+        )}
+      </span>
     </div>
   );
 }
@@ -179,24 +263,5 @@ function Code({ children }: { children: string }) {
     <code className="block rounded-md border bg-sunken px-3 py-1.5 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]">
       {escapeControlCharacters(children)}
     </code>
-  );
-}
-
-/** Names, and whether each value is a reference or stored as plain text in the file. */
-function Pairs({ title, pairs }: { title: string; pairs: [string, string][] }) {
-  if (pairs.length === 0) return null;
-  return (
-    <Labelled label={title}>
-      <ul className="space-y-0.5 text-sm">
-        {pairs.map(([name, value]) => (
-          <li key={name} className="flex flex-wrap items-baseline gap-x-2 [overflow-wrap:anywhere]">
-            <code className="font-mono text-xs">{escapeControlCharacters(name)}</code>
-            <span className="text-xs text-ink3">
-              {/\$\{[^}]+\}/.test(value) ? 'taken from the environment' : 'saved as plain text'}
-            </span>
-          </li>
-        ))}
-      </ul>
-    </Labelled>
   );
 }

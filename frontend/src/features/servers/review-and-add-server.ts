@@ -31,10 +31,6 @@ export interface Review {
   url: string | undefined;
   container: string | undefined;
   cwd: string | undefined;
-  env: [name: string, value: string][];
-  headers: [name: string, value: string][];
-  /** Placeholders that are not replaced yet. */
-  placeholders: string[];
   /** Whether the server does not start when it is added. */
   disabled: boolean;
 }
@@ -42,39 +38,17 @@ export interface Review {
 export function review(entry: string): Review {
   const members = jsonMembers(entry);
   const text = (name: string) => jsonString(members?.get(name));
-  const pairs = (name: string): [string, string][] =>
-    [...(jsonMembers(members?.get(name) ?? '') ?? [])].map(([k, v]) => [k, jsonString(v) ?? v]);
   const args = (jsonElements(members?.get('args') ?? '') ?? []).map(
     (arg) => jsonString(arg) ?? arg,
   );
   const command = text('command');
-  const all = {
+  return {
     argv: command === undefined ? [] : [command, ...args],
     url: text('url') ?? text('httpUrl'),
     container: text('container'),
     cwd: text('cwd'),
-    env: pairs('env'),
-    headers: pairs('headers'),
     disabled: members?.get('disabled') === 'true' || members?.get('enabled') === 'false',
   };
-  const values = [...all.argv, all.url ?? '', ...[...all.env, ...all.headers].map(([, v]) => v)];
-  return { ...all, placeholders: values.flatMap(placeholder) };
-}
-
-/** Finds a placeholder as used in READMEs. */
-function placeholder(value: string): string[] {
-  const found =
-    /<[A-Za-z][^<>]*>|\b(YOUR|MY)[-_ ][A-Z0-9_-]+|\byour[-_][a-z0-9_-]+|\/?path\/to\/[^\s"']*|\bx{4,}\b/.exec(
-      value,
-    );
-  return found ? [found[0].slice(0, 80)] : [];
-}
-
-/** The entry with a placeholder replaced by a path; the rest of the JSON text is unchanged. */
-export function replacePlaceholder(entry: string, placeholder: string, path: string): string {
-  return entry.replace(JSON.stringify(placeholder).slice(1, -1), () =>
-    JSON.stringify(path).slice(1, -1),
-  );
 }
 
 /** The places where a configuration file can contain servers; the first existing one is used. */

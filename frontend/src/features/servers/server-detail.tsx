@@ -16,7 +16,7 @@ import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import type { ServerDetail as Detail, Instance } from '@/types/api';
 import { serverQuery, serversQuery, visibleToolsQuery } from './api';
-import { ProcessTree } from './process-tree';
+import { useStartText } from './direct-starts';
 import { ServerDebug } from './server-debug';
 import { destinationsQuery, ServerDestinations } from './server-destinations';
 import { ServerEntryEditor, useEntryEdit } from './server-entry-editor';
@@ -35,12 +35,10 @@ const viewNamesTexts = withoutPrototypes({
   calls: 'Calls',
   log: 'Log',
   config: 'Configuration',
-  processes: 'Processes',
-  debug: 'Debug',
+  diagnostics: 'Diagnostics',
 } as const);
 
 const words = {
-  process: 'Process',
   memory: 'Memory',
   cpu: 'CPU',
   restarts: 'Restarts',
@@ -118,11 +116,17 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
         actions={
           <>
             <ServerButtons server={server} />
-            <ServerMoreMenu server={server} onGone={onClose} />
+            <ServerMoreMenu
+              server={server}
+              onDiagnostics={() => onView('diagnostics')}
+              onGone={onClose}
+            />
             <span className="w-full" />
             <TabList
               label="Server views"
-              options={views.map((value) => ({ value, text: viewNamesTexts[value] }))}
+              options={views
+                .filter((value) => value !== 'diagnostics' || view === value)
+                .map((value) => ({ value, text: viewNamesTexts[value] }))}
             />
           </>
         }
@@ -134,30 +138,38 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
           {view === 'about' && <About server={server} now={now} />}
           {view === 'about' && version}
           {view === 'about' && trust?.(null)}
-          {view === 'about' && <Reach id={id} />}
+          {view === 'about' && <Security id={id} />}
           {view === 'tools' && (trust?.(<ServerTools id={id} />) ?? <ServerTools id={id} />)}
           {view === 'log' && <LogView server={server} />}
           {view === 'calls' && calls}
           {view === 'config' && <ServerEntryEditor server={server} state={edit} />}
-          {view === 'processes' && <Processes server={server} now={now} />}
-          {view === 'debug' && <ServerDebug id={id} />}
+          {view === 'diagnostics' && (
+            <>
+              {server.instances && server.instances.length > 0 && (
+                <Section title="Instances">
+                  <Instances list={server.instances} now={now} />
+                </Section>
+              )}
+              <ServerDebug id={id} />
+              <ServerDestinations server={id} />
+            </>
+          )}
         </TabPanel>
       </DetailFrame>
     </Tabs>
   );
 }
 
-/** What the server may reach and what it reached, shown at once so that neither moves the other. */
-function Reach({ id }: { id: string }) {
-  const ready = useAllQueriesAnswered([
-    useQuery(destinationsQuery(id)),
-    useQuery(sandboxQuery(id)),
-  ]);
-  if (!ready) return null;
+/** What a server in a sandbox may reach and what it reached, shown at once so that neither moves the other. */
+function Security({ id }: { id: string }) {
+  const destinations = useQuery(destinationsQuery(id));
+  const sandbox = useQuery(sandboxQuery(id));
+  const ready = useAllQueriesAnswered([destinations, sandbox]);
+  if (!ready || sandbox.data?.mode !== 'on') return null;
   return (
     <>
-      <ServerDestinations server={id} />
       <ServerSandbox server={id} />
+      <ServerDestinations server={id} />
     </>
   );
 }
@@ -197,46 +209,6 @@ function About({ server, now }: { server: Detail; now: number }) {
   );
 }
 
-/** The processes of a server; if there are several, also what each of them serves. */
-function Processes({ server, now }: { server: Detail; now: number }) {
-  const { instances, usage, pid } = server;
-  if (!pid && !instances?.length && !usage?.tree?.length)
-    return (
-      <p className="px-4 py-4 text-sm text-ink2 md:px-5">No process is running for this server.</p>
-    );
-  return (
-    <>
-      <Section title="Resource use">
-        <Facts
-          rows={[
-            [words.process, pid ? t.pid(pid) : ''],
-            [words.memory, usage?.rssBytes ? bytes(usage.rssBytes) : ''],
-            [words.cpu, usage?.rssBytes ? `${usage.cpuPercent.toFixed(1)}%` : ''],
-            [words.restarts, server.restarts > 0 && server.restarts],
-          ]}
-        />
-      </Section>
-      {server.instances && server.instances.length > 0 && (
-        <Section title="Instances">
-          <Instances list={server.instances} now={now} />
-        </Section>
-      )}
-      {server.usage?.tree && server.usage.tree.length > 0 && (
-        <Section
-          title={t.tree}
-          aside={
-            <span className="text-xs text-ink3">
-              {`${server.usage.tree.length === 1 ? '1 process' : `${server.usage.tree.length} processes`}, ${bytes(server.usage.rssBytes)}`}
-            </span>
-          }
-        >
-          <ProcessTree tree={server.usage.tree} />
-        </Section>
-      )}
-    </>
-  );
-}
-
 export function ServerFacts({ server, now }: { server: Detail; now: number }) {
   // A server that has never responded has the time of its last change instead.
   const heard = server.updated !== server.since && age(server.updated, now);
@@ -245,6 +217,7 @@ export function ServerFacts({ server, now }: { server: Detail; now: number }) {
   const { data: status } = useQuery(statusQuery);
   const tools = texts.servers.tools(server.tools, visible?.[server.id]);
   const withheld = status?.withheld?.[server.id] ?? 0;
+  const start = useStartText(server.id);
   return (
     <Facts
       rows={[
@@ -252,9 +225,9 @@ export function ServerFacts({ server, now }: { server: Detail; now: number }) {
         ['Software', software(server.serverInfo)],
         [t.protocol, texts.mcp(server.protocolVersion, server.era)],
         ['Features', up && t.offered(tools, server.prompts, server.resources, withheld)],
-        [words.process, server.pid ? t.pid(server.pid) : ''],
         [words.memory, server.usage?.rssBytes ? bytes(server.usage.rssBytes) : ''],
         [words.cpu, server.usage?.rssBytes ? `${server.usage.cpuPercent.toFixed(1)}%` : ''],
+        ['Started', server.pid ? start : ''],
         ['Running calls', server.inFlight > 0 && server.inFlight],
         [words.restarts, server.restarts > 0 && server.restarts],
         ['Exit code', server.exitCode ?? ''],

@@ -88,7 +88,7 @@ export function ServerEntryEditor({
     return (
       <div className="space-y-2 px-4 py-4 text-sm text-ink2 md:px-5">
         <p>{texts.servers.more.elsewhere}</p>
-        <Link to="/settings" className="text-accent underline underline-offset-2">
+        <Link to="/configuration" className="text-accent underline underline-offset-2">
           {texts.nav.settings}
         </Link>
       </div>

@@ -26,6 +26,11 @@ export function ServerFailure({
   const tone = stateTone(server.state);
   const bad = tone === 'bad' || tone === 'warn';
   const lines = (bad && wanted && server.stderr) || [];
+  // The line that the reason quotes says more than the end, which is a stack trace or a version.
+  const quoted = lines.findLastIndex(
+    (line) => line.trim().length > 8 && server.reason.includes(line.trim().slice(0, 200)),
+  );
+  const from = quoted < 0 ? -few : quoted;
   const remedy = hasRemedy(server, true);
   const log = lines.length > 0 || (wanted && server.remedy?.kind === 'see-log');
   if (!server.reason && !server.detail && lines.length === 0) return null;
@@ -59,7 +64,7 @@ export function ServerFailure({
       {lines.length > 0 && (
         <pre className="scroll-area mt-1 max-h-60 rounded-md border bg-panel px-3 py-2 font-mono text-xs whitespace-pre-wrap text-ink [overflow-wrap:anywhere]">
           {lines
-            .slice(all ? 0 : -few)
+            .slice(all ? 0 : from, all || from < 0 ? undefined : from + few)
             .map((line) => logText(line.slice(0, 4000)))
             .join('\n')}
         </pre>

@@ -1,5 +1,14 @@
 import { useNavigate } from '@tanstack/react-router';
-import { CircleDot, CopyPlus, Ellipsis, PenLine, Rewind, Tags, Trash2 } from 'lucide-react';
+import {
+  CircleDot,
+  CopyPlus,
+  Ellipsis,
+  PenLine,
+  Rewind,
+  Stethoscope,
+  Tags,
+  Trash2,
+} from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { IconButton } from '@/components/button';
 import { Confirm } from '@/components/confirm';
@@ -23,7 +32,15 @@ const TagServer = lazy(async () => ({ default: (await loadDialogs()).TagServer }
 const AddReplayServer = lazy(async () => ({ default: (await loadServe()).AddReplayServer }));
 
 /** The menu of rare actions: rename, duplicate or remove the server, and others. */
-export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGone: () => void }) {
+export function ServerMoreMenu({
+  server,
+  onDiagnostics,
+  onGone,
+}: {
+  server: ServerStatus;
+  onDiagnostics: () => void;
+  onGone: () => void;
+}) {
   const [open, setOpen] = useState<'remove' | 'rename' | 'serve' | 'tags' | undefined>(undefined);
   const remove = useRemoveServer(server.id);
   const navigate = useNavigate();
@@ -41,6 +58,7 @@ export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGon
           },
           { text: texts.servers.edit.rename, icon: PenLine, onSelect: () => setOpen('rename') },
           { text: texts.servers.edit.tags, icon: Tags, onSelect: () => setOpen('tags') },
+          { text: 'Diagnostics', icon: Stethoscope, onSelect: onDiagnostics },
           {
             text: 'Record in full for an hour',
             icon: CircleDot,
@@ -50,7 +68,7 @@ export function ServerMoreMenu({ server, onGone }: { server: ServerStatus; onGon
             ? []
             : [
                 {
-                  text: 'Add replay server…',
+                  text: 'Serve recorded session…',
                   icon: Rewind,
                   onSelect: () => setOpen('serve'),
                 },

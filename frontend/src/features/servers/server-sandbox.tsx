@@ -68,11 +68,6 @@ export function ServerSandbox({ server }: { server: string }) {
         onAllow={(mode, path) => change.mutate({ mode, path })}
       />
       <div className="mt-3 flex flex-wrap gap-2">
-        {mode !== 'on' && data.enough && (
-          <Button small disabled={change.isPending} onClick={() => change.mutate({ mode: 'on' })}>
-            Turn on with default rules
-          </Button>
-        )}
         {mode !== 'off' && (
           <Button
             small

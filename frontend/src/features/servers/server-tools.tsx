@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
-import { X } from 'lucide-react';
+import { ChevronDown, X } from 'lucide-react';
 import { useCallback, useState } from 'react';
+import { Button } from '@/components/button';
 import { SearchField } from '@/components/fields';
 import { Failed, Loading } from '@/components/page';
 import { Switch } from '@/components/switch';
@@ -10,7 +11,7 @@ import { withoutPrototypes } from '@/lib/own-property';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { ToolWithSettings } from '@/types/api';
-import { BulkToolSettings, SettingSelects } from './tool-setting-selects';
+import { BulkToolSettings, ownSettings, SettingSelects } from './tool-setting-selects';
 import { type Change, toolSettingsQuery, useToolSetting } from './tool-settings';
 
 const offer = (tool: string) => `Show ${tool} to clients`;
@@ -59,7 +60,7 @@ export function ServerTools({ id }: { id: string }) {
   const tools = useQuery(toolSettingsQuery(id));
   const { tool: linked } = useSearch({ strict: false });
   const [q, setQ] = useState('');
-  const show = useCallback((row: HTMLLIElement | null) => {
+  const show = useCallback((row: HTMLElement | null) => {
     row?.scrollIntoView({ block: 'center' });
   }, []);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
@@ -104,7 +105,21 @@ export function ServerTools({ id }: { id: string }) {
       {tools.data.length > 1 && (
         <BulkToolSettings id={id} found={found} selected={selected} onSelect={setSelected} />
       )}
-      <ul className="overflow-hidden rounded-lg border">
+      <table aria-label={texts.nav.tools} className="w-full overflow-hidden rounded-lg border">
+        <thead className="text-left text-xs text-ink3">
+          <tr>
+            {tools.data.length > 1 && <td />}
+            <th scope="col" className="px-3 py-1.5 font-medium">
+              Tool
+            </th>
+            <th scope="col" className="px-2 font-medium">
+              Settings
+            </th>
+            <th scope="col" className="px-3 text-right font-medium">
+              Visible
+            </th>
+          </tr>
+        </thead>
         {listed.map((tool) => (
           <ToolRow
             key={tool.tool}
@@ -123,7 +138,7 @@ export function ServerTools({ id }: { id: string }) {
             }
           />
         ))}
-      </ul>
+      </table>
       {found.length > listed.length && (
         <p className="text-xs text-ink3">{texts.problems.more(found.length - listed.length)}</p>
       )}
@@ -144,40 +159,36 @@ function ToolRow({
   id: string;
   tool: ToolWithSettings;
   /** Called with the row of the tool that a link leads to, which is highlighted. */
-  row: ((row: HTMLLIElement | null) => void) | undefined;
+  row: ((row: HTMLElement | null) => void) | undefined;
   /** Undefined if there is nothing else to select. */
   selected: boolean | undefined;
   onSelect: (on: boolean) => void;
 }) {
   const change = useToolSetting(id);
   const name = escapeControlCharacters(tool.tool.slice(0, 200));
+  const [open, setOpen] = useState(row !== undefined);
   const set = (part: Change) => change.mutate({ tools: [tool.tool], set: part });
+  const summary = ownSettings(tool.settings).join(', ') || 'Default';
   return (
-    <li
+    <tbody
       ref={row}
       aria-current={row ? 'true' : undefined}
-      className="border-t px-3 py-2.5 first:border-t-0 aria-[current]:bg-accent-soft"
+      className="border-t aria-[current]:bg-accent-soft"
     >
-      <div className="flex items-start gap-3">
+      <tr className="text-sm">
         {selected !== undefined && (
-          <input
-            type="checkbox"
-            aria-label={`Select ${name}`}
-            checked={selected}
-            onChange={(event) => onSelect(event.target.checked)}
-            className="mt-1 size-4 shrink-0 accent-(--accent)"
-          />
+          <td className="py-1.5 pl-3">
+            <input
+              type="checkbox"
+              aria-label={`Select ${name}`}
+              checked={selected}
+              onChange={(event) => onSelect(event.target.checked)}
+              className="block size-4 accent-(--accent)"
+            />
+          </td>
         )}
-        <span className="mt-0.5">
-          <Switch
-            label={offer(name)}
-            on={tool.shown}
-            disabled={change.isPending || otherReasons.includes(tool.hiddenBy)}
-            onChange={(on) => set({ enabled: on ? null : false })}
-          />
-        </span>
-        <div className="min-w-0 flex-1">
-          <p className="font-medium [overflow-wrap:anywhere]">
+        <td className="w-full max-w-0 px-3 py-1.5">
+          <p className="truncate font-medium">
             {tool.publicName ? (
               <Link
                 to="/tools"
@@ -190,29 +201,54 @@ function ToolRow({
               <span className="text-ink3">{name}</span>
             )}
           </p>
-          <p className="line-clamp-2 text-xs text-ink3 [overflow-wrap:anywhere]">
-            {escapeControlCharacters((tool.title || tool.description).slice(0, 300))}
+          <p
+            className={tool.hiddenBy ? 'truncate text-xs text-warn' : 'truncate text-xs text-ink3'}
+          >
+            {tool.hiddenBy
+              ? (hiddenByTexts[tool.hiddenBy as keyof typeof hiddenByTexts] ??
+                escapeControlCharacters(tool.hiddenBy))
+              : escapeControlCharacters((tool.title || tool.description).slice(0, 300))}
           </p>
-          {tool.hiddenBy && (
-            <p className="text-xs text-warn">
-              {hiddenByTexts[tool.hiddenBy as keyof typeof hiddenByTexts] ??
-                escapeControlCharacters(tool.hiddenBy)}
-            </p>
-          )}
-        </div>
-      </div>
-      <div className="@container mt-1.5">
-        <div className="flex flex-wrap gap-1.5">
-          <SettingSelects name={name} settings={tool.settings} onChange={set} />
-        </div>
-        <ApprovalExceptions
-          name={name}
-          settings={tool.settings}
-          disabled={change.isPending}
-          onChange={set}
-        />
-      </div>
-    </li>
+        </td>
+        <td className="px-2">
+          <Button
+            small
+            look="quiet"
+            aria-expanded={open}
+            aria-label={`${summary}: settings of ${name}`}
+            onClick={() => setOpen((on) => !on)}
+          >
+            {summary}
+            <ChevronDown className={open ? 'size-3.5 rotate-180' : 'size-3.5'} aria-hidden />
+          </Button>
+        </td>
+        <td className="px-3 text-right">
+          <Switch
+            label={offer(name)}
+            on={tool.shown}
+            disabled={change.isPending || otherReasons.includes(tool.hiddenBy)}
+            onChange={(on) => set({ enabled: on ? null : false })}
+          />
+        </td>
+      </tr>
+      {open && (
+        <tr>
+          <td colSpan={4} className="px-3 pb-2.5">
+            <div className="@container">
+              <div className="flex flex-wrap gap-1.5">
+                <SettingSelects name={name} settings={tool.settings} onChange={set} />
+              </div>
+              <ApprovalExceptions
+                name={name}
+                settings={tool.settings}
+                disabled={change.isPending}
+                onChange={set}
+              />
+            </div>
+          </td>
+        </tr>
+      )}
+    </tbody>
   );
 }
 

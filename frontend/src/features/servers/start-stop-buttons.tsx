@@ -33,7 +33,7 @@ export function actionsFor(state: State): ServerAction[] {
 /** All actions as buttons, for the page of a server. */
 export function ServerButtons({ server }: { server: ServerStatus }) {
   const action = useServerAction(server);
-  const { phase } = useConnection();
+  const off = useConnection().phase === 'reconnecting';
   return (
     <>
       {actionsFor(server.state).map((name, index) => {
@@ -43,7 +43,7 @@ export function ServerButtons({ server }: { server: ServerStatus }) {
             key={name}
             look={index === 0 ? 'secondary' : 'quiet'}
             className="max-[22rem]:px-1.5"
-            disabled={action.isPending || phase !== 'live'}
+            disabled={action.isPending || off}
             onClick={() => action.mutate(name)}
           >
             <Icon className="size-3.5" aria-hidden />
@@ -58,7 +58,7 @@ export function ServerButtons({ server }: { server: ServerStatus }) {
 /** The most likely action as an icon button and the others in a menu, for a row. */
 export function ServerMenu({ server }: { server: ServerStatus }) {
   const action = useServerAction(server);
-  const { phase } = useConnection();
+  const off = useConnection().phase === 'reconnecting';
   const [first, ...others] = actionsFor(server.state);
   const label = server.label || server.id;
   const FirstIcon = first && actionIcons[first];
@@ -67,7 +67,7 @@ export function ServerMenu({ server }: { server: ServerStatus }) {
       {first && FirstIcon && (
         <IconButton
           label={`${texts.actions[first]} ${label}`}
-          disabled={action.isPending || phase !== 'live'}
+          disabled={action.isPending || off}
           onClick={() => action.mutate(first)}
         >
           <FirstIcon className="size-4" aria-hidden />
@@ -78,7 +78,7 @@ export function ServerMenu({ server }: { server: ServerStatus }) {
           items={others.map((name) => ({
             text: texts.actions[name],
             icon: actionIcons[name],
-            disabled: phase !== 'live',
+            disabled: off,
             onSelect: () => action.mutate(name),
           }))}
         >

@@ -33,6 +33,17 @@ const approvals: Approving[] = ['', 'never', 'ask', 'destructive', 'deny'];
 const records = ['', 'full', 'meta', 'off'] as const;
 const timeouts = [0, 30_000, 60_000, 300_000, 600_000];
 
+/** The settings that differ from the defaults, in a few words. */
+export function ownSettings(settings: ToolWithSettings['settings']): string[] {
+  const { approval, requestTimeoutMs, record, allowClients } = settings;
+  return [
+    approval && approvalsTexts[approval],
+    requestTimeoutMs > 0 && timeoutOf(requestTimeoutMs / 1000),
+    record && recordsTexts[record],
+    allowClients.length > 0 && 'exceptions',
+  ].filter((one): one is string => Boolean(one));
+}
+
 /** Approval, timeout and recording. Without `settings`, a choice is an action for several tools. */
 export function SettingSelects({
   name,

@@ -12,8 +12,8 @@ import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import { useConfigValue } from '@/lib/use-config-edit';
 
-/** The options of the configuration that most users need; each change is saved immediately. */
-export function GeneralPanel() {
+/** The options of the configuration that most users need, or few; each change is saved immediately. */
+export function GeneralPanel({ advanced = false }: { advanced?: boolean }) {
   const { data: config } = useQuery(configQuery);
   const set = useConfigValue({
     refused: texts.settings.notHere,
@@ -30,9 +30,39 @@ export function GeneralPanel() {
   const redact = at('history', 'redact');
   return (
     <div className="space-y-4">
-      <StartAtLogin />
+      {!advanced && <StartAtLogin />}
       {off ? (
         <p className="text-sm text-ink2">{texts.settings.notHere}</p>
+      ) : advanced ? (
+        <>
+          <Row
+            label="Metrics for Prometheus at /metrics"
+            on={at('metrics', 'enabled') === true}
+            disabled={set.isPending}
+            onChange={(on) => change(['metrics', 'enabled'], on || undefined)}
+          />
+          <Committed
+            label="Address and port"
+            hint="Takes effect after Drawbridge restarts."
+            value={text(at('bridge', 'listen'))}
+            onCommit={(to, onError) =>
+              change(['bridge', 'listen'], to.trim() || undefined, onError)
+            }
+            field={(props) => <TextField placeholder="127.0.0.1:7575" {...props} />}
+          />
+          {(redact === undefined || isStrings(redact)) && (
+            <Committed
+              label="Additional patterns to redact"
+              hint="Regular expressions (RE2), one per line. Recognized secrets are always redacted."
+              value={(redact ?? []).join('\n')}
+              onCommit={(to, onError) => {
+                const lines = to.split('\n').filter(Boolean);
+                change(['history', 'redact'], lines.length > 0 ? lines : undefined, onError);
+              }}
+              field={(props) => <LinesField {...props} />}
+            />
+          )}
+        </>
       ) : (
         <>
           <Row
@@ -49,13 +79,7 @@ export function GeneralPanel() {
               change(['globalSettings', 'approveNewCommands'], on ? 'ask' : undefined)
             }
           />
-          <Row
-            label="Metrics for Prometheus at /metrics"
-            on={at('metrics', 'enabled') === true}
-            disabled={set.isPending}
-            onChange={(on) => change(['metrics', 'enabled'], on || undefined)}
-          />
-          <div className="grid gap-4 sm:grid-cols-3">
+          <div className="grid gap-4 sm:grid-cols-2">
             <Choice
               label={texts.servers.config.approval}
               value={text(at('policy', 'approval'))}
@@ -79,28 +103,7 @@ export function GeneralPanel() {
               }
               field={(props) => <NumberField {...props} />}
             />
-            <Committed
-              label="Address and port"
-              hint="Takes effect after Drawbridge restarts."
-              value={text(at('bridge', 'listen'))}
-              onCommit={(to, onError) =>
-                change(['bridge', 'listen'], to.trim() || undefined, onError)
-              }
-              field={(props) => <TextField placeholder="127.0.0.1:7575" {...props} />}
-            />
           </div>
-          {(redact === undefined || isStrings(redact)) && (
-            <Committed
-              label="Additional patterns to redact"
-              hint="Regular expressions (RE2), one per line. Recognized secrets are always redacted."
-              value={(redact ?? []).join('\n')}
-              onCommit={(to, onError) => {
-                const lines = to.split('\n').filter(Boolean);
-                change(['history', 'redact'], lines.length > 0 ? lines : undefined, onError);
-              }}
-              field={(props) => <LinesField {...props} />}
-            />
-          )}
         </>
       )}
     </div>

@@ -12,12 +12,39 @@ import { Prune, Retention } from './retention';
 const indexPending = (n: string) =>
   `${n === '1' ? '1 newer call' : `${n} newer calls`} not yet searchable`;
 
-/** The settings of the history and its size. */
-export function HistoryPanel({ servers }: { servers: string[] }) {
+/** The settings of the history and its size, or what few need. */
+export function HistoryPanel({
+  servers,
+  advanced = false,
+}: {
+  servers: string[];
+  advanced?: boolean;
+}) {
   const { data: state } = useSuspenseQuery(historyStateQuery);
   const recording = useRecording();
   const upkeep = useHistoryMaintenance();
   const paused = state.recording.paused;
+  if (advanced)
+    return (
+      <div className="space-y-5">
+        <div className="flex flex-wrap gap-2">
+          <Prune state={state} />
+          <Button
+            disabled={upkeep.isPending}
+            onClick={() =>
+              upkeep.mutate('vacuum', {
+                onSuccess: () => toast('ok', 'Database compacted.'),
+                onError: toastError,
+              })
+            }
+          >
+            Compact database
+          </Button>
+        </div>
+        <Backup />
+        <Rules state={state} servers={servers} />
+      </div>
+    );
   return (
     <div className="space-y-5">
       <div className="flex flex-wrap items-center gap-3">
@@ -55,22 +82,6 @@ export function HistoryPanel({ servers }: { servers: string[] }) {
         ]}
       />
       <Retention state={state} />
-      <div className="flex flex-wrap gap-2">
-        <Prune state={state} />
-        <Button
-          disabled={upkeep.isPending}
-          onClick={() =>
-            upkeep.mutate('vacuum', {
-              onSuccess: () => toast('ok', 'Database compacted.'),
-              onError: toastError,
-            })
-          }
-        >
-          Compact database
-        </Button>
-      </div>
-      <Backup />
-      <Rules state={state} servers={servers} />
     </div>
   );
 }

@@ -1,44 +1,28 @@
-import { useMutation, useQuery, useQueryClient, useSuspenseQuery } from '@tanstack/react-query';
-import {
-  CircleAlert,
-  CircleCheck,
-  Monitor,
-  Moon,
-  Rows2,
-  Rows4,
-  Sun,
-  TriangleAlert,
-} from 'lucide-react';
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
+import { Monitor, Moon, Rows2, Rows4, Sun } from 'lucide-react';
 import type { ComponentProps } from 'react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { windowQuery } from '@/components/browse-buttons';
-import { Button } from '@/components/button';
-import { CopyField } from '@/components/copy-button';
-import { Failure } from '@/components/failure';
 import { Facts } from '@/components/fields';
 import { LoadingPage, PageHeader } from '@/components/page';
 import { SegmentedControl } from '@/components/segmented-control';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { configQuery } from '@/lib/config-file';
 import { type Density, setDensity, useDensity } from '@/lib/density';
-import { age, escapeControlCharacters, exactTime, sentence } from '@/lib/format';
+import { age, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { withoutPrototypes } from '@/lib/own-property';
-import { requestText } from '@/lib/request';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { setTheme, type Theme, useTheme } from '@/lib/theme';
-import type { Notice, Problem, Status } from '@/types/api';
-import { historyStateQuery, secretsQuery, tokensQuery } from './api';
+import type { Notice, Status } from '@/types/api';
+import { historyStateQuery, secretsQuery } from './api';
 import { BugReportPanel } from './bug-report-panel';
-import { ConfigCopies } from './config-copies';
-import { copiesQuery } from './config-copies-api';
-import { ConfigEditor } from './config-editor';
 import { DoctorPanel } from './doctor-panel';
 import { GeneralPanel } from './general-panel';
 import { HistoryPanel } from './history-panel';
+import { Panel } from './panel';
 import { SecretsPanel } from './secrets-panel';
-import { TokensPanel } from './tokens-panel';
 
 const densitiesTexts = withoutPrototypes({
   comfortable: 'Comfortable',
@@ -47,26 +31,18 @@ const densitiesTexts = withoutPrototypes({
 
 const t = texts.settings;
 
-/** Scrolls to the element that the link to this page names. The router does it before the page has loaded. */
-function scrollToLinked(element: HTMLElement | null) {
-  if (element && window.location.hash.endsWith(`#${element.id}`)) element.scrollIntoView();
-}
-
 export function SettingsPage({
-  rules,
   signIns,
 }: {
-  rules: ReactNode;
   /** The sign-ins of servers, if there are any. */
   signIns: ReactNode;
 }) {
   const { data: status } = useSuspenseQuery(statusQuery);
+  const servers = (status.servers ?? []).map((server) => server.id);
   // A panel that is shown later than the others would cause a layout shift.
   const ready = useAllQueriesAnswered([
     useQuery(historyStateQuery),
-    useQuery(tokensQuery),
     useQuery(secretsQuery),
-    useQuery(copiesQuery),
     useQuery(windowQuery),
     useQuery(configQuery),
   ]);
@@ -78,41 +54,36 @@ export function SettingsPage({
         <div className="flex items-start gap-8">
           <div className="min-w-0 max-w-3xl flex-1 space-y-4">
             <Panel title="Appearance">
-              <div className="flex flex-wrap gap-x-6 gap-y-3">
-                <ThemeChoice />
-                <DensityChoice />
-              </div>
+              <ThemeChoice />
             </Panel>
             <Panel title="General">
               <GeneralPanel />
             </Panel>
             <Panel title="Recording">
-              <HistoryPanel servers={(status.servers ?? []).map((server) => server.id)} />
+              <HistoryPanel servers={servers} />
             </Panel>
-            <Panel title="Tokens">
-              <TokensPanel />
-            </Panel>
-            <Panel title="Argument rules">{rules}</Panel>
             <Panel title="Secrets">
               <SecretsPanel />
             </Panel>
             {signIns && <Panel title="Sign-ins">{signIns}</Panel>}
-            <Panel title={texts.configCopies.copiesTitle}>
-              <ConfigCopies />
-            </Panel>
             <Panel title="Diagnostics">
               <DoctorPanel />
             </Panel>
-            <div id="configuration" ref={scrollToLinked}>
-              <Panel title="Configuration">
-                <ConfigPanel status={status} />
-              </Panel>
-            </div>
             {status.notices && status.notices.length > 0 && (
               <Panel title="Notices">
                 <Notices notices={status.notices} />
               </Panel>
             )}
+            <Panel title="Advanced">
+              <details className="space-y-5">
+                <summary className="cursor-pointer text-sm text-ink2">
+                  Density, metrics, address, patterns to redact, and the database
+                </summary>
+                <DensityChoice />
+                <GeneralPanel advanced />
+                <HistoryPanel advanced servers={servers} />
+              </details>
+            </Panel>
             <Panel title="About">
               <About status={status} />
             </Panel>
@@ -190,20 +161,6 @@ function shownOf(scroller: Element, panels: HTMLElement[]): number {
   return Math.max(0, (below < 0 ? panels.length : below) - 1);
 }
 
-function Panel({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <section
-      aria-label={title}
-      data-panel
-      tabIndex={-1}
-      className="scroll-mt-1 outline-none rounded-lg border bg-panel p-4 shadow-card md:p-5"
-    >
-      <h2 className="mb-3 font-semibold">{title}</h2>
-      {children}
-    </section>
-  );
-}
-
 const themes: { value: Theme; icon: typeof Sun }[] = [
   { value: 'system', icon: Monitor },
   { value: 'light', icon: Sun },
@@ -245,83 +202,6 @@ function Choice<T extends string>(props: ComponentProps<typeof SegmentedControl<
         {props.label}
       </p>
       <SegmentedControl {...props} />
-    </div>
-  );
-}
-
-function ConfigPanel({ status }: { status: Status }) {
-  const [open, setOpen] = useState(false);
-  const problems = status.problems ?? [];
-  return (
-    <div className="space-y-3">
-      {status.configPath && <CopyField text={status.configPath} label="File" />}
-      <p className="text-sm text-ink2">
-        Changes take effect when you save. If the file has errors, the last valid configuration
-        stays in use.
-      </p>
-      {problems.length === 0 ? (
-        // The editor shows the status of its own text.
-        open ? null : (
-          <p className="flex items-center gap-2 text-sm text-ok">
-            <CircleCheck className="size-4 shrink-0" aria-hidden />
-            {t.noProblems}
-          </p>
-        )
-      ) : (
-        <ul aria-label="Problems" className="space-y-2">
-          {problems.map((problem) => (
-            <ProblemItem
-              key={`${problem.file}:${problem.line}:${problem.column}:${problem.key}:${problem.message}`}
-              problem={problem}
-            />
-          ))}
-        </ul>
-      )}
-      {open ? (
-        <ConfigEditor problems={problems} />
-      ) : (
-        <Button onClick={() => setOpen(true)}>Edit file</Button>
-      )}
-    </div>
-  );
-}
-
-function ProblemItem({ problem }: { problem: Problem }) {
-  const Icon = problem.warning ? TriangleAlert : CircleAlert;
-  return (
-    <li
-      className={`flex gap-2 rounded-md px-3 py-2 text-sm ${problem.warning ? 'bg-warn-soft text-warn' : 'bg-bad-soft text-bad'}`}
-    >
-      <Icon className="mt-0.5 size-4 shrink-0" aria-hidden />
-      <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-        <span className="sr-only">{problem.warning ? 'Warning' : 'Error'}: </span>
-        <p className="font-medium">{sentence(escapeControlCharacters(problem.message))}</p>
-        {problem.suggestion && <p>{sentence(escapeControlCharacters(problem.suggestion))}</p>}
-        <p className="mt-0.5 font-mono text-xs">
-          {[problem.key, problem.line > 0 && t.position(problem.line, problem.column), problem.file]
-            .filter((part): part is string => Boolean(part))
-            .map(escapeControlCharacters)
-            .join(' · ')}
-        </p>
-        {problem.held && <ApplyHeld change={problem.held} />}
-      </div>
-    </li>
-  );
-}
-
-/** Applies a change of the file that is held back because it stops all servers. */
-function ApplyHeld({ change }: { change: string }) {
-  const client = useQueryClient();
-  const apply = useMutation({
-    mutationFn: () => requestText('POST', '/api/v1/config/reload', { body: { confirm: change } }),
-    onSettled: () => client.invalidateQueries({ queryKey: ['status'] }),
-  });
-  return (
-    <div className="mt-2 space-y-2">
-      <Button onClick={() => apply.mutate()} disabled={apply.isPending}>
-        Apply this change
-      </Button>
-      <Failure error={apply.error} />
     </div>
   );
 }

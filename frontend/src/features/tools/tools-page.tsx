@@ -10,21 +10,17 @@ import { SegmentedControl } from '@/components/segmented-control';
 import { classes } from '@/lib/class-names';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { measureFontScale } from '@/lib/measure-font-scale';
-import { withoutPrototypes } from '@/lib/own-property';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
 import { toolsQuery } from './api';
-import { type Group, grouped, groupings, tokenCost } from './groups';
+import { type Group, grouped, orders, tokenCost } from './groups';
 
-const groupsTexts = withoutPrototypes({
-  server: 'Server',
-  prefix: 'Prefix',
-  effect: 'Effect',
-} as const);
+const orderTexts = { server: 'Server', calls: 'Calls', tokens: 'Context' };
 
 const words = {
-  group: 'Group by',
+  order: 'Sort by',
+  calls: (n: number) => texts.clients.calls(count(n)),
 };
 
 const route = getRouteApi('/tools');
@@ -42,12 +38,13 @@ function matchesTool(tool: Tool, q: string, server: string | undefined): boolean
 type Row = { group: Group } | { tool: Tool; first: boolean; last: boolean };
 
 const headHeight = 40;
-const toolHeight = 56;
+const toolHeight = 36;
 
 export function ToolsPage({
   mark,
   above,
   hidden = 0,
+  calls,
 }: {
   /** Shown beside the name of a tool. */
   mark?: (tool: Tool) => ReactNode;
@@ -55,6 +52,8 @@ export function ToolsPage({
   above?: ReactNode;
   /** The number of tools that are hidden from all clients. */
   hidden?: number | undefined;
+  /** The calls of each tool in 30 days, by "server/tool"; undefined until they are known. */
+  calls: Map<string, number> | undefined;
 }) {
   const labelOf = useServerName();
   const { data: tools } = useSuspenseQuery(toolsQuery);
@@ -66,8 +65,9 @@ export function ToolsPage({
         tools.filter((tool) => matchesTool(tool, q, server)),
         by,
         labelOf,
+        (tool) => calls?.get(`${tool.server}/${tool.tool}`) ?? 0,
       ),
-    [tools, q, server, by, labelOf],
+    [tools, q, server, by, labelOf, calls],
   );
   const cost = useMemo(() => tools.reduce((sum, tool) => sum + tokenCost(tool), 0), [tools]);
   return (
@@ -96,15 +96,15 @@ export function ToolsPage({
         {tools.length > 3 && (
           <>
             <span className="text-sm text-ink3 max-sm:hidden" aria-hidden>
-              {words.group}
+              {words.order}
             </span>
             <SegmentedControl
-              label={words.group}
+              label={words.order}
               value={by}
               onChange={(group) =>
                 navigate({ search: (old) => ({ ...old, group }), replace: true })
               }
-              options={groupings.map((value) => ({ value, text: groupsTexts[value] }))}
+              options={orders.map((value) => ({ value, text: orderTexts[value] }))}
             />
             <SearchField
               label={t.search}
@@ -142,6 +142,7 @@ export function ToolsPage({
           selected={selected}
           badge={by !== 'server' ? labelOf : undefined}
           mark={mark}
+          calls={calls}
         />
       )}
     </>
@@ -154,8 +155,10 @@ function ToolList({
   selected,
   badge,
   mark,
+  calls,
 }: {
   groups: Group[];
+  calls: Map<string, number> | undefined;
   mark: ((tool: Tool) => ReactNode) | undefined;
   selected: string | undefined;
   /** Returns the label of a tool's server, if the groups do not show it. */
@@ -165,7 +168,7 @@ function ToolList({
   const rows = useMemo<Row[]>(
     () =>
       groups.flatMap((group) => [
-        { group },
+        ...(group.title ? [{ group }] : []),
         ...group.tools.map((tool, i) => ({
           tool,
           first: i === 0,
@@ -221,6 +224,7 @@ function ToolList({
                   selected={selected}
                   badge={badge}
                   mark={mark}
+                  calls={calls && (calls.get(`${row.tool.server}/${row.tool.tool}`) ?? 0)}
                 />
               )}
             </li>
@@ -249,58 +253,52 @@ function ToolRow({
   selected,
   badge,
   mark,
+  calls,
 }: {
   mark: ((tool: Tool) => ReactNode) | undefined;
   row: { tool: Tool; first: boolean; last: boolean };
   index: number;
   selected: string | undefined;
   badge: ((server: string) => string) | undefined;
+  calls: number | undefined;
 }) {
   const here = tool.name === selected;
   return (
     <div
       className={classes(
-        'relative flex h-full items-center gap-3 border-x border-t px-4',
+        'relative flex h-full items-center gap-3 border-x border-t px-4 text-sm',
         first && 'rounded-t-lg',
         last && 'rounded-b-lg border-b',
         here ? 'bg-accent-soft' : 'bg-panel hover:bg-hover',
       )}
     >
-      <div className="min-w-0 flex-1">
-        <div className="flex items-baseline gap-2">
-          <Link
-            to="/tools"
-            search={(old) => ({ ...old, tool: tool.name, from: undefined })}
-            aria-current={here || undefined}
-            data-row={index}
-            className="truncate font-medium outline-offset-[-2px] after:absolute after:inset-0"
-          >
-            {escapeControlCharacters(tool.tool.slice(0, 300))}
-          </Link>
-          {tool.title && tool.title !== tool.tool && (
-            <span className="min-w-0 truncate text-sm text-ink3">
-              {escapeControlCharacters(tool.title.slice(0, 200))}
-            </span>
-          )}
-          {mark?.(tool)}
-        </div>
-        <p className="truncate text-sm text-ink2">
-          {escapeControlCharacters(tool.description.slice(0, 300)) || t.noDescription}
-        </p>
-      </div>
-      <div className="flex max-w-[40%] shrink-0 flex-col items-end gap-0.5">
-        {badge && (
-          <span
-            title="Server"
-            className="max-w-full truncate rounded bg-accent-soft px-1.5 text-xs text-accent"
-          >
-            {escapeControlCharacters(badge(tool.server).slice(0, 100))}
-          </span>
-        )}
-        <span title={t.tokensHint} className="text-xs whitespace-nowrap text-ink3">
-          {t.tokens(count(tokenCost(tool)))}
+      <Link
+        to="/tools"
+        search={(old) => ({ ...old, tool: tool.name, from: undefined })}
+        aria-current={here || undefined}
+        data-row={index}
+        className="max-w-[60%] shrink-0 truncate font-medium outline-offset-[-2px] after:absolute after:inset-0"
+      >
+        {escapeControlCharacters(tool.tool.slice(0, 300))}
+      </Link>
+      {mark?.(tool)}
+      <span className="min-w-0 flex-1 truncate text-ink3">
+        {escapeControlCharacters((tool.title || tool.description).slice(0, 300)) || t.noDescription}
+      </span>
+      {badge && (
+        <span
+          title="Server"
+          className="max-w-40 truncate rounded bg-accent-soft px-1.5 text-xs text-accent"
+        >
+          {escapeControlCharacters(badge(tool.server).slice(0, 100))}
         </span>
-      </div>
+      )}
+      <span className="w-20 shrink-0 text-right text-xs text-ink3 max-sm:hidden">
+        {calls === undefined ? '' : calls > 0 ? words.calls(calls) : 'Not called'}
+      </span>
+      <span title={t.tokensHint} className="w-20 shrink-0 text-right text-xs text-ink3">
+        {t.tokens(count(tokenCost(tool)))}
+      </span>
     </div>
   );
 }

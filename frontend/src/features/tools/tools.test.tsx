@@ -123,30 +123,21 @@ it('a tool without parameters is called directly, or with arguments as JSON', as
   expect(screen.getByLabelText('Arguments (JSON)')).toHaveValue('{}');
 });
 
-it('tools are grouped by server, prefix or effect, and none is omitted', () => {
-  const tools = [
-    { ...tool, name: 'g__issue_list', server: 'g', tool: 'issue_list', annotations: '' },
-    {
-      ...tool,
-      name: 'g__issue_get',
-      server: 'g',
-      tool: 'issue_get',
-      annotations: '{"readOnlyHint":true}',
-    },
-    { ...tool, name: 'f__read', server: 'f', tool: 'read', annotations: '{"readOnlyHint":true}' },
-  ];
-  const shape = (by: 'server' | 'prefix' | 'effect') =>
-    grouped(tools, by, (id) => id.toUpperCase()).map((g) => [g.title, g.tools.length]);
-  expect(shape('server')).toEqual([
-    ['G', 2],
-    ['F', 1],
+it('tools are listed by server, or by a number in one group', () => {
+  const tool = (server: string, name: string) =>
+    ({ server, tool: name, name, description: '', inputSchema: name }) as Tool;
+  const tools = [tool('a', 'x'), tool('b', 'yyyyyyyy'), tool('a', 'zzzz')];
+  const of = (by: 'server' | 'calls' | 'tokens') =>
+    grouped(
+      tools,
+      by,
+      (id) => id.toUpperCase(),
+      (one) => (one.tool === 'zzzz' ? 2 : 0),
+    ).map((group) => [group.title, ...group.tools.map((one) => one.tool)]);
+  expect(of('server')).toEqual([
+    ['A', 'x', 'zzzz'],
+    ['B', 'yyyyyyyy'],
   ]);
-  expect(shape('prefix')).toEqual([
-    ['issue', 2],
-    ['No prefix', 1],
-  ]);
-  expect(shape('effect')).toEqual([
-    ['Read-only', 2],
-    ['Effect unknown', 1],
-  ]);
+  expect(of('calls')).toEqual([['', 'zzzz', 'x', 'yyyyyyyy']]);
+  expect(of('tokens')).toEqual([['', 'yyyyyyyy', 'zzzz', 'x']]);
 });

@@ -39,7 +39,14 @@ const versionQuery = (server: string, everyMs?: number) =>
   });
 
 /** The package version of a server: pins it, updates it after a review of its tools, or rolls back. */
-export function ServerVersionSection({ server }: { server: string }) {
+export function ServerVersionSection({
+  server,
+  runs,
+}: {
+  server: string;
+  /** Whether its program exists, so that another version of it can be tried. */
+  runs: boolean;
+}) {
   const client = useQueryClient();
   const [plan, setPlan] = useState<VersionPlan>();
   const [also, setAlso] = useState<string[]>([]);
@@ -85,9 +92,15 @@ export function ServerVersionSection({ server }: { server: string }) {
         ]}
       />
       <div className="mt-3 flex flex-wrap gap-2">
-        <Button small disabled={change.isPending} onClick={() => change.mutate({ action: 'plan' })}>
-          {change.isPending && !comparing ? 'Testing…' : 'Test the latest version'}
-        </Button>
+        {runs && (
+          <Button
+            small
+            disabled={change.isPending}
+            onClick={() => change.mutate({ action: 'plan' })}
+          >
+            {change.isPending && !comparing ? 'Testing…' : 'Preview update'}
+          </Button>
+        )}
         {version.pin && (
           <Button
             small
@@ -158,7 +171,7 @@ export function ServerVersionSection({ server }: { server: string }) {
               title="Run recorded calls (read-only tools, prompts and resources) and saved checks on both versions, and compare the results"
               onClick={() => compare(also)}
             >
-              {comparing ? 'Comparing…' : 'Compare versions'}
+              {comparing ? 'Comparing…' : 'Replay calls'}
             </Button>
             <Button
               small

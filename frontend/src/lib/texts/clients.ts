@@ -60,14 +60,16 @@ export const clientsTexts = {
   connections: {
     live: (n: number) => `Working, ${tools(n)} visible`,
     moves: 'Servers to move',
+    servers: (n: number) => (n === 1 ? '1 server' : `${n} servers`),
     nothingToMove: 'This client has no servers of its own.',
     have: 'already added',
     same: (clients: string) => `also in ${clients}`,
     secrets: (names: string) => `Stored as secrets: ${names}`,
+    connectedIdle: (client: string) => `Set up, restart ${client}`,
+    byHand: 'Set up by hand',
     states: {
-      notConnected: 'Not connected',
+      notConnected: 'Not set up',
       connected: 'Connected',
-      connectedIdle: 'Configured, waiting for a session',
       vanished: 'Entry missing',
       changed: 'Entry changed',
       unreadable: 'Configuration unreadable',
@@ -80,7 +82,8 @@ export const clientsTexts = {
     move: 'Move its servers to Drawbridge',
     http: 'Use HTTP instead of a command',
     diff: (client: string) => `Changes to the configuration of ${client}`,
-    write: 'Apply',
+    write: (moved: number) =>
+      moved > 0 ? `Apply, move ${moved === 1 ? '1 server' : `${moved} servers`}` : 'Apply',
     outsideTitle: (files: number) =>
       files === 1
         ? 'Change a file outside your home folder?'
@@ -95,6 +98,7 @@ export const clientsTexts = {
     },
   },
   configCopies: {
+    title: 'Configuration file',
     copiesTitle: 'Configuration backups',
   },
 } as const;

@@ -108,7 +108,7 @@ export const serversTexts = {
     name: 'Name',
     taken: 'A server with this name already exists.',
     badName: 'Use only the letters a to z, digits, “.”, “_” and “-”, without spaces.',
-    program: 'Program and arguments, one per line',
+    program: 'Command',
     address: 'URL',
     folder: 'Working folder',
     environment: 'Environment',

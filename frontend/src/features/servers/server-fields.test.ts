@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import { dots } from '@/lib/mask-secrets';
+import { fieldsOf, filledIn, secretsOf, withFields, withoutSecrets } from './server-fields';
+
+const names = (entry: object) => fieldsOf(JSON.stringify(entry)).map((field) => field.name);
+const secrets = (entry: object) => secretsOf(JSON.stringify(entry), {}).map((field) => field.was);
+
+it('each variable and header is a field, and secrets are those with a telling name or format', () => {
+  const entry = {
+    command: 'x',
+    env: { BRAVE_API_KEY: 'BSA1', LEVEL: 'debug', ODD: 'ghp_0123456789abcdef', REF: '${TOKEN}' },
+    headers: { Authorization: 'Bearer abc' },
+  };
+  expect(names(entry)).toEqual(['BRAVE_API_KEY', 'LEVEL', 'ODD', 'REF', 'Authorization']);
+  expect(secrets(entry)).toEqual(['BSA1', 'ghp_0123456789abcdef', 'Bearer abc']);
+});
+
+it('secrets in arguments and addresses are fields, too', () => {
+  expect(secrets({ command: 'x', args: ['-y', 'a', '--api-key=k1', '--token', 't1'] })).toEqual([
+    'k1',
+    't1',
+  ]);
+  expect(secrets({ url: 'https://u:p1@h.example/mcp?a=1&api_key=k2&token=t2' })).toEqual([
+    'p1',
+    'k2',
+    't2',
+  ]);
+  expect(secrets({ url: 'https://h.example/mcp?a=1' })).toEqual([]);
+});
+
+it('a placeholder is filled in where it is, as JSON', () => {
+  const entry = '{"args":["--root=/path/to/dir"],"cwd":"/w","env":{"KEY":"YOUR_API_KEY"}}';
+  const [root, key] = fieldsOf(entry);
+  expect(root?.open && key?.open).toBe(true);
+  const filled = { [root?.key ?? '']: { value: 'C:\\a "b" $&' } };
+  expect(JSON.parse(filledIn(entry, filled))).toEqual({
+    args: ['--root=C:\\a "b" $&'],
+    cwd: '/w',
+    env: { KEY: 'YOUR_API_KEY' },
+  });
+});
+
+it('an entry is written without its secrets, for the file and for a draft', () => {
+  const entry = JSON.stringify({
+    url: 'https://u:p1@h.example/?key=k2&q=1',
+    headers: { 'X-Key': 'abc', Accept: 'text' },
+  });
+  const text = withFields(entry, secretsOf(entry, {}), (field) => `<${field.name}>`);
+  expect(JSON.parse(text)).toEqual({
+    url: 'https://u:<Password>@h.example/?key=<key>&q=1',
+    headers: { 'X-Key': '<X-Key>', Accept: 'text' },
+  });
+  const draft = withoutSecrets(entry, {});
+  for (const secret of ['p1', 'k2', 'abc']) expect(draft).not.toContain(secret);
+  expect(fieldsOf(draft).filter((field) => field.was === dots)).toHaveLength(3);
+});
