@@ -120,11 +120,13 @@ flow(
     await page
       .getByLabel('Paste a snippet, a command or a URL')
       .fill('npx -y @modelcontextprotocol/server-filesystem /path/to/allowed/files');
-    await page.getByText('looks like a placeholder').waitFor();
+    const path = page.getByLabel('/path/to/allowed/files', { exact: true });
+    await becomes(() => path.getAttribute('aria-invalid'), 'true');
     await inspect(page, 'all');
     await page.getByRole('button', { name: 'Choose a folder…' }).click();
-    await page.getByText('/home/ada/Documents', { exact: true }).waitFor();
-    await page.getByText('looks like a placeholder').waitFor({ state: 'detached' });
+    await becomes(() => path.inputValue(), '/home/ada/Documents');
+    await becomes(() => path.getAttribute('aria-invalid'), 'false');
+    await page.getByText(/server-filesystem \/home\/ada\/Documents$/).waitFor();
   },
 );
 
@@ -269,7 +271,8 @@ flow(
     await page.getByRole('button', { name: 'Undo' }).click();
     await becomes(() => command.inputValue(), 'bunx');
     await page.getByRole('button', { name: 'Discard changes', exact: true }).click();
-    await page.goto(`${daemon.url}/#/approvals`);
+    await page.goto(`${daemon.url}/#/settings`);
+    await page.getByText(/^Density, metrics/).click();
     const tool = page.getByPlaceholder('Tool', { exact: false });
     await tool.fill('read_text_file');
     await elsewhere();

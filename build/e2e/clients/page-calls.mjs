@@ -16,13 +16,12 @@ const again = await recorded(await call('demo', 'echo', { text: 'the second' }))
 await recorded(await call('demo', 'fail', {}))
 const slow = call('demo', 'slow', {}) // five seconds; awaited below
 
-await step('group and search tools; the URL keeps both', async () => {
+await step('sort and search tools; the URL keeps both', async () => {
   await go('/tools')
-  await radio('Effect').click()
-  await page.waitForURL(/group=effect/)
-  await page.getByText('Read-only').first().waitFor()
-  await radio('Prefix').click()
-  await page.waitForURL(/group=prefix/)
+  await radio('Context').click()
+  await page.waitForURL(/group=tokens/)
+  await radio('Calls').click()
+  await page.waitForURL(/group=calls/)
   await page.getByRole('searchbox').fill('returns its')
   await page.waitForURL(/q=returns/)
   await page.reload()

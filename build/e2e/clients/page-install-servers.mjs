@@ -114,7 +114,7 @@ await step('a hostile bundle is refused and deleted; a valid one is installed', 
   await until('uploads are forgotten', async () => (await readdir(input.bundles)).every((name) => !name.startsWith('.')))
 })
 await step('create, show and restore a backup', async () => {
-  await go('/settings')
+  await go('/configuration')
   const backups = part('Configuration backups')
   await backups.getByRole('button', { name: 'Create backup' }).click()
   await page.getByText('Backup created.').waitFor()
@@ -127,7 +127,7 @@ await step('create, show and restore a backup', async () => {
   await newest.getByText(/"notes"/).first().waitFor()
   await newest.getByRole('button', { name: 'Show backup (secrets redacted)' }).click()
   await newest.getByText('"mcpServers"').first().waitFor()
-  await accessible('/settings, a copy')
+  await accessible('/configuration, a copy')
   await newest.getByRole('button', { name: 'Hide', exact: true }).click()
   await newest.getByRole('button', { name: 'Restore' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click()

@@ -103,6 +103,12 @@ export async function go(path) {
   await page.evaluate((to) => { location.hash = to }, path)
   await settled(path)
 }
+/** Opens what few settings need, which is behind a line. */
+export async function advanced() {
+  await go('/settings')
+  await part('Advanced').locator('details').evaluate((one) => { one.open = true })
+  return part('Advanced')
+}
 /** Presses Enter in a confirmation, once the safe answer has the focus. */
 export const pressDefault = () => waiting.pressDefault(page)
 /** Closes a dialog with Escape. */

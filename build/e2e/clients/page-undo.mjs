@@ -2,7 +2,7 @@
 // confirmed in a dialog that names what is lost.
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { accessible, allowed, api, call, callAsClient, context, control, finish, go, pressDefault, closeDialog, live, input, page, part, reads, recorded, step, undo, until, textOf } from './page-kit.mjs'
+import { accessible, advanced, allowed, api, call, callAsClient, context, control, finish, go, pressDefault, closeDialog, live, input, page, part, reads, recorded, step, undo, until, textOf } from './page-kit.mjs'
 
 const config = () => readFile(input.config, 'utf8')
 const dialog = page.getByRole('dialog')
@@ -25,7 +25,7 @@ async function disconnect() {
   await go('/clients')
   await row.getByRole('button', { name: 'Disconnect' }).click()
   await dialog.getByRole('button', { name: 'Disconnect' }).click()
-  await row.getByText('Not connected').waitFor()
+  await row.getByText(/^(Not set up|Connected without this file)$/).waitFor()
 }
 /** Presses the button that repairs the finding of the doctor about Cursor. */
 async function mended(action) {
@@ -84,7 +84,7 @@ await step('take over the note of another window, and remove a tag', async () =>
   await save.waitFor({ state: 'detached' })
 })
 await step('overwriting another edit of the file shows what is lost, and can be undone', async () => {
-  await go('/settings')
+  await go('/configuration')
   await page.getByRole('button', { name: 'Edit file' }).click()
   const box = page.getByLabel('Configuration file', { exact: true })
   const was = await config()
@@ -105,7 +105,7 @@ await step('overwriting another edit of the file shows what is lost, and can be 
   await page.getByRole('button', { name: 'Overwrite…' }).click()
   await dialog.getByText('// theirs').waitFor()
   await dialog.getByText('// mine').waitFor()
-  await accessible('/settings, saving over')
+  await accessible('/configuration, saving over')
   if (!(await config()).includes('// theirs')) throw new Error('it is overwritten already')
   await dialog.getByRole('button', { name: 'Overwrite' }).click()
   await page.getByText('Saved; the other changes were overwritten.').waitFor()
@@ -123,8 +123,7 @@ await step('overwriting another edit of the file shows what is lost, and can be 
   await reads(box, (text) => text === `${before}// theirs again\n`)
 })
 await step('undo the removal of a recording rule', async () => {
-  await go('/settings')
-  const recording = part('Recording')
+  const recording = await advanced()
   const rules = async () => ((await api('GET', '/api/v1/history')).recording.rules ?? []).length
   await recording.getByLabel('Server', { exact: true }).selectOption('demo')
   await recording.getByLabel('Tool (leave empty for all)').fill('image')
@@ -169,7 +168,7 @@ await step('restore a missing entry of a client; forgetting it names what is los
   await writeFile(input.cursor, before)
   await row.getByText('Entry missing').waitFor()
   await row.getByRole('button', { name: 'Restore entry' }).click()
-  await row.getByText(/^(Configured|Connected|Works)/).waitFor()
+  await row.getByText(/^(Set up|Connected|Working)/).waitFor()
   if ((await file()) !== ours) throw new Error('the entry is not as it was')
   await writeFile(input.cursor, before)
   const forget = row.getByRole('button', { name: 'Stop tracking' })
@@ -180,7 +179,7 @@ await step('restore a missing entry of a client; forgetting it names what is los
   await closeDialog()
   await forget.click()
   await dialog.getByRole('button', { name: 'Stop tracking' }).click()
-  await row.getByText('Not connected').waitFor()
+  await row.getByText(/^(Not set up|Connected without this file)$/).waitFor()
   if ((await file()) !== before) throw new Error('its file was touched')
 })
 await step('repair a finding of the doctor', async () => {
@@ -239,7 +238,7 @@ await step('move the servers of a client; they return to its file when it is dis
   await row.getByRole('button', { name: 'Disconnect' }).click()
   await dialog.getByText(/servers that were moved to Drawbridge/).waitFor()
   await dialog.getByRole('button', { name: 'Disconnect' }).click()
-  await row.getByText('Not connected').waitFor()
+  await row.getByText(/^(Not set up|Connected without this file)$/).waitFor()
   if ((await files()).join() !== before.join()) throw new Error((await files()).join())
 })
 await step('sign in to a server in the browser, and sign out after confirmation', async () => {

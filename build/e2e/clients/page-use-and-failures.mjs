@@ -3,7 +3,7 @@
 // token, chromium, output, config, control}. `control` does what this process cannot: /restart
 // and /link.
 import { readFile, writeFile } from 'node:fs/promises'
-import { accessible, allowed, api, call, context, control, finish, found, go, live, input, page, part, recorded, settled, step, until } from './page-kit.mjs'
+import { accessible, advanced, allowed, api, call, context, control, finish, found, go, live, input, page, part, recorded, settled, step, until } from './page-kit.mjs'
 
 const began = Date.now()
 await page.goto(input.link)
@@ -65,7 +65,7 @@ await step('pause and resume recording', async () => {
 
 // Every page, with axe, during changes.
 found.pages = []
-const places = ['/', '/servers', '/servers/demo', '/servers/demo?view=tools', '/servers/demo?view=log', '/servers/demo?view=debug', '/add', '/calls', `/calls/${callId}`, '/sessions', '/usage', '/checks', '/tools', '/tools?tool=demo__echo', '/approvals', '/clients', '/welcome', '/welcome?step=clients', '/welcome?step=call', '/settings']
+const places = ['/', '/servers', '/servers/demo', '/servers/demo?view=tools', '/servers/demo?view=log', '/servers/demo?view=diagnostics', '/add', '/calls', `/calls/${callId}`, '/sessions', '/usage', '/checks', '/tools', '/tools?tool=demo__echo', '/approvals', '/clients', '/welcome', '/welcome?step=clients', '/welcome?step=call', '/settings', '/configuration']
 const crash = async () => {
   const running = (server) => server.state === 'running' && server.pid > 0 && server
   const server = () => api('GET', '/api/v1/servers/demo')
@@ -112,7 +112,7 @@ await step('typed text survives a reload of the configuration, a killed server a
     ['/profiles?make=1', page.getByLabel('Description', { exact: true }), 'half a profile', true],
     ['/tools?tool=demo__echo', page.getByLabel(/^text/), 'half an argument'],
     ['/settings', part('Secrets').getByLabel('Name'), 'HALF_A_NAME'],
-    ['/settings', part('Recording').getByLabel('Tool (leave empty for all)'), 'half a rule'],
+    ['/settings', part('Advanced').getByLabel('Tool (leave empty for all)'), 'half a rule', false, advanced],
   ]
   for (const [i, [path, field, text, asks, open]] of forms.entries()) {
     await go(path)

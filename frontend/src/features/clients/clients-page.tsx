@@ -117,13 +117,14 @@ function ClientRow({
   access: (token: string) => ReactNode;
   context: (token: string) => ReactNode;
 }) {
+  const now = useNow();
   const [first, ...others] = client.connections;
   const hasSettings = client.token && (client.hasToken || client.calls > 0 || !first);
   const facts = <Facts client={client} context={hasSettings ? context(client.token) : null} />;
   return (
     <li className="space-y-1 border-t px-4 py-2.5 first:border-t-0">
       {first ? (
-        <ConnectionState connection={first} named seen={wasSeen(client)} facts={facts} />
+        <ConnectionState connection={first} named online={isOnline(client, now)} facts={facts} />
       ) : (
         <div>
           <h3 className="truncate font-semibold">

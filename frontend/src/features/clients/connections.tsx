@@ -70,14 +70,14 @@ export function ConnectionRow({ connection }: { connection: Connection }) {
 export function ConnectionState({
   connection,
   named = false,
-  seen = false,
+  online = false,
   facts,
 }: {
   connection: Connection;
   /** Whether the name is shown; it is omitted for a second file of the same client. */
   named?: boolean;
-  /** Whether the client has called or opened a session, perhaps set up by hand. */
-  seen?: boolean;
+  /** Whether the client is online, perhaps with an entry elsewhere. */
+  online?: boolean;
   /** Other facts about the client. */
   facts?: ReactNode;
 }) {
@@ -117,7 +117,7 @@ export function ConnectionState({
             ? t.live(connection.tools ?? 0)
             : connection.state === 'connected' && connection.live === false
               ? t.connectedIdle(escapeControlCharacters(connection.name.slice(0, 100)))
-              : connection.state === 'notConnected' && seen
+              : connection.state === 'notConnected' && online
                 ? t.byHand
                 : (t.states[connection.state] ?? escapeControlCharacters(connection.state))}
         </span>

@@ -66,7 +66,7 @@ export const clientsTexts = {
     same: (clients: string) => `also in ${clients}`,
     secrets: (names: string) => `Stored as secrets: ${names}`,
     connectedIdle: (client: string) => `Set up, restart ${client}`,
-    byHand: 'Set up by hand',
+    byHand: 'Connected without this file',
     states: {
       notConnected: 'Not set up',
       connected: 'Connected',
