@@ -234,7 +234,8 @@ type UsageReport struct {
 	Versions []store.VersionStart `json:"versions" nullable:"false" doc:"Versions that responded to their first call in the range, oldest first: those of the server, or without one, those that replaced another version; at most the newest 50"`
 }
 
-// UsageStats holds the statistics of one name. Durations have an error of at most 4.5 %.
+// UsageStats holds the statistics of one name. Durations are those of servers, without the time in
+// which calls waited for the user or a free slot, and have an error of at most 4.5 %.
 type UsageStats struct {
 	Server   string     `json:"server,omitempty"`
 	Tool     string     `json:"tool,omitempty"`
@@ -243,6 +244,7 @@ type UsageStats struct {
 	At       *time.Time `json:"at,omitempty" doc:"Start of the interval; series only"`
 	Calls    int64      `json:"calls"`
 	Errors   int64      `json:"errors"`
+	Rejected int64      `json:"rejected" doc:"Calls that the policy or the user rejected; they are not errors"`
 	P50Ns    int64      `json:"p50Ns"`
 	P95Ns    int64      `json:"p95Ns"`
 	P99Ns    int64      `json:"p99Ns"`
@@ -278,7 +280,7 @@ func newUsageStats(u *store.Use) UsageStats {
 		return &t
 	}
 	return UsageStats{
-		Server: u.Server, Tool: u.Tool, Client: u.Client, Token: u.Token, At: when(u.At), Calls: u.Calls, Errors: u.Errors,
+		Server: u.Server, Tool: u.Tool, Client: u.Client, Token: u.Token, At: when(u.At), Calls: u.Calls, Errors: u.Errors, Rejected: u.Rejected,
 		P50Ns: int64(u.P50), P95Ns: int64(u.P95), P99Ns: int64(u.P99), MeanNs: int64(u.Mean), LastUsed: when(u.LastUsed),
 		ResultBytes: u.ResultBytes, ResultTokens: int64(profiles.EstimateTokens(int(u.ResultBytes))), RepeatedBytes: u.RepeatedBytes, BlankBytes: u.BlankBytes,
 	}

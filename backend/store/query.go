@@ -60,8 +60,8 @@ func (q *Query) bounds() (after, before int64) {
 
 // Check validates the query. It returns a *core.Error that names the invalid field, or nil.
 func (q *Query) Check() error {
-	if _, ok := outcomes[q.Outcome]; !ok && q.Outcome != "" && !isOpenTaskState(q.Outcome) {
-		return invalid("outcome", "must be one of ok, tool_error, protocol_error, timeout, cancelled, rejected, working, input_required, expired")
+	if _, ok := outcomes[q.Outcome]; !ok && q.Outcome != "" && q.Outcome != outcomeUnavailable && !isOpenTaskState(q.Outcome) {
+		return invalid("outcome", "must be one of ok, tool_error, protocol_error, timeout, cancelled, rejected, unavailable, working, input_required, expired")
 	}
 	if utf8.RuneCountInString(q.Text) > MaxText {
 		return tooLong("q", MaxText)
@@ -238,7 +238,7 @@ func (t *tally) countFromRollups(ctx context.Context, db queryer, now time.Time)
 	if err := t.countOpenTasks(ctx, db, from, to); err != nil {
 		return err
 	}
-	return eachCount(ctx, db, spanRanges(from, to, now), func(target, client int64, outcomes [6]int64) {
+	return eachCount(ctx, db, spanRanges(from, to, now), func(target, client int64, outcomes [numOutcomes]int64) {
 		for i, n := range outcomes {
 			if n > 0 {
 				t.add(target, client, outcomeNames[i+1], n)
@@ -295,17 +295,18 @@ func (t *tally) countFromCalls(ctx context.Context, db *sql.DB) (int, error) {
 // countRows counts the calls selected from source that match the conditions in where, and returns
 // their number.
 func (t *tally) countRows(ctx context.Context, db queryer, source string, where []string, rest string, args ...any) (n int, err error) {
-	stmt := `SELECT c.target_id, c.client_id, c.outcome, iif(c.outcome = 1, coalesce((SELECT ` + openTaskState + ` FROM task o WHERE o.call_id = c.id AND o.ended = 0), ''), '') FROM ` + source
+	stmt := `SELECT c.target_id, c.client_id, c.outcome, c.code, iif(c.outcome = 1, coalesce((SELECT ` + openTaskState + ` FROM task o WHERE o.call_id = c.id AND o.ended = 0), ''), '') FROM ` + source
 	if len(where) > 0 {
 		stmt += ` WHERE ` + strings.Join(where, ` AND `)
 	}
 	err = eachRow(ctx, db, func(row scanner) error {
 		var target, client int64
 		var outcome int
+		var code core.Code
 		var open core.Outcome
-		err := row.Scan(&target, &client, &outcome, &open)
+		err := row.Scan(&target, &client, &outcome, &code, &open)
 		n++
-		t.add(target, client, cmp.Or(open, outcomeNames[outcome]), 1)
+		t.add(target, client, cmp.Or(open, outcomeNames[countedOutcome(outcome, code)]), 1)
 		return err
 	}, stmt+rest, append([]any{t.q.now.UnixMicro()}, args...)...)
 	return n, err
@@ -468,7 +469,7 @@ func (s *calls) Sessions(ctx context.Context, before int64, limit int) (sessions
 			(SELECT json_group_array(DISTINCT coalesce(current_name, name)) FROM server WHERE name <> '' AND id IN (SELECT value FROM json_each('[' || a.servers || ']')))
 		FROM (`+withCalls+`) p
 		JOIN session e ON e.id = p.id
-		JOIN (SELECT session_id, count(*) calls, sum(outcome <> 1) failed, min(at) first, max(at) last, max(id) newest, group_concat(DISTINCT server_id) servers FROM call
+		JOIN (SELECT session_id, count(*) calls, sum(outcome IN (2, 3, 4)) failed, min(at) first, max(at) last, max(id) newest, group_concat(DISTINCT server_id) servers FROM call
 			WHERE session_id IN (`+withCalls+`) AND task_call_id IS NULL GROUP BY session_id) a ON a.session_id = e.id
 		JOIN call c ON c.id = a.newest
 		JOIN client k ON k.id = c.client_id

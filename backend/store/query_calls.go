@@ -212,7 +212,14 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 		if q.Outcome != core.OutcomeOK {
 			add(`c.outcome <> 1`) // allows SQLite to use the partial index of failed calls
 		}
-		add(`c.outcome = ?`, outcomes[q.Outcome])
+		switch q.Outcome {
+		case outcomeUnavailable:
+			add(`c.outcome = 3 AND ` + notReached)
+		case core.OutcomeProtocolError:
+			add(`c.outcome = 3 AND NOT ` + notReached)
+		default:
+			add(`c.outcome = ?`, outcomes[q.Outcome])
+		}
 		by.otherIndex = by.otherIndex || q.Outcome != core.OutcomeOK
 		if q.Outcome == core.OutcomeOK {
 			add(`NOT EXISTS (SELECT 1 FROM task o WHERE o.call_id = c.id AND o.ended = 0)`)

@@ -20,12 +20,27 @@ var outcomes = map[core.Outcome]int{
 }
 
 var outcomeNames = func() map[int]core.Outcome {
-	m := make(map[int]core.Outcome, len(outcomes))
+	m := map[int]core.Outcome{numOutcomes: outcomeUnavailable}
 	for name, n := range outcomes {
 		m[n] = name
 	}
 	return m
 }()
+
+// outcomeUnavailable selects and counts the protocol errors of calls that did not reach their server.
+// The database stores these as protocol errors with a code; only rollups have a number for them.
+const outcomeUnavailable core.Outcome = "unavailable"
+
+// notReached is an SQL condition for the calls with outcomeUnavailable.
+const notReached = `c.code IN ('unavailable', 'unauthorized')`
+
+// countedOutcome is the number by which rollups count a call.
+func countedOutcome(outcome int, code core.Code) int {
+	if outcomeNames[outcome] == core.OutcomeProtocolError && (code == core.CodeUnavailable || code == core.CodeUnauthorized) {
+		return numOutcomes
+	}
+	return outcome
+}
 
 const maxName = 1024 // maximum length of a name or URI in bytes
 
@@ -226,7 +241,7 @@ func (w *writer) insertCalls(batch []entry) error {
 		e := &batch[i]
 		c := &e.call
 		if r != nil && !c.IsTaskRequest() { // saveTask counts these
-			w.sums.count(r.target, r.client, c.At.UnixMicro(), c.Outcome, c.Took, sizeOf(e.reply(), c.BytesOut), 1)
+			w.sums.count(r, c, sizeOf(e.reply(), c.BytesOut))
 		}
 		if r != nil && c.Task != nil {
 			if err := w.saveTask(e, r); err != nil {

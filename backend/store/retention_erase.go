@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 // Selection selects calls to erase: by id, or all calls of a client, or all calls of a session. If
@@ -143,14 +145,15 @@ func subtractFromRollups(ctx context.Context, tx *transaction, gone []any, now t
 	for _, id := range gone {
 		var target, client, at, took, size int64
 		var outcome int
+		var code core.Code
 		var counted, partOfTask bool
-		err := tx.QueryRowContext(ctx, `SELECT c.target_id, c.client_id, c.at, c.outcome, c.took_ns, c.bytes_out, coalesce(p.counted, 1), c.task_call_id IS NOT NULL
-			FROM call c LEFT JOIN pending p ON p.id = c.id WHERE c.id = ?`, id).Scan(&target, &client, &at, &outcome, &took, &size, &counted, &partOfTask)
+		err := tx.QueryRowContext(ctx, `SELECT c.target_id, c.client_id, c.at, c.outcome, c.code, c.took_ns - c.queued_ns, c.bytes_out, coalesce(p.counted, 1), c.task_call_id IS NOT NULL
+			FROM call c LEFT JOIN pending p ON p.id = c.id WHERE c.id = ?`, id).Scan(&target, &client, &at, &outcome, &code, &took, &size, &counted, &partOfTask)
 		if err != nil {
 			return err
 		}
 		if counted && !partOfTask {
-			sums.countOutcome(target, client, at, outcome, time.Duration(took), resultSize{bytes: size}, -1)
+			sums.countOutcome(target, client, at, countedOutcome(outcome, code), time.Duration(took), resultSize{bytes: size}, -1)
 		}
 	}
 	return sums.save(ctx, tx, now)

@@ -167,7 +167,7 @@ CREATE TABLE rollup (
   at        INTEGER NOT NULL, -- seconds since 1970, where the span begins
   target_id INTEGER NOT NULL REFERENCES target (id),
   client_id INTEGER NOT NULL REFERENCES client (id),
-  outcomes  BLOB NOT NULL,    -- six varints: calls by outcome, from ok to rejected
+  outcomes  BLOB NOT NULL,    -- varints: calls by outcome, from ok to rejected, and those that did not reach their server
   took_ns   INTEGER NOT NULL, -- sum
   last_at   INTEGER NOT NULL, -- microseconds since 1970: the newest call
   bins      BLOB NOT NULL,    -- durations: pairs of varints, distance to the bin before and its count

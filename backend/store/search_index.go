@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store/fulltext"
 	"github.com/drawbridge-mcp/drawbridge/backend/store/payload"
 )
@@ -105,6 +106,7 @@ func (s *search) runIndexing(ctx context.Context) {
 type indexEntry struct {
 	id, target, client, at int64
 	outcome                int
+	code                   core.Code
 	took                   int64
 	counted                bool
 	words                  []byte
@@ -138,14 +140,14 @@ func (s *search) indexStep(ctx context.Context) (int, error) {
 		size := 0
 		err := eachRow(ctx, h.read, func(row scanner) (err error) {
 			var u indexEntry
-			u.words, u.packed, err = scanWords(row, &u.id, &u.target, &u.client, &u.at, &u.outcome, &u.took, &u.counted)
+			u.words, u.packed, err = scanWords(row, &u.id, &u.target, &u.client, &u.at, &u.outcome, &u.code, &u.took, &u.counted)
 			batch = append(batch, u)
 			runtime.Gosched() // clients that wait for a reply go first, also on a single processor
 			if size += len(u.words); err == nil && size >= indexBytes {
 				return errEnough
 			}
 			return err
-		}, `SELECT c.id, c.target_id, c.client_id, c.at, c.outcome, c.took_ns, p.counted, `+wordColumns+`
+		}, `SELECT c.id, c.target_id, c.client_id, c.at, c.outcome, c.code, c.took_ns - c.queued_ns, p.counted, `+wordColumns+`
 			FROM pending p CROSS JOIN call c ON c.id = p.id`+wordTables+` ORDER BY p.id LIMIT ?`, indexRows)
 		if err != nil {
 			return err
@@ -237,7 +239,7 @@ func addToIndex(ctx context.Context, tx *transaction, batch []indexEntry, now ti
 			return err
 		}
 		if !u.counted {
-			sums.countOutcome(u.target, u.client, u.at, u.outcome, time.Duration(u.took), resultSize{}, 1)
+			sums.countOutcome(u.target, u.client, u.at, countedOutcome(u.outcome, u.code), time.Duration(u.took), resultSize{}, 1)
 		}
 	}
 	return sums.save(ctx, tx, now)

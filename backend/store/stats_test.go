@@ -18,9 +18,10 @@ func TestPercentilesAreWithinFivePercent(t *testing.T) {
 	single.Name = "single"
 	b.Recorder().Record(single, aReply)
 	flushed(t, b)
+	inServer := single.Took - single.Queued
 	exact, err := b.Usage(t.Context(), UsageQuery{From: single.At.Add(-time.Hour), To: single.At.Add(time.Hour)})
-	if err != nil || exact.Total.P50 != single.Took || exact.Total.P99 != single.Took || exact.ByTool[0].P95 != single.Took {
-		t.Errorf("the duration of a single call is %s and is reported as %+v, %v", single.Took, exact.Total, err)
+	if err != nil || exact.Total.P50 != inServer || exact.Total.P99 != inServer || exact.ByTool[0].P95 != inServer {
+		t.Errorf("a single call was in its server for %s, and that is reported as %+v, %v", inServer, exact.Total, err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	var all []time.Duration
@@ -44,6 +45,40 @@ func TestPercentilesAreWithinFivePercent(t *testing.T) {
 		want := all[int(math.Ceil(p*3000))-1]
 		if off := math.Abs(float64(got)/float64(want) - 1); off > 0.05 {
 			t.Errorf("p%v is %v, not %v: %.1f %% off", p*100, got, want, off*100)
+		}
+	}
+}
+
+// A person who answers after two minutes does not make a server slow, and what the policy rejects is
+// no error of a tool.
+func TestUsageIsThatOfServers(t *testing.T) {
+	t.Parallel()
+	b := fresh(t)
+	for n, outcome := range []core.Outcome{core.OutcomeOK, core.OutcomeRejected, core.OutcomeCancelled, core.OutcomeTimeout, core.OutcomeProtocolError, core.OutcomeProtocolError} {
+		c := aCall(n)
+		c.Outcome, c.Queued, c.Took = outcome, 2*time.Minute, 2*time.Minute+time.Millisecond
+		if n == 5 {
+			c.Code = core.CodeUnavailable
+		}
+		b.Recorder().Record(c, aReply)
+	}
+	flushed(t, b)
+	at := aCall(0).At
+	u, err := b.Usage(t.Context(), UsageQuery{From: at.Add(-time.Hour), To: at.Add(time.Hour)})
+	if err != nil || u.Total.Calls != 6 || u.Total.Errors != 3 || u.Total.Rejected != 1 || u.Total.P99 > 2*time.Millisecond || u.Total.Mean != time.Millisecond {
+		t.Errorf("%+v, %v", u.Total, err)
+	}
+	facets, err := b.Facets(t.Context(), Query{From: at.Add(-time.Hour), To: at.Add(time.Hour)})
+	if err != nil || !slices.Contains(facets.Outcomes, Facet{Value: "unavailable", Calls: 1}) || !slices.Contains(facets.Outcomes, Facet{Value: "protocol_error", Calls: 1}) {
+		t.Errorf("%+v, %v", facets, err)
+	}
+	sampled, err := b.Facets(t.Context(), Query{MinTook: time.Second})
+	if err != nil || !slices.Contains(sampled.Outcomes, Facet{Value: "unavailable", Calls: 1}) {
+		t.Errorf("%+v, %v", sampled, err)
+	}
+	for outcome, code := range map[core.Outcome]core.Code{"unavailable": core.CodeUnavailable, core.OutcomeProtocolError: aCall(0).Code} {
+		if found, _, err := b.Calls(t.Context(), Query{Outcome: outcome}); err != nil || len(found) != 1 || found[0].Code != code {
+			t.Errorf("%s: %+v, %v", outcome, found, err)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (w *writer) saveTask(e *entry, r *callRefs) error {
 	var before taskRow
 	err := before.scan(w.tx.QueryRowContext(w.ctx, taskRowQuery, t.Call))
 	if errors.Is(err, sql.ErrNoRows) { // the call was not recorded, or is deleted: the request is a call of its own
-		w.sums.count(r.target, r.client, c.At.UnixMicro(), c.Outcome, c.Took, sizeOf(e.reply(), c.BytesOut), 1)
+		w.sums.count(r, c, sizeOf(e.reply(), c.BytesOut))
 		return nil
 	}
 	if err != nil {
@@ -61,8 +61,8 @@ func (w *writer) saveTask(e *entry, r *callRefs) error {
 	if after.bytes != before.bytes {
 		replaced, size = resultSize{bytes: before.bytes}, sizeOf(e.reply(), int(after.bytes))
 	}
-	w.sums.countOutcome(before.target, before.client, before.at, before.outcome, before.took, replaced, -1)
-	w.sums.countOutcome(before.target, before.client, before.at, after.outcome, after.took, size, 1)
+	w.sums.countOutcome(before.target, before.client, before.at, before.outcome, before.took-before.queued, replaced, -1)
+	w.sums.countOutcome(before.target, before.client, before.at, after.outcome, after.took-after.queued, size, 1)
 	_, err = w.tx.ExecContext(w.ctx, `UPDATE call SET outcome = ?, took_ns = ?, bytes_out = ? WHERE id = ?`, after.outcome, int64(after.took), after.bytes, t.Call)
 	return err
 }
@@ -72,18 +72,18 @@ type taskRow struct {
 	target, client int64
 	at             int64
 	outcome        int
-	took           time.Duration
+	took, queued   time.Duration
 	bytes          int64
 	status, reason string
 	ended          bool
 	result         sql.NullInt64
 }
 
-const taskRowQuery = `SELECT c.target_id, c.client_id, c.at, c.outcome, c.took_ns, c.bytes_out, t.status, t.reason, t.ended, t.result_id
+const taskRowQuery = `SELECT c.target_id, c.client_id, c.at, c.outcome, c.took_ns, c.queued_ns, c.bytes_out, t.status, t.reason, t.ended, t.result_id
 	FROM task t JOIN call c ON c.id = t.call_id WHERE t.call_id = ?`
 
 func (t *taskRow) scan(row scanner) error {
-	return row.Scan(&t.target, &t.client, &t.at, &t.outcome, &t.took, &t.bytes, &t.status, &t.reason, &t.ended, &t.result)
+	return row.Scan(&t.target, &t.client, &t.at, &t.outcome, &t.took, &t.queued, &t.bytes, &t.status, &t.reason, &t.ended, &t.result)
 }
 
 // after returns the state after a request. The first end of a task counts, as the protocol has only

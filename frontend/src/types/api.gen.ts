@@ -3113,6 +3113,10 @@ export interface UsageStats {
   p95Ns: number;
   p99Ns: number;
   /**
+   * Calls that the policy or the user rejected; they are not errors
+   */
+  rejected: number;
+  /**
    * Part of the results: text that repeats structuredContent
    */
   repeatedBytes: number;

@@ -20,25 +20,22 @@ const kindsTexts = withoutPrototypes({
 const columnsTexts = withoutPrototypes({
   calls: 'Calls',
   errors: 'Errors',
+  rejected: 'Rejected',
   p50Ns: 'Median',
   p95Ns: 'p95',
   p99Ns: 'p99',
   resultTokens: 'Result tokens',
-  repeatedBytes: 'Repeated',
-  blankBytes: 'Whitespace',
   lastUsed: 'Last used',
 } as const);
 
 const columnHintsTexts = withoutPrototypes({
   calls: undefined,
   errors: undefined,
+  rejected: 'By the policy or by you: not errors of a tool.',
   p50Ns: undefined,
   p95Ns: undefined,
   p99Ns: undefined,
   resultTokens: 'Estimated as the size of the results in bytes, divided by four.',
-  repeatedBytes: 'Share of result bytes that repeat structuredContent as text.',
-  blankBytes:
-    'Share of result bytes taken up by whitespace: indentation in JSON and repeated spaces in text.',
   lastUsed: undefined,
 } as const);
 
@@ -50,12 +47,11 @@ type Kind = 'servers' | 'tools' | 'clients';
 const columns = [
   'calls',
   'errors',
+  'rejected',
   'p50Ns',
   'p95Ns',
   'p99Ns',
   'resultTokens',
-  'repeatedBytes',
-  'blankBytes',
   'lastUsed',
 ] as const;
 type Column = (typeof columns)[number];
@@ -106,7 +102,7 @@ export function Breakdown({
         aria-label="Breakdown by name"
         className="overflow-x-auto rounded-lg border bg-panel shadow-card"
       >
-        <table className="w-full min-w-[60rem] text-sm">
+        <table className="w-full min-w-[48rem] text-sm">
           <thead>
             <tr className="text-left text-xs text-ink3">
               <th scope="col" className="w-1/3 px-4 py-2 font-normal">
@@ -187,17 +183,12 @@ export function Breakdown({
                 >
                   {use.errors > 0 ? `${count(use.errors)} · ${share(use.errors, use.calls)}` : '0'}
                 </td>
+                <td className="px-3 text-right text-ink3">{count(use.rejected)}</td>
                 <td className="px-3 text-right whitespace-nowrap">{duration(use.p50Ns)}</td>
                 <td className="px-3 text-right whitespace-nowrap">{duration(use.p95Ns)}</td>
                 <td className="px-3 text-right whitespace-nowrap">{duration(use.p99Ns)}</td>
                 <td className="px-3 text-right whitespace-nowrap" title={bytes(use.resultBytes)}>
                   ~{count(use.resultTokens)}
-                </td>
-                <td className="px-3 text-right whitespace-nowrap">
-                  <Part of={use.resultBytes} part={use.repeatedBytes} />
-                </td>
-                <td className="px-3 text-right whitespace-nowrap">
-                  <Part of={use.resultBytes} part={use.blankBytes} />
                 </td>
                 <td className="px-3 text-right whitespace-nowrap text-ink3">
                   {use.lastUsed ? texts.servers.ago(age(use.lastUsed, now)) : '–'}
@@ -220,10 +211,4 @@ export function Breakdown({
       )}
     </section>
   );
-}
-
-/** A part of the bytes of results, as a percentage. */
-function Part({ of, part }: { of: number; part: number }) {
-  if (part === 0) return <span className="text-ink3">{of > 0 ? '0' : '–'}</span>;
-  return <span title={bytes(part)}>{share(part, of)}</span>;
 }
