@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { changeItem, changeResponse } from './answers.mjs';
 import { flow } from './flow.mjs';
-import { inspect } from './harness.mjs';
-import { becomes, focused, until } from './waiting.mjs';
+import { inspect, settled } from './harness.mjs';
+import { becomes, focused, live, until } from './waiting.mjs';
 
 /** All recorded calls, the newest first. */
 async function history(daemon) {
@@ -363,3 +363,96 @@ flow(
     await inspect(page, 'all');
   },
 );
+
+/** In the page: how far an element moves within a time, and the layout shifts. */
+function watchPlace(selector, ms) {
+  return new Promise((done) => {
+    let shifts = 0;
+    new PerformanceObserver((list) => {
+      for (const { value } of list.getEntries()) shifts += value;
+    }).observe({ type: 'layout-shift' });
+    const place = () => document.querySelector(selector)?.getBoundingClientRect().top ?? Infinity;
+    const start = place();
+    let moved = 0;
+    const end = performance.now() + ms;
+    const look = () => {
+      moved = Math.max(moved, Math.abs(place() - start));
+      if (performance.now() < end) setTimeout(look, 50);
+      else done({ moved, shifts });
+    };
+    look();
+  });
+}
+
+flow(
+  'an opened call stays in place while 20 calls a second arrive',
+  'full',
+  async (page, daemon) => {
+    const call = await daemon.client('claude-code', 'filesystem');
+    await page.goto(`${daemon.url}/#/calls`);
+    await live(page);
+    await page.locator('[data-call]').nth(6).click();
+    await page.getByRole('heading', { name: 'Result' }).waitFor();
+    await settled(page);
+    const timer = setInterval(() => call('list_directory', {}).catch(() => {}), 50);
+    const pill = page.getByRole('button', { name: /^[\d,]+ new$/ });
+    const first = () => page.locator('[data-call]').first().getAttribute('data-call');
+    try {
+      await pill.waitFor();
+      const newest = await first();
+      const { moved, shifts } = await page.evaluate(
+        ([run, selector]) => new Function(`return (${run})`)()(selector, 60_000),
+        [String(watchPlace), '[data-call][aria-current]'],
+      );
+      assert.equal(moved, 0);
+      assert.ok(shifts <= 0.02, `shifted by ${shifts}`);
+      assert.equal(await first(), newest);
+      assert.ok(parseInt((await pill.innerText()).replace(',', ''), 10) > 500);
+      await inspect(page, 'all');
+      await pill.click();
+      await becomes(async () => (await first()) !== newest, true);
+    } finally {
+      clearInterval(timer);
+    }
+  },
+);
+
+flow(
+  'rows do not move under the pointer, or while a list is scrolled',
+  'full',
+  async (page, daemon) => {
+    const call = await daemon.client('claude-code', 'filesystem');
+    await page.goto(`${daemon.url}/#/calls`);
+    await live(page);
+    const rows = page.locator('[data-call]');
+    const first = () => rows.first().getAttribute('data-call');
+    const pill = page.getByRole('button', { name: /^\d+ new$/ });
+    const newest = await first();
+    await rows.nth(3).hover();
+    await call('list_directory', {});
+    await pill.waitFor();
+    assert.equal(await first(), newest);
+    await page.mouse.move(5, 5);
+    await pill.waitFor({ state: 'detached' });
+    await becomes(async () => (await first()) !== newest, true);
+    const scroller = page.locator('.scroll-area:has([aria-label=Calls])');
+    await scroller.evaluate((box) => box.scrollTo(0, 100));
+    await call('list_directory', {});
+    await pill.click();
+    await pill.waitFor({ state: 'detached' });
+    assert.equal(await scroller.evaluate((box) => box.scrollTop), 0);
+  },
+);
+
+flow('servers keep their places while one of them is open', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/servers/memory`);
+  const names = () => page.locator('tbody tr:first-child td:first-child a').allInnerTexts();
+  await page.locator('tbody').first().waitFor();
+  const before = await names();
+  // Listed first when the page is opened.
+  await daemon.writeConfig(
+    (await daemon.config()).replace(/("sequential-thinking": \{\s*"command": )"npx"/, '$1"none"'),
+  );
+  await page.locator('tbody', { hasText: 'sequential' }).locator('.text-bad').first().waitFor();
+  assert.deepEqual(await names(), before);
+});

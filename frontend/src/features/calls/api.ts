@@ -39,6 +39,13 @@ export function useLiveCalls(): Call[] {
   return useQuery(liveCallsQuery).data ?? none;
 }
 
+/** How often calls were deleted: lists that are being read start anew. */
+export const erasuresQuery = queryOptions<number>({
+  queryKey: ['calls', 'erasures'],
+  queryFn: skipToken,
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
 /** A page of the history, and when it was requested. */
 type HistoryPage = List<Call> & { requestedAt: number };
 
@@ -192,6 +199,7 @@ export function useErase() {
     mutationFn: (what: Erasure) =>
       request<{ deleted: number }>('POST', '/api/v1/calls/delete', { body: what }),
     onSuccess: (_, what) => {
+      client.setQueryData(erasuresQuery.queryKey, (old = 0) => old + 1);
       client.setQueryData<Call[]>(liveCallsQuery.queryKey, (old) =>
         old?.filter(
           (call) =>
@@ -212,10 +220,7 @@ export function useErase() {
 }
 
 /** Exports the calls that match the filters. */
-export async function exportCalls(
-  filters: CallFilters,
-  format: 'jsonl' | 'csv' | 'har',
-): Promise<Blob> {
+export async function exportCalls(filters: CallFilters, format: 'jsonl' | 'csv'): Promise<Blob> {
   const query = filterQuery(filters);
   query.set('format', format);
   const response = await send(`/api/v1/export?${query}`, {

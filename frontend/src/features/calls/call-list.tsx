@@ -5,6 +5,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import {
   type KeyboardEvent,
+  type RefObject,
   useCallback,
   useEffect,
   useLayoutEffect,
@@ -15,6 +16,7 @@ import { useDensity } from '@/lib/density';
 import { measureFontScale } from '@/lib/measure-font-scale';
 import { useNow } from '@/lib/now';
 import { useServerName } from '@/lib/server-lookup';
+import type { useReading } from '@/lib/steady-list';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { type Columns, gridOf, type Sort } from './call-columns';
@@ -38,6 +40,8 @@ export function CallList({
   hasOlder,
   isLoadingOlder,
   loadOlder,
+  scroller,
+  reader,
 }: {
   calls: Call[];
   filters: CallFilters;
@@ -51,9 +55,11 @@ export function CallList({
   hasOlder: boolean;
   isLoadingOlder: boolean;
   loadOlder: () => void;
+  scroller: RefObject<HTMLDivElement | null>;
+  /** The handlers that notice whether the list is being read. */
+  reader: ReturnType<typeof useReading>['props'];
 }) {
   const labelOf = useServerName();
-  const scroller = useRef<HTMLDivElement>(null);
   const [wide, setWide] = useState(true);
   useLayoutEffect(() => {
     const element = scroller.current;
@@ -63,7 +69,7 @@ export function CallList({
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     return () => observer.disconnect();
-  }, []);
+  }, [scroller]);
 
   const compact = useDensity() === 'compact' && wide;
   const height = Math.round((compact ? compactHeight : rowHeight) * measureFontScale());
@@ -119,7 +125,12 @@ export function CallList({
     >
       {wide && <TableHead columns={columns} sort={sort} onSort={onSort} onColumns={onColumns} />}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move between the links inside */}
-      <div ref={scroller} className="scroll-area min-h-0 flex-1" onKeyDown={move}>
+      <div
+        ref={scroller}
+        className="scroll-area min-h-0 flex-1 [scrollbar-gutter:stable]"
+        onKeyDown={move}
+        {...reader}
+      >
         <div
           role={wide ? 'rowgroup' : 'list'}
           aria-label={t.title}
@@ -175,7 +186,7 @@ function linkOf(list: HTMLElement | null, id: string): HTMLElement | null | unde
 
 /** Keeps the scroll position when rows are added at the top. */
 function useKeepPlace(
-  scroller: React.RefObject<HTMLDivElement | null>,
+  scroller: RefObject<HTMLDivElement | null>,
   calls: Call[],
   height: number,
 ): void {

@@ -1,16 +1,19 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { Activity, Filter, Pause, Play, X } from 'lucide-react';
-import { useCallback, useMemo, useState } from 'react';
+import { Activity, Filter, X } from 'lucide-react';
+import { useCallback, useMemo, useRef, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { SearchField } from '@/components/fields';
+import { NewItems } from '@/components/new-items';
 import { Boundary, Empty, PageHeader } from '@/components/page';
 import { clock, count, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { useServerName } from '@/lib/server-lookup';
+import { useHeldList, useReading } from '@/lib/steady-list';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
-import { historyStateQuery } from './api';
+import type { Call } from '@/types/api';
+import { erasuresQuery, historyStateQuery } from './api';
 import { type Sort, sorted, sorts, useColumns } from './call-columns';
 import { CallList } from './call-list';
 import { ExportMenu } from './export-menu';
@@ -35,9 +38,7 @@ const indexedUpTo = (at: string, pending: string) =>
 
 const toolFilter = (tool: string) => `Tool: ${tool}`;
 
-const words = {
-  follow: 'Resume',
-};
+const idOf = (call: Call) => call.id;
 
 const route = getRouteApi('/calls');
 const t = texts.calls;
@@ -93,7 +94,6 @@ export function CallsPage({ selected }: { selected: string | undefined }) {
   // Beside an open detail, only larger screens have space for a third column.
   const roomy = useWideScreen(selected === undefined ? undefined : '1280px');
   const [panel, setPanel] = useState<boolean | undefined>(undefined);
-  const [still, setStill] = useState(false);
   const open = panel ?? roomy;
   return (
     <>
@@ -112,19 +112,6 @@ export function CallsPage({ selected }: { selected: string | undefined }) {
         >
           <Filter className="size-4" aria-hidden />
           {t.filters}
-        </Button>
-        <Button
-          look="quiet"
-          aria-pressed={still}
-          title={still ? 'Show new calls as they arrive' : 'Stop adding new calls to the list'}
-          onClick={() => setStill((on) => !on)}
-        >
-          {still ? (
-            <Play className="size-4" aria-hidden />
-          ) : (
-            <Pause className="size-4" aria-hidden />
-          )}
-          {still ? words.follow : 'Pause'}
         </Button>
         <ViewMenu current={{ filters, sort, columns }} onColumns={setColumns} onOpen={openView} />
         <ExportMenu filters={filters} />
@@ -145,8 +132,6 @@ export function CallsPage({ selected }: { selected: string | undefined }) {
               onSort={setSort}
               filtered={filtered}
               selected={selected}
-              still={still}
-              onFollow={() => setStill(false)}
             />
           </Boundary>
         </div>
@@ -234,20 +219,33 @@ function Results({
   onSort,
   filtered,
   selected,
-  still,
-  onFollow,
 }: {
   filters: CallFilters;
   sort: Sort | undefined;
   onSort: (sort: Sort | undefined) => void;
   filtered: boolean;
   selected: string | undefined;
-  still: boolean;
-  onFollow: () => void;
 }) {
-  const found = useCalls(filters, still);
-  const { newer, refresh, loadOlder, hasOlder, isLoadingOlder } = found;
-  const calls = useMemo(() => sorted(found.calls, sort), [found.calls, sort]);
+  const found = useCalls(filters);
+  const { refresh, loadOlder, hasOlder, isLoadingOlder } = found;
+  const { reading, props: reader } = useReading();
+  const { data: erasures } = useQuery(erasuresQuery);
+  const {
+    shown: calls,
+    newer,
+    show,
+  } = useHeldList(
+    useMemo(() => sorted(found.calls, sort), [found.calls, sort]),
+    idOf,
+    reading || selected !== undefined,
+    JSON.stringify([filters, sort, erasures]),
+  );
+  const scroller = useRef<HTMLDivElement>(null);
+  const showNewer = async () => {
+    if (found.newer > 0) await refresh();
+    show();
+    scroller.current?.scrollTo(0, 0);
+  };
   const [columns, setColumns] = useColumns();
   const navigate = route.useNavigate();
   const open = useCallback(
@@ -264,14 +262,6 @@ function Results({
   if (calls.length === 0 && !hasOlder) return filtered ? <NoMatch /> : <NoCalls />;
   return (
     <>
-      {newer > 0 && (
-        <div className="flex items-center justify-center gap-2 px-4 pb-2 text-sm text-ink2">
-          {newer === 1 ? '1 new call' : `${newer} new calls`}
-          <Button small onClick={() => (still ? onFollow() : refresh())}>
-            {still ? words.follow : 'Refresh'}
-          </Button>
-        </div>
-      )}
       {sort !== undefined && (
         <div
           role="status"
@@ -289,19 +279,24 @@ function Results({
           </Button>
         </div>
       )}
-      <CallList
-        calls={calls}
-        filters={filters}
-        sort={sort}
-        columns={columns}
-        onSort={onSort}
-        onColumns={setColumns}
-        selected={selected}
-        onOpen={open}
-        hasOlder={hasOlder}
-        isLoadingOlder={isLoadingOlder}
-        loadOlder={older}
-      />
+      <div className="relative flex min-h-0 flex-1 flex-col">
+        <NewItems newer={newer + found.newer} onShow={showNewer} />
+        <CallList
+          calls={calls}
+          filters={filters}
+          sort={sort}
+          columns={columns}
+          onSort={onSort}
+          onColumns={setColumns}
+          selected={selected}
+          onOpen={open}
+          hasOlder={hasOlder}
+          isLoadingOlder={isLoadingOlder}
+          loadOlder={older}
+          scroller={scroller}
+          reader={reader}
+        />
+      </div>
       <span className="sr-only" role="status">
         {`${calls.length} loaded`}
       </span>

@@ -1,4 +1,4 @@
-import { ChartGantt, Download, FileJson, Sheet } from 'lucide-react';
+import { Download, FileJson, Sheet } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Menu } from '@/components/menu';
@@ -10,7 +10,7 @@ import type { CallFilters } from './filters';
 /** Exports the calls that are shown, as a file. */
 export function ExportMenu({ filters, small = false }: { filters: CallFilters; small?: boolean }) {
   const [busy, setBusy] = useState(false);
-  const start = async (format: 'jsonl' | 'csv' | 'har') => {
+  const start = async (format: 'jsonl' | 'csv') => {
     setBusy(true);
     try {
       downloadBlob(await exportCalls(filters, format), `drawbridge-calls.${format}`);
@@ -24,7 +24,6 @@ export function ExportMenu({ filters, small = false }: { filters: CallFilters; s
       items={[
         { text: 'As JSON Lines', icon: FileJson, onSelect: () => start('jsonl') },
         { text: 'As CSV', icon: Sheet, onSelect: () => start('csv') },
-        { text: 'As HAR (timeline)', icon: ChartGantt, onSelect: () => start('har') },
       ]}
     >
       <Button look="quiet" small={small} disabled={busy}>

@@ -92,7 +92,7 @@ export function RecentCalls({ limit }: { limit: number }) {
 
 /** The newest calls of one server. */
 export function ServerCalls({ server }: { server: string }) {
-  const { calls } = useCalls({ server }, false);
+  const { calls } = useCalls({ server });
   return (
     <div className="px-4 py-4 md:px-5">
       {calls.length === 0 ? (

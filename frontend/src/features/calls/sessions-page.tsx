@@ -1,27 +1,45 @@
-import { useSuspenseInfiniteQuery } from '@tanstack/react-query';
+import { useQuery, useSuspenseInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Route } from 'lucide-react';
+import { useMemo } from 'react';
 import { Button, buttonClasses } from '@/components/button';
+import { NewItems } from '@/components/new-items';
 import { Empty, PageHeader } from '@/components/page';
 import { classes } from '@/lib/class-names';
 import { clock, count, duration, escapeControlCharacters, moment, wellFormed } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { useServerName } from '@/lib/server-lookup';
+import { useHeldList, useReading } from '@/lib/steady-list';
 import { texts } from '@/lib/texts';
 import type { Session } from '@/types/api';
-import { sessionsQuery } from './api';
+import { erasuresQuery, sessionsQuery } from './api';
 
 const t = texts.sessions;
+const idOf = ({ session }: Session) => session;
 
 /** All sessions, one per row. */
 export function SessionsPage({ selected }: { selected: string | undefined }) {
   const { data, hasNextPage, fetchNextPage, isFetchingNextPage } =
     useSuspenseInfiniteQuery(sessionsQuery);
-  const sessions = data.pages.flatMap((page) => page.items ?? []);
+  const { reading, props: reader } = useReading();
+  const { data: erasures } = useQuery(erasuresQuery);
+  const {
+    shown: sessions,
+    newer,
+    show,
+  } = useHeldList(
+    useMemo(() => data.pages.flatMap((page) => page.items ?? []), [data.pages]),
+    idOf,
+    reading || selected !== undefined,
+    erasures,
+  );
   return (
     <>
       <PageHeader title={t.title} />
-      <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
+      <div className="relative h-0">
+        <NewItems newer={newer} onShow={show} />
+      </div>
+      <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6" {...reader}>
         {sessions.length === 0 ? (
           <Empty icon={Route} title="No sessions yet">
             <p>

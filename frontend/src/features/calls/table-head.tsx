@@ -34,7 +34,11 @@ export function TableHead({
 }) {
   const call = columns.shown.indexOf('call');
   return (
-    <div role="rowgroup" className="shrink-0 border-b px-4 md:px-6">
+    // As wide as the rows, which have a scrollbar.
+    <div
+      role="rowgroup"
+      className="shrink-0 overflow-hidden border-b px-4 [scrollbar-gutter:stable] [scrollbar-width:thin] md:px-6"
+    >
       <div
         role="row"
         className="grid gap-x-3 text-xs text-ink3 [grid-template-columns:var(--call-columns)]"

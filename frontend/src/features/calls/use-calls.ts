@@ -1,5 +1,5 @@
 import { useSuspenseInfiniteQuery } from '@tanstack/react-query';
-import { useMemo, useRef } from 'react';
+import { useMemo } from 'react';
 import { compareIds } from '@/lib/format';
 import type { Call } from '@/types/api';
 import { historyQuery, useLiveCalls } from './api';
@@ -7,14 +7,10 @@ import { type CallFilters, matchesCall } from './filters';
 
 /**
  * Live calls and the history as one list, newest first. With a full-text filter or a
- * tag the list contains only stored calls, and `newer` counts the calls since then. It also counts
- * new calls while the list is paused.
+ * tag the list contains only stored calls, and `newer` counts the calls since then.
  */
-export function useCalls(filters: CallFilters, still: boolean) {
-  const now = useLiveCalls();
-  const held = useRef(now);
-  if (!still) held.current = now;
-  const live = held.current;
+export function useCalls(filters: CallFilters) {
+  const live = useLiveCalls();
   const history = useSuspenseInfiniteQuery(historyQuery(filters));
   // Depends only on the history, which can be long: not recalculated for each event.
   const stored = useMemo(
@@ -31,16 +27,15 @@ export function useCalls(filters: CallFilters, still: boolean) {
     [live, stored, places, filters, onlyStored],
   );
 
-  const newest = calls[0]?.id ?? '';
   const searchedAt = history.data.pages[0]?.requestedAt ?? 0;
   // The newest match of a search does not tell when it ran, and a new call has no tags.
-  const isNewer = (call: Call) =>
-    onlyStored
-      ? !filters.tag && Date.parse(call.at) > searchedAt
-      : still && compareIds(call.id, newest) > 0;
-  const newer = now.filter(
-    (call) => isNewer(call) && !places.has(call.id) && matchesCall(call, filters),
-  ).length;
+  const newer =
+    !onlyStored || filters.tag
+      ? 0
+      : live.filter(
+          (call) =>
+            Date.parse(call.at) > searchedAt && !places.has(call.id) && matchesCall(call, filters),
+        ).length;
   return {
     calls,
     newer,

@@ -7,12 +7,15 @@ import { PageHeader } from '@/components/page';
 import { SortButton } from '@/components/sort-button';
 import { stateTone } from '@/components/state-badge';
 import { statusQuery } from '@/lib/status-query';
+import { useReading, useSteadyOrder } from '@/lib/steady-list';
 import { texts } from '@/lib/texts';
 import type { ServerStatus, UsageStats } from '@/types/api';
 import { serversQuery, versionsQuery, visibleToolsQuery } from './api';
 import { NoServers } from './no-servers';
 import type { ServerFilters } from './server-page-views';
 import { ServerRow, wideCell, widestCell } from './server-row';
+
+const idOf = ({ id }: ServerStatus) => id;
 
 const route = getRouteApi('/servers');
 
@@ -71,11 +74,17 @@ export function ServersPage({
     name: () => 0,
   };
   const order = orders[sort ?? 'state'];
-  const shown = servers
-    .filter((server) => matchesServer(server, filters))
-    .sort((a, b) =>
-      sort === 'name' ? (a.label || a.id).localeCompare(b.label || b.id) : order(b) - order(a),
-    );
+  const { reading, props: reader } = useReading();
+  const shown = useSteadyOrder(
+    servers
+      .filter((server) => matchesServer(server, filters))
+      .sort((a, b) =>
+        sort === 'name' ? (a.label || a.id).localeCompare(b.label || b.id) : order(b) - order(a),
+      ),
+    idOf,
+    reading || selected !== undefined,
+    sort,
+  );
   const head = (by: NonNullable<ServerFilters['sort']>, text: string, className: string) => (
     <SortButton
       text={text}
@@ -131,7 +140,7 @@ export function ServersPage({
           </>
         )}
       </PageHeader>
-      <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
+      <div className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6" {...reader}>
         {servers.length === 0 ? (
           <NoServers />
         ) : shown.length === 0 ? (
