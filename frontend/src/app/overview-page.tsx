@@ -4,7 +4,6 @@ import { Activity, CircleCheck, MessageCircleQuestion, Plus, TriangleAlert } fro
 import type { ReactNode } from 'react';
 import { buttonClasses } from '@/components/button';
 import { Empty, LoadingPage, PageHeader } from '@/components/page';
-import { approvalsQuery } from '@/features/approvals/api';
 import { liveCallsQuery } from '@/features/calls/api';
 import { CallStrip, RecentCalls, useRecentNumbers } from '@/features/calls/recent-calls';
 import { RecentChanges, recentChangesQuery } from '@/features/changes/recent-server-changes';
@@ -20,10 +19,11 @@ import {
   needsAttention,
   useServerNumbers,
 } from '@/features/servers/servers-needing-attention';
-import { usageQuery } from '@/features/usage/api';
+import { usageQuery, useUsualRange } from '@/features/usage/api';
 import { AtAGlance } from '@/features/usage/at-a-glance';
 import { RangePicker } from '@/features/usage/range-picker';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
+import { approvalsQuery } from '@/lib/approvals-query';
 import { classes } from '@/lib/class-names';
 import { useConnection } from '@/lib/connection';
 import { bytes, count, duration, escapeControlCharacters, share } from '@/lib/format';
@@ -49,7 +49,8 @@ const route = getRouteApi('/');
 export function OverviewPage() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const calls = useRecentNumbers();
-  const { range = '24h' } = route.useSearch();
+  const usual = useUsualRange();
+  const { range = usual } = route.useSearch();
   const navigate = route.useNavigate();
   const { data: report } = useQuery(usageQuery({ range }));
   const { tools: costs } = useCostedTools();

@@ -1,5 +1,4 @@
 import { type ComponentProps, lazy, Suspense } from 'react';
-import { ChartTableSpace } from '@/components/chart-table';
 import { lazyChunk } from '@/lib/lazy-chunk';
 import { measureFontScale } from '@/lib/measure-font-scale';
 
@@ -38,7 +37,6 @@ export function ChartSpace({ height }: { height: number }) {
     <div aria-hidden data-loading>
       <div className="mb-1 min-h-5" />
       <svg width="1" height={height} className="block" />
-      <ChartTableSpace />
     </div>
   );
 }

@@ -1,7 +1,6 @@
 import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { ChartTable, ChartTableSpace } from '@/components/chart-table';
 import { classes } from '@/lib/class-names';
 import { measureFontScale } from '@/lib/measure-font-scale';
 import { watchColours } from '@/lib/theme';
@@ -136,12 +135,11 @@ export function TimeChart(props: TimeChartProps) {
         onClick={pick}
       >
         {empty && (
-          <p className="absolute inset-0 flex items-center justify-center text-sm text-ink3">
-            {empty}
+          <p className="absolute inset-0 z-10 flex items-center justify-center text-sm text-ink3">
+            <span className="bg-panel px-2">{empty}</span>
           </p>
         )}
       </div>
-      {empty ? <ChartTableSpace /> : <ChartTable {...props} slotName={slotName} />}
     </figure>
   );
 }

@@ -8,7 +8,7 @@ import { escapeControlCharacters } from '@/lib/format';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Range, Span } from '@/lib/time-range';
-import { type UsageFilters, usageQuery } from './api';
+import { type UsageFilters, usageQuery, useUsualRange } from './api';
 import { Breakdown } from './breakdown';
 import { Card } from './card';
 import { ContextCost, type ToolCost, Unused } from './context-cost';
@@ -25,8 +25,9 @@ export function UsagePage({ costs }: { costs: ToolCost[] }) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const { server, tool, client, from, to } = search;
+  const usual = useUsualRange();
   const own = from !== undefined || to !== undefined;
-  const range: Range | undefined = own ? undefined : (search.range ?? '24h');
+  const range: Range | undefined = own ? undefined : (search.range ?? usual);
   const filters: UsageFilters = { range, ...inOrder(from, to), server, tool, client };
   const { data: report } = useSuspenseQuery(usageQuery(filters));
   const change = (change: UsageFilters) =>
