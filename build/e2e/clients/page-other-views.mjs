@@ -1,7 +1,7 @@
 // Elicitations, logs and entries of servers, the command palette and the phone layout: the buttons,
 // menus and forms that the other scripts do not use, on the page of a real daemon.
 import { readFile, writeFile } from 'node:fs/promises'
-import { accessible, api, button, call, callAsClient, copied, finish, go, live, input, page, part, radio, reads, recorded, saved, step, until } from './page-kit.mjs'
+import { accessible, api, button, call, callAsClient, closeDialog, copied, finish, go, live, input, page, part, radio, reads, recorded, saved, step, until } from './page-kit.mjs'
 
 await page.goto(input.link)
 await live()
@@ -164,15 +164,18 @@ await step('show a bug report and save it as a zip', async () => {
   const zip = await saved(() => button('Save as ZIP').click())
   if (!zip.subarray(0, 2).equals(Buffer.from('PK'))) throw new Error('it is not an archive')
 })
-await step('new commands of the file are announced until they are confirmed', async () => {
+await step('new commands of the file are in the notices until they are dismissed', async () => {
   const notices = async () => (await api('GET', '/api/v1/status')).notices ?? []
   for (const { subject } of await notices()) await api('DELETE', `/api/v1/notices/${encodeURIComponent(subject)}`)
   const file = await readFile(input.config, 'utf8')
   await writeFile(input.config, file.replace(/"mcpServers": ?\{/, (block) => `${block}"newcomer": {"command": ${JSON.stringify(input.binary)}, "args": ["demo-server"]},`))
-  const told = page.getByText(/^Server "newcomer" has a new command/)
-  await told.waitFor()
-  await button('Dismiss').click()
-  await told.waitFor({ state: 'detached' })
+  await button('1 notice').locator('visible=true').click()
+  const dialog = page.getByRole('dialog', { name: 'Notices' })
+  await dialog.getByText(/^Server "newcomer" has a new command/).waitFor()
+  await accessible('the notices')
+  await button('Dismiss', dialog).click()
+  await dialog.getByText('No notices.').waitFor()
+  await closeDialog()
   await until('it is not told again', async () => (await notices()).length === 0)
   await writeFile(input.config, file)
   await until('it is gone', async () => !(await api('GET', '/api/v1/servers')).items.some((one) => one.id === 'newcomer'))

@@ -5,9 +5,9 @@ import { useEffect, useMemo, useState } from 'react';
 import { Logo } from '@/components/logo';
 import { PageViews } from '@/components/page';
 import { stateTone } from '@/components/state-badge';
-import { approvalsQuery } from '@/features/approvals/api';
 import { serversQuery, useServerLabel } from '@/features/servers/api';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
+import { approvalsQuery } from '@/lib/approvals-query';
 import { classes } from '@/lib/class-names';
 import { ServerNames } from '@/lib/server-lookup';
 import { statusQuery } from '@/lib/status-query';
@@ -17,6 +17,7 @@ import { Banners } from './banners';
 import { ConnectionMark } from './connection-mark';
 import { NavigationPages, PlacesSheet } from './navigation';
 import { type NavigationPage, navigationPages, pageAt, viewsOf } from './navigation-pages';
+import { NoticesBell } from './notices-bell';
 import { Shortcuts } from './shortcuts';
 import { UnsavedChangesDialog } from './unsaved-changes-dialog';
 
@@ -41,7 +42,7 @@ export function Shell() {
     select: (state) => ({ busy: state.isLoading, at: state.resolvedLocation?.pathname }),
     structuralSharing: true,
   });
-  const page = usePage();
+  const page = usePage(waiting);
   const place = page?.of ?? page?.to;
   const views = useMemo(() => ({ at: page?.to, views: viewsOf(page) }), [page]);
   const beyond = place !== undefined && !bar.some(({ to }) => to === place);
@@ -59,6 +60,7 @@ export function Shell() {
         <Logo className="size-6" />
         <span className="font-semibold tracking-tight">{texts.product}</span>
         <span className="ml-auto flex items-center gap-3">
+          <NoticesBell />
           <ConnectionMark />
           <button
             type="button"
@@ -94,8 +96,9 @@ export function Shell() {
         >
           <NavigationPages at={place} waiting={waiting} failed={failed} />
         </nav>
-        <div className="flex items-center px-2 pt-3">
+        <div className="flex min-h-9 items-center justify-between px-2 pt-3">
           <ConnectionMark />
+          <NoticesBell />
         </div>
       </aside>
       <Shortcuts palette={palette} onPalette={setPalette} />
@@ -166,12 +169,13 @@ export function Shell() {
   );
 }
 
-/** The requested page, which may still be loading. */
-function usePage(): NavigationPage | undefined {
+/** The requested page, which may still be loading; the title of the tab counts what waits. */
+function usePage(waiting: number): NavigationPage | undefined {
   const path = useRouterState({ select: (state) => state.location.pathname });
   const page = pageAt(path);
   useEffect(() => {
-    document.title = `${page?.text ?? texts.errors.notFound} · ${texts.product}`;
-  }, [page]);
+    const title = `${page?.text ?? texts.errors.notFound} · ${texts.product}`;
+    document.title = waiting > 0 ? `(${waiting}) ${title}` : title;
+  }, [page, waiting]);
   return page;
 }

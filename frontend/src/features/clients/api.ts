@@ -1,7 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
-import { rememberImport } from '@/lib/added-server-notices';
 import { request, requestList } from '@/lib/request';
-import { statusQuery } from '@/lib/status-query';
 import type {
   Client,
   ClientFeatures,
@@ -188,15 +186,10 @@ export function useTakeOver() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: async ({ plan, clients }: TakeoverPlan) => {
-      const { servers } = await client.ensureQueryData(statusQuery);
-      rememberImport((servers ?? []).flatMap((one) => [one.id, one.label]));
-      return (
-        (
-          await request<List<TakeoverResult>>('POST', '/api/v1/takeover', {
-            body: { plan, outside: outsideHome(...(clients ?? [])) },
-          })
-        ).items ?? []
-      );
+      const { items } = await request<List<TakeoverResult>>('POST', '/api/v1/takeover', {
+        body: { plan, outside: outsideHome(...(clients ?? [])) },
+      });
+      return items ?? [];
     },
     onSuccess: (results) => {
       const now = new Set(results.map((one) => one.key));

@@ -5,7 +5,6 @@ import { Button } from '@/components/button';
 import { DiffView } from '@/components/diff-view';
 import { Failure } from '@/components/failure';
 import { SelectField } from '@/components/fields';
-import { rememberAddedServers } from '@/lib/added-server-notices';
 import { escapeControlCharacters } from '@/lib/format';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -80,11 +79,6 @@ function Form({ connection, onDone }: { connection: string; onDone: () => void }
               { servers, diff },
               {
                 onSuccess: () => {
-                  rememberAddedServers(
-                    (list ?? [])
-                      .filter((one) => servers?.includes(one.name) ?? true)
-                      .map((one) => one.label),
-                  );
                   toast('ok', 'Imported. The servers are starting.');
                   client.invalidateQueries({ queryKey: ['connections'] });
                   onDone();

@@ -6,7 +6,6 @@ import { Button, buttonClasses } from '@/components/button';
 import { DraftRestored } from '@/components/draft-restored';
 import { Failure } from '@/components/failure';
 import { PageHeader } from '@/components/page';
-import { rememberAddedServers } from '@/lib/added-server-notices';
 import { configQuery } from '@/lib/config-file';
 import { keepDraft, readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
@@ -100,7 +99,6 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
   const id = useId();
   const add = useAddServers((names) => {
     keepDraft(place, undefined);
-    rememberAddedServers(names);
     toast('ok', t.added(names.join(', ')));
     const [only] = names;
     if (onAdded) {

@@ -9,13 +9,13 @@ import { SegmentedControl } from '@/components/segmented-control';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { configQuery } from '@/lib/config-file';
 import { type Density, setDensity, useDensity } from '@/lib/density';
-import { age, escapeControlCharacters, exactTime } from '@/lib/format';
+import { age, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { withoutPrototypes } from '@/lib/own-property';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { setTheme, type Theme, useTheme } from '@/lib/theme';
-import type { Notice, Status } from '@/types/api';
+import type { Status } from '@/types/api';
 import { historyStateQuery, secretsQuery } from './api';
 import { BugReportPanel } from './bug-report-panel';
 import { DoctorPanel } from './doctor-panel';
@@ -69,11 +69,6 @@ export function SettingsPage({
             <Panel title="Diagnostics">
               <DoctorPanel />
             </Panel>
-            {status.notices && status.notices.length > 0 && (
-              <Panel title="Notices">
-                <Notices notices={status.notices} />
-              </Panel>
-            )}
             <Panel title="Advanced">
               <details className="space-y-5">
                 <summary className="cursor-pointer text-sm text-ink2">
@@ -203,21 +198,6 @@ function Choice<T extends string>(props: ComponentProps<typeof SegmentedControl<
       </p>
       <SegmentedControl {...props} />
     </div>
-  );
-}
-
-function Notices({ notices }: { notices: Notice[] }) {
-  return (
-    <ul className="space-y-1 text-sm">
-      {notices.map((notice) => (
-        <li key={`${notice.subject}:${notice.message}`} className="[overflow-wrap:anywhere]">
-          {notice.subject && (
-            <span className="font-medium">{escapeControlCharacters(notice.subject)}: </span>
-          )}
-          {escapeControlCharacters(notice.message)}
-        </li>
-      ))}
-    </ul>
   );
 }
 
