@@ -88,14 +88,18 @@ flow(
     const said = await pendingCalls(daemon, one, two, three);
     await openApprovals(page, daemon);
     const allow = (tool) => cardOf(page, tool).getByRole('button', { name: 'Allow once' });
-    await allow(one).press('Enter');
+    await focused(cardOf(page, one));
+    await becomes(() => page.title(), '(3) Approvals · Drawbridge');
+    await page.keyboard.press('a');
     await focused(cardOf(page, two));
+    await page.keyboard.press('a'); // too early to be meant for this card
     await page.keyboard.press('Enter'); // a second Enter answers nothing
     await allow(two).press('Enter');
     await focused(cardOf(page, three));
     await becomes(() => said, { [one]: 'Done', [two]: 'Done' });
-    await cardOf(page, three).getByRole('button', { name: 'Deny' }).focus();
-    await answer(daemon, await idOf(daemon, three));
+    await becomes(() => page.title(), '(1) Approvals · Drawbridge');
+    await pause(800);
+    await page.keyboard.press('d');
     await page.getByText('Denied', { exact: true }).waitFor();
     assert.equal(await page.getByRole('button', { name: 'Allow once' }).count(), 0);
     await focused(page.getByRole('region', { name: 'Approvals', exact: true }));
@@ -109,13 +113,16 @@ flow(
   async (page, daemon) => {
     await pendingCalls(daemon, 'write_file', 'move_file');
     await openApprovals(page, daemon);
-    const always = (tool) => cardOf(page, tool).getByRole('button', { name: 'Always allow' });
+    const always = async (tool) => {
+      await cardOf(page, tool).getByRole('button', { name: 'More ways to allow' }).press('Enter');
+      await page.getByRole('menuitem', { name: 'Always allow' }).press('Enter');
+    };
     const revoke = (tool) =>
       page.getByRole('button', { name: `Require approval again when claude-code calls ${tool}` });
-    await always('write_file').click();
+    await always('write_file');
     const toast = page.getByText('claude-code can now call write_file without approval.');
     await toast.waitFor();
-    await always('move_file').click();
+    await always('move_file');
     await page.getByText('claude-code can now call move_file without approval.').waitFor();
     await inspect(page, 'colours');
     const undo = page.getByRole('listitem').filter({ has: toast });
@@ -131,6 +138,60 @@ flow(
     if (process.env.E2E_SHOT) await page.screenshot({ path: process.env.E2E_SHOT });
     await revoke('move_file').press('Enter');
     await page.getByText('No approval needed for').waitFor({ state: 'detached' });
+  },
+);
+
+flow(
+  'a call that waits for the user says so, with its arguments and a link',
+  'full',
+  async (page, daemon) => {
+    await daemon.api('POST', '/servers/filesystem/tools', {
+      tools: ['write_file'],
+      set: { approval: 'ask' },
+    });
+    await daemon.watch();
+    const ends = daemon.call('claude-code', 'filesystem', 'write_file', {
+      path: '/a/plan.md',
+      content: '# Plan\n\n- milk\n',
+    });
+    await daemon.waiting(1);
+    await page.goto(`${daemon.url}/#/calls`);
+    const row = page.locator('[data-row]').filter({ hasText: 'Waiting for you' });
+    await row.getByText('/a/plan.md').waitFor();
+    await row.getByRole('link').click();
+    await page.getByText('This call waits for your approval.').waitFor();
+    await page.getByText('"/a/plan.md"').waitFor();
+    await inspect(page, 'all');
+    await page.getByRole('link', { name: 'Review', exact: true }).last().click();
+    // Lines are lines, and not "\\n".
+    await becomes(() => cardOf(page, 'write_file').locator('pre').innerText(), /# Plan\n\n- milk/);
+    await inspect(page, 'all');
+    await page.keyboard.press('d');
+    await ends;
+    const [call] = await daemon.items('/calls?tool=write_file&limit=1');
+    const usage = await daemon.api('GET', '/usage?server=filesystem&tool=write_file');
+    assert.ok(usage.total.rejected > 0);
+    await page.goto(`${daemon.url}/#/calls/${call.id}`);
+    await page.getByText('No result: the server was not called.').waitFor();
+    await page.getByText('Not called').waitFor();
+  },
+);
+
+flow(
+  'notices wait behind a bell, and only what needs a decision is a bar',
+  'trouble',
+  async (page, daemon) => {
+    await page.goto(`${daemon.url}/#/servers`);
+    await settled(page, '/servers');
+    await page.getByText('problem in the configuration').waitFor();
+    assert.equal(await page.getByText(/^Tokens are disabled/).count(), 0);
+    await page
+      .getByRole('button', { name: /^\d+ notices?$/ })
+      .locator('visible=true')
+      .click();
+    const list = page.getByRole('dialog', { name: 'Notices' });
+    await list.getByText(/^Tokens are disabled/).waitFor();
+    await inspect(page, 'all');
   },
 );
 

@@ -156,8 +156,8 @@ const states = [
       await page
         .getByLabel('Paste a snippet, a command or a URL')
         .fill('TOKEN=x npx -y "@acme/server-weather" --home "/tmp/a b"');
-      await page.getByText('/tmp/a b', { exact: true }).waitFor();
-      await page.getByText('saved as plain text').waitFor();
+      await page.getByText(/--home '\/tmp\/a b'$/).waitFor();
+      await page.getByLabel('Store TOKEN as a secret').waitFor();
     },
   },
   { name: 'reconnecting', both: true, at: '#/', open: disconnect },

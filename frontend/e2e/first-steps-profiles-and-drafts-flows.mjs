@@ -195,13 +195,17 @@ flow(
     await suggestWhere(page);
     await page.goto(`${daemon.url}/#/approvals`);
     const card = page.getByRole('listitem').filter({ hasText: 'wants to call "write_file"' });
-    await card.getByRole('button', { name: 'Limit to similar arguments…' }).press('Enter');
+    const ways = card.getByRole('button', { name: 'More ways to allow' });
+    await ways.press('Enter');
+    await page.getByRole('menuitemcheckbox', { name: 'Limit to similar arguments' }).press('Enter');
+    await page.keyboard.press('Escape');
     const only = card.getByRole('group', { name: 'Only when' });
     await only.getByRole('checkbox', { name: /mode/ }).uncheck();
     await inspect(page, 'all');
+    await ways.press('Enter');
     const [answer] = await Promise.all([
       page.waitForRequest((r) => r.method() === 'POST' && r.url().includes('/approvals/')),
-      card.getByRole('button', { name: 'Allow for 10 minutes' }).press('Enter'),
+      page.getByRole('menuitem', { name: 'Allow for 10 minutes' }).press('Enter'),
     ]);
     await card.waitFor({ state: 'detached' });
     assert.equal((await daemon.items('/approvals/grants')).length, 1);

@@ -25,6 +25,8 @@ const keys: [keys: string[], text: string][] = [
   [['↑', '↓'], 'Select the next or previous row'],
   [['Enter'], 'Open the selected row'],
   [['Esc'], 'Close details'],
+  [['A'], 'Allow the focused call once'],
+  [['D'], 'Deny the focused call'],
   [['Ctrl', 'Enter'], 'Run tool'],
   [['Ctrl', 'S'], 'Save the configuration'],
   ...pages.map(({ key, text }): [string[], string] => [['G', key.toUpperCase()], `Go to ${text}`]),

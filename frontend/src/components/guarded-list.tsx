@@ -12,7 +12,7 @@ import {
 } from 'react';
 
 /** How long the buttons of an item ignore clicks after it appeared or moved. */
-const restMs = 700;
+export const restMs = 700;
 
 const pressable = 'button, [role="button"], [role="switch"], summary';
 

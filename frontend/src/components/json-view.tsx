@@ -28,11 +28,14 @@ export function JsonView({
   text,
   label,
   title = false,
+  plain = false,
 }: {
   text: string;
   label: string;
   /** Whether the label is shown. */
   title?: boolean;
+  /** Formatted only, without the other views. */
+  plain?: boolean;
 }) {
   const [view, setView] = useState<(typeof views)[number]>('pretty');
   const [most, setMost] = useState(longToken);
@@ -54,12 +57,14 @@ export function JsonView({
     <div className="rounded-md border bg-sunken">
       <div className="flex flex-wrap items-center gap-x-3 border-b px-1 py-0.5">
         {title && <Heading className="flex-1 pl-2 text-xs text-ink3">{label}</Heading>}
-        <SegmentedControl
-          label={jsonTexts.view}
-          value={view}
-          onChange={setView}
-          options={views.map((value) => ({ value, text: jsonTexts[value] }))}
-        />
+        {!plain && (
+          <SegmentedControl
+            label={jsonTexts.view}
+            value={view}
+            onChange={setView}
+            options={views.map((value) => ({ value, text: jsonTexts[value] }))}
+          />
+        )}
         <div className="ml-auto">
           <CopyButton text={whole} label={`${texts.actions.copy}: ${label}`} />
         </div>

@@ -14,7 +14,7 @@ import { classes } from '@/lib/class-names';
 import { cut, escapeControlCharacters } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
-import type { Outcome } from '@/types/api';
+import type { Call, Outcome } from '@/types/api';
 
 const looks: Record<Outcome, { color: string; icon: LucideIcon }> = {
   '': { color: 'text-accent', icon: LoaderCircle },
@@ -32,23 +32,30 @@ export function outcomeIcon(outcome: Outcome): { color: string; icon: LucideIcon
 }
 
 /** Whether a call did not reach its server because the server was not running or not connected. */
-function notReached(outcome: Outcome, code: string | undefined): boolean {
+export function isUnavailable({ outcome, code }: Pick<Call, 'outcome' | 'code'>): boolean {
   return outcome === 'protocol_error' && (code === 'unavailable' || code === 'unauthorized');
 }
+
+/** Whether a call that has ended was sent to its server. */
+export const reachedServer = (call: Pick<Call, 'outcome' | 'code'>): boolean =>
+  call.outcome !== 'rejected' && !isUnavailable(call);
 
 export function OutcomeBadge({
   outcome,
   code,
   taskStatus,
+  waiting = false,
   className,
 }: {
   outcome: Outcome;
   code?: string;
+  /** Whether the call waits for the user. */
+  waiting?: boolean;
   /** Of the task of a call that has not ended yet, as the server wrote it. */
   taskStatus?: string;
   className?: string;
 }) {
-  const unavailable = notReached(outcome, code);
+  const unavailable = isUnavailable({ outcome, code: code ?? '' });
   if (taskStatus !== undefined && outcome === 'ok')
     return (
       <span
@@ -63,7 +70,11 @@ export function OutcomeBadge({
           escapeControlCharacters(cut(taskStatus, 40))}
       </span>
     );
-  const look = unavailable ? { color: 'text-bad', icon: PowerOff } : outcomeIcon(outcome);
+  const look = unavailable
+    ? { color: 'text-bad', icon: PowerOff }
+    : waiting
+      ? { color: 'text-warn', icon: Hourglass }
+      : outcomeIcon(outcome);
   const Icon = look.icon;
   return (
     <span
@@ -73,8 +84,13 @@ export function OutcomeBadge({
         className,
       )}
     >
-      <Icon className={classes('size-4 shrink-0', outcome === '' && 'animate-spin')} aria-hidden />
-      {unavailable ? 'Unavailable' : (texts.outcomes[outcome] ?? outcome)}
+      <Icon
+        className={classes('size-4 shrink-0', outcome === '' && !waiting && 'animate-spin')}
+        aria-hidden
+      />
+      {waiting
+        ? 'Waiting for you'
+        : (texts.outcomes[unavailable ? 'unavailable' : outcome] ?? outcome)}
     </span>
   );
 }

@@ -5,13 +5,6 @@ import type { Approval, Grant, RuleSuggestion } from '@/types/api';
 import { announcePermanent, readPermanent } from './allow-always';
 import { applyAnswer } from './events';
 
-/** The pending approvals, oldest first. The event stream keeps them up to date. */
-export const approvalsQuery = queryOptions({
-  queryKey: ['approvals'],
-  queryFn: ({ signal }) => requestList<Approval>('/api/v1/approvals', signal),
-  staleTime: Number.POSITIVE_INFINITY,
-});
-
 /** One approval with its complete arguments; lists truncate them. */
 export const fullApprovalQuery = (id: string) =>
   queryOptions({

@@ -1,12 +1,16 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { ChevronDown } from 'lucide-react';
 import { useState } from 'react';
-import { Button } from '@/components/button';
+import { Button, IconButton } from '@/components/button';
 import { ConditionChoice, whereOf } from '@/components/condition-choice';
 import { Failure } from '@/components/failure';
+import { Labelled } from '@/components/fields';
 import { JsonView, LongText } from '@/components/json-view';
+import { Menu } from '@/components/menu';
 import { classes } from '@/lib/class-names';
 import { bytes, escapeControlCharacters } from '@/lib/format';
+import { jsonMembers, jsonString } from '@/lib/json-text';
 import { withoutPrototypes } from '@/lib/own-property';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
@@ -48,6 +52,11 @@ export function CallCard({ approval }: { approval: Approval }) {
   ].filter((word) => word && !approval.message.includes(word));
   const conditions = suggested.data?.where ?? [];
   const where = limited ? whereOf(conditions, off) : undefined;
+  const longer: [Scope, string][] = [
+    ['minutes', 'Allow for 10 minutes'],
+    ...(approval.session ? [['session', 'Allow for this session'] satisfies [Scope, string]] : []),
+    ['always', 'Always allow'],
+  ];
   const allow = (scope: Scope) =>
     answer.mutate({ action: 'accept', scope, ...(scope !== 'once' && where && { where }) });
   // Without the conditions that were asked for, a longer approval would be for all calls.
@@ -84,7 +93,7 @@ export function CallCard({ approval }: { approval: Approval }) {
             <LongText text={args} />
           </div>
         ) : args ? (
-          <JsonView text={args} label={texts.calls.arguments} />
+          <Arguments text={args} />
         ) : (
           <p className="text-sm text-ink3">{texts.calls.noArguments}</p>
         )}
@@ -108,30 +117,45 @@ export function CallCard({ approval }: { approval: Approval }) {
       )}
       <Failure error={answer.error ?? all.error ?? suggested.error} className="mt-3" />
       <div className="mt-4 flex flex-wrap gap-2">
-        <Button look="primary" disabled={answer.isPending} onClick={() => allow('once')}>
+        <Button
+          look="primary"
+          disabled={answer.isPending}
+          aria-keyshortcuts="A"
+          data-key="a"
+          onClick={() => allow('once')}
+        >
           Allow once
+          <Key name="A" />
         </Button>
         <Button
           look="danger"
           disabled={answer.isPending}
+          aria-keyshortcuts="D"
+          data-key="d"
           onClick={() => answer.mutate({ action: 'decline' })}
         >
           Deny
+          <Key name="D" />
         </Button>
-        <Button disabled={busy} onClick={() => allow('minutes')}>
-          Allow for 10 minutes
-        </Button>
-        {approval.session && (
-          <Button disabled={busy} onClick={() => allow('session')}>
-            Allow for this session
-          </Button>
-        )}
-        <Button disabled={busy} onClick={() => allow('always')}>
-          Always allow
-        </Button>
-        <Button aria-expanded={limited} onClick={() => setLimited((on) => !on)}>
-          Limit to similar arguments…
-        </Button>
+        <Menu
+          align="start"
+          items={[
+            ...longer.map(([scope, text]) => ({
+              text,
+              disabled: busy,
+              onSelect: () => allow(scope),
+            })),
+            {
+              text: 'Limit to similar arguments',
+              checked: limited,
+              onSelect: () => setLimited((on) => !on),
+            },
+          ]}
+        >
+          <IconButton label="More ways to allow">
+            <ChevronDown className="size-4" aria-hidden />
+          </IconButton>
+        </Menu>
         {approval.tool && (
           <Link
             to="/tools"
@@ -142,6 +166,41 @@ export function CallCard({ approval }: { approval: Approval }) {
           </Link>
         )}
       </div>
+    </div>
+  );
+}
+
+const Key = ({ name }: { name: string }) => (
+  <kbd aria-hidden className="font-sans text-2xs opacity-70 max-md:hidden">
+    {name}
+  </kbd>
+);
+
+/** The arguments: texts of several lines as such, and the others as JSON. */
+function Arguments({ text }: { text: string }) {
+  const members = [...(jsonMembers(text) ?? [])];
+  const long = members.flatMap(([name, raw]) => {
+    const value = jsonString(raw);
+    return value?.includes('\n') ? [[name, value] as const] : [];
+  });
+  const others = members.filter(([name]) => !long.some(([other]) => other === name));
+  const rest = others.map(([name, raw]) => `${JSON.stringify(name)}:${raw}`).join();
+  return (
+    <div className="space-y-2">
+      {(long.length === 0 || others.length > 0) && (
+        <JsonView plain text={long.length > 0 ? `{${rest}}` : text} label={texts.calls.arguments} />
+      )}
+      {long.map(([name, value]) => (
+        <Labelled key={name} label={escapeControlCharacters(name.slice(0, 200))}>
+          <pre
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be focusable
+            tabIndex={0}
+            className="max-h-80 overflow-auto rounded-md border bg-sunken p-3 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]"
+          >
+            <LongText text={value} />
+          </pre>
+        </Labelled>
+      ))}
     </div>
   );
 }

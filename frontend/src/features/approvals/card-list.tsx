@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
-import { GuardedItem, GuardedList } from '@/components/guarded-list';
+import { isTyping } from '@/components/fields';
+import { GuardedItem, GuardedList, restMs } from '@/components/guarded-list';
 import { classes } from '@/lib/class-names';
 import { withoutPrototypes } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
@@ -131,6 +132,7 @@ function useFocusOnNext(shown: ShownApproval[]) {
   const frame = useRef<HTMLElement>(null);
   const focused = useRef<string>(undefined);
   const byKeyboard = useRef(false);
+  const movedAt = useRef(0);
   useEffect(() => {
     const itemOf = ({ target }: Event) =>
       target instanceof Element
@@ -156,6 +158,22 @@ function useFocusOnNext(shown: ShownApproval[]) {
       document.removeEventListener('keydown', onKey, true);
     };
   }, []);
+  // A and D answer the card that has the focus, not one that has just got it: the key may be meant
+  // for the card before. The first one has the focus when the page is opened.
+  useEffect(() => {
+    if (document.activeElement === document.body)
+      itemsIn(frame.current)[0]?.focus({ preventScroll: true });
+    const onKey = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+      if (isTyping(event.target) || document.querySelector('dialog[open]')) return;
+      if (performance.now() - movedAt.current < restMs) return;
+      const card = itemsIn(frame.current).find((item) => item.contains(document.activeElement));
+      const key = CSS.escape(event.key.toLowerCase());
+      card?.querySelector<HTMLElement>(`:scope > :not([inert]) [data-key="${key}"]`)?.click();
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, []);
   useLayoutEffect(() => {
     const id = focused.current;
     if (id === undefined || shown.some((one) => one.approval.id === id && !one.ended)) return;
@@ -167,6 +185,7 @@ function useFocusOnNext(shown: ShownApproval[]) {
     if (active && active !== document.body && !frame.current?.contains(active)) return;
     if (active instanceof HTMLIFrameElement) return;
     focused.current = next;
+    movedAt.current = performance.now();
     target?.focus({ preventScroll: true });
     if (byKeyboard.current) target?.scrollIntoView({ block: 'nearest' });
   }, [shown]);

@@ -1,10 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { FileQuestion, TriangleAlert } from 'lucide-react';
 import { type ReactNode, useMemo } from 'react';
 import { Section } from '@/components/fields';
 import { OutcomeBadge } from '@/components/outcome-badge';
 import { Failed, Loading } from '@/components/page';
 import { DetailFrame, Gone } from '@/components/split-view';
+import { useApprovalOf } from '@/lib/approvals-query';
 import { classes } from '@/lib/class-names';
 import { cut, escapeControlCharacters, exactTime } from '@/lib/format';
 import { RequestError } from '@/lib/request';
@@ -53,6 +55,7 @@ export function CallDetail({
     [known, stored.data],
   );
   const compared = useCompared(call);
+  const approval = useApprovalOf(call ?? unknownCall);
 
   if (!call) {
     if (stored.error instanceof RequestError && stored.error.status === 404)
@@ -97,6 +100,7 @@ export function CallDetail({
       meta={
         <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
           <OutcomeBadge
+            waiting={approval !== undefined}
             outcome={call.outcome}
             code={call.code}
             taskStatus={openTaskStatus(call)}
@@ -124,23 +128,45 @@ export function CallDetail({
       }
       onClose={onClose}
     >
-      {coming ? <Loading /> : <Content call={call} loading={stored.isPending} remedy={remedy} />}
+      {coming ? (
+        <Loading />
+      ) : (
+        <Content
+          call={approval ? { ...call, arguments: approval.arguments } : call}
+          waiting={approval !== undefined}
+          loading={stored.isPending && !approval}
+          remedy={remedy}
+        />
+      )}
     </DetailFrame>
   );
 }
 
+const unknownCall = { id: '', outcome: 'ok' } as const;
+
 function Content({
   call,
+  waiting,
   loading,
   remedy,
 }: {
   call: Detail;
+  /** Whether it waits for the user. */
+  waiting: boolean;
   loading: boolean;
   remedy: ((call: Call) => ReactNode) | undefined;
 }) {
   const labelOf = useServerName();
   return (
     <>
+      {waiting && (
+        <p className="flex flex-wrap items-center gap-3 bg-warn-soft px-4 py-3 text-sm text-warn md:px-5">
+          This call waits for your approval.
+          <Link to="/approvals" className="font-medium underline underline-offset-2">
+            Review
+          </Link>
+        </p>
+      )}
       {call.reason && (
         <p
           className={classes(

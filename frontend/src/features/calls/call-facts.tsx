@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { Facts } from '@/components/fields';
+import { reachedServer } from '@/components/outcome-badge';
 import { bytes, duration, escapeControlCharacters, exactTime, wellFormed } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
@@ -9,7 +10,8 @@ const t = texts.calls;
 /** The queue time and the execution time as one bar, drawn to scale. */
 export function Timing({ call }: { call: Call }) {
   const queued = Math.min(call.queuedNs, call.tookNs);
-  const share = call.tookNs > 0 ? (queued / call.tookNs) * 100 : 0;
+  const reached = reachedServer(call);
+  const share = !reached ? 100 : call.tookNs > 0 ? (queued / call.tookNs) * 100 : 0;
   return (
     <>
       <svg
@@ -29,7 +31,7 @@ export function Timing({ call }: { call: Call }) {
             queued > 0 && duration(queued),
           ],
           ['Approval', call.approval && (texts.sessions.approvals[call.approval] ?? call.approval)],
-          ['Server', duration(call.tookNs - queued)],
+          ['Server', reached ? duration(call.tookNs - queued) : 'Not called'],
         ]}
       />
     </>

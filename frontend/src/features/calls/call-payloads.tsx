@@ -3,6 +3,7 @@ import { Button } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
 import { Section } from '@/components/fields';
 import { JsonView } from '@/components/json-view';
+import { reachedServer } from '@/components/outcome-badge';
 import { ResultText } from '@/components/result-text';
 import { bytes, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -79,7 +80,7 @@ function Result({ call, loading }: { call: Detail; loading: boolean }) {
         <ResultText text={call.result} />
       ) : (
         <Payload text={call.result} label={t.result} loading={loading}>
-          Not recorded.
+          {reachedServer(call) ? 'Not recorded.' : 'No result: the server was not called.'}
         </Payload>
       )}
       <CutNote cut={call.replyCut} />

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { memo, type ReactNode } from 'react';
 import { OutcomeBadge, outcomeIcon } from '@/components/outcome-badge';
 import { ServerPrefix } from '@/components/server-prefix';
+import { useApprovalOf } from '@/lib/approvals-query';
 import { classes } from '@/lib/class-names';
 import { bytes, clock, escapeControlCharacters, exactTime } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -49,6 +50,7 @@ export const CallRow = memo(function CallRow({
   server: string;
   now: number;
 }) {
+  const approval = useApprovalOf(call);
   const pattern = searchPattern(filters.q);
   const wide = columns !== undefined;
   const excerpts = (className: string) => (
@@ -110,6 +112,7 @@ export const CallRow = memo(function CallRow({
     outcome: (
       <Cell key="outcome" wide={wide} className={wide ? 'flex' : 'order-2 flex justify-self-end'}>
         <OutcomeBadge
+          waiting={approval !== undefined}
           outcome={call.outcome}
           code={call.code}
           taskStatus={openTaskStatus(call)}
@@ -184,8 +187,12 @@ function TextCell({ text, code, number }: { text: string; code?: boolean; number
 const clientName = (call: Call) =>
   escapeControlCharacters(call.client || call.token || texts.calls.unknownClient);
 
-/** The first line of the error of a failed call, or "". */
-export const reasonLine = (call: Call) => oneLine(call.reason.split('\n', 1)[0] ?? '');
+/** The line that tells most of the error of a failed call: the first one, or the last one of a trace; or "". */
+export function reasonLine({ reason }: Pick<Call, 'reason'>): string {
+  const lines = reason.split('\n').filter((line) => line.trim() !== '');
+  const isTrace = /^\s*Traceback \(most recent call last\)/.test(lines[0] ?? '');
+  return oneLine((isTrace ? lines.at(-1) : lines[0]) ?? '');
+}
 
 const oneLine = (text: string) =>
   escapeControlCharacters(text.trim().replace(/\s+/g, ' ')).slice(0, 300);
@@ -207,6 +214,7 @@ export function Excerpts({
   className: string;
 }) {
   const preview = usePreview(call, q);
+  const shownArguments = useApprovalOf(call)?.arguments ?? preview?.arguments;
   const reason = reasonLine(call);
   const match = preview?.match && oneLine(preview.match);
   return (
@@ -221,7 +229,7 @@ export function Excerpts({
         <span
           className={classes(
             'shrink-0 truncate',
-            reason || match || preview?.arguments ? 'max-w-[40%]' : 'max-w-full',
+            reason || match || shownArguments ? 'max-w-[40%]' : 'max-w-full',
           )}
         >
           {client}
@@ -233,7 +241,7 @@ export function Excerpts({
             'truncate',
             match
               ? 'max-w-[40%] shrink-0'
-              : preview?.arguments
+              : shownArguments
                 ? 'min-w-0 @md:max-w-[65%] @md:shrink-0'
                 : 'min-w-0',
             outcomeIcon(call.outcome).color,
@@ -248,10 +256,10 @@ export function Excerpts({
           <SearchHighlight text={match} pattern={pattern} />
         </span>
       )}
-      {preview?.arguments && (
+      {shownArguments && (
         // A failed call shows its arguments only if there is room beside the error.
         <span className={classes('min-w-0 truncate', reason && client && '@max-md:hidden')}>
-          <SearchHighlight text={oneLine(preview.arguments)} pattern={pattern} />
+          <SearchHighlight text={oneLine(shownArguments)} pattern={pattern} />
         </span>
       )}
     </span>

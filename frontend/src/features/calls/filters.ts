@@ -1,3 +1,4 @@
+import { isUnavailable } from '@/components/outcome-badge';
 import { ownValue } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import { bounds, type Span, setBounds, spanOf } from '@/lib/time-range';
@@ -22,7 +23,8 @@ export interface CallFilters extends Span {
   slow?: string;
 }
 
-const failures = new Set(['tool_error', 'protocol_error', 'timeout', 'rejected']);
+/** What the policy or the user rejected is no failure of a tool. */
+const failures = new Set(['tool_error', 'protocol_error', 'timeout']);
 
 export function isFailure(call: Call): boolean {
   return failures.has(call.outcome);
@@ -134,7 +136,7 @@ export function matchesCall(call: Call, filters: CallFilters, now = Date.now()):
 /** The value of the outcome filter that selects a call: the state of its task until that has ended. */
 function outcomeOf(call: Call): string {
   const status = call.outcome === 'ok' ? openTaskStatus(call) : undefined;
-  if (status === undefined) return call.outcome;
+  if (status === undefined) return isUnavailable(call) ? 'unavailable' : call.outcome;
   return status === 'expired' || status === 'input_required' ? status : 'working';
 }
 

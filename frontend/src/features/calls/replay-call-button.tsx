@@ -34,13 +34,13 @@ export function ReplayButton({
     replay.mutate(confirm, {
       onSuccess: (done) => {
         setAsking(false);
-        toast(
-          done.success ? 'ok' : 'bad',
-          done.success
-            ? 'Sent again and compared with the original call.'
-            : escapeControlCharacters(done.error),
-        );
-        navigate({ to: '/calls/$id', params: { id: done.callId }, search: { with: call.id } });
+        if (done.success) toast('ok', 'Sent again and compared with the original call.');
+        else toast('bad', 'Sent again; it failed again.');
+        navigate({
+          to: '/calls/$id',
+          params: { id: done.callId },
+          search: (old) => ({ ...old, with: call.id }),
+        });
       },
       onError: (error) => {
         if (confirm) return; // shown in the dialog

@@ -83,7 +83,6 @@ export const generalTexts = {
     sse: 'SSE',
     replay: 'Replay',
   } satisfies Record<Transport, string>,
-  /** A call that did not reach its server. */
   outcomes: {
     '': 'Running',
     ok: 'OK',
@@ -92,7 +91,9 @@ export const generalTexts = {
     timeout: 'Timeout',
     cancelled: 'Cancelled',
     rejected: 'Rejected',
-  } satisfies Record<Outcome, string>,
+    /** A protocol error of a call that did not reach its server. */
+    unavailable: 'Unavailable',
+  } satisfies Record<Outcome | 'unavailable', string>,
   /** The states of a task that are defined, and that of one whose end is unknown, as the outcome of its call. */
   taskStates: {
     working: 'Working',
