@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -256,8 +257,27 @@ func (a *API) servePage(w http.ResponseWriter, r *http.Request) {
 	h.Set("Permissions-Policy", permissionsPolicy)
 	if strings.HasPrefix(name, "assets/") { // named by their content
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		h.Set("Vary", "Accept-Encoding")
+		// For a browser behind a tunnel. Fonts and pictures are compressed already.
+		if acceptsGzip(r) && (strings.HasPrefix(kind, "text/") || kind == types[".svg"]) {
+			h.Set("Content-Encoding", "gzip")
+			z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+			_, _ = z.Write(body)
+			_ = z.Close()
+			return
+		}
 	}
 	_, _ = bytes.NewReader(body).WriteTo(w)
+}
+
+func acceptsGzip(r *http.Request) bool {
+	for _, one := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
+		name, quality, _ := strings.Cut(strings.ReplaceAll(one, " ", ""), ";")
+		if name == "gzip" {
+			return strings.Trim(strings.TrimPrefix(quality, "q="), "0.") != "" || quality == ""
+		}
+	}
+	return false
 }
 
 const noPage = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Drawbridge</title>

@@ -2,10 +2,12 @@ package api
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -255,6 +257,27 @@ func TestPageHasStrictContentSecurityPolicy(t *testing.T) {
 	}
 	if h.Get("Cache-Control") != "public, max-age=31536000, immutable" || h.Get("Content-Type") != "text/javascript; charset=utf-8" {
 		t.Errorf("an asset has %v", h)
+	}
+}
+
+func TestPageFilesAreCompressedForThoseWhoAccept(t *testing.T) {
+	s := newSite(t)
+	for accepts, encoding := range map[string]string{"gzip, deflate, br": "gzip", "br;q=1, gzip; q=0.5": "gzip", "identity": "", "gzip;q=0": "", "br": ""} {
+		_, body, h := s.plain(t, "GET", "/assets/a-1.js", "", "Accept-Encoding", accepts)
+		if encoding != "" {
+			z, err := gzip.NewReader(strings.NewReader(body))
+			must(t, err)
+			plain, err := io.ReadAll(z)
+			must(t, err)
+			body = string(plain)
+		}
+		if h.Get("Content-Encoding") != encoding || body != "1" || h.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%s: %q, %v", accepts, body, h)
+		}
+	}
+	// The document has a secret of each response in it.
+	if _, _, h := s.plain(t, "GET", "/", "", "Accept-Encoding", "gzip"); h.Get("Content-Encoding") != "" {
+		t.Errorf("the document has %v", h)
 	}
 }
 

@@ -59,9 +59,12 @@ func (p *Plan) movedServers() (names []string) {
 }
 
 // PlanMoveAll plans to move the servers of every installed client that
-// has servers and is not connected.
-func (c *Connector) PlanMoveAll() *Batch {
+// has servers and is not connected, except some by their ids.
+func (c *Connector) PlanMoveAll(except ...string) *Batch {
 	return c.planBatch(func(planner *Connector, t *Batch, id string) (*configChange, error) {
+		if slices.Contains(except, id) {
+			return nil, nil
+		}
 		p, err := planner.PlanMove(Choice{Client: id}, nil, false)
 		if err != nil || p.sharesFile(t.Plans) {
 			return nil, err

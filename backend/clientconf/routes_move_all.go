@@ -38,6 +38,8 @@ type TakeoverSkip struct {
 type TakeoverRequest struct {
 	Plan string `json:"plan" minLength:"1" maxLength:"64" doc:"Id of the plan that was shown; any other one is rejected"`
 
+	Except []string `json:"except,omitempty" maxItems:"200" doc:"Keys of clients that stay as they are, as in the preview"`
+
 	Outside []string `json:"outside,omitempty" doc:"Files outside the home folder that may be changed, as the plan names them"`
 }
 
@@ -65,8 +67,12 @@ type takeoverUndoInput struct {
 	}
 }
 
-func (f *Feature) planTakeover(context.Context, *web.None) (*web.Answer[TakeoverPlan], error) {
-	return web.Reply(takeoverPlan(f.Connector.PlanMoveAll()))
+type takeoverPlanInput struct {
+	Except []string `query:"except" maxItems:"200" doc:"Keys of clients that stay as they are"`
+}
+
+func (f *Feature) planTakeover(_ context.Context, in *takeoverPlanInput) (*web.Answer[TakeoverPlan], error) {
+	return web.Reply(takeoverPlan(f.Connector.PlanMoveAll(in.Except...)))
 }
 
 func takeoverPlan(t *Batch) TakeoverPlan {
@@ -87,7 +93,7 @@ func takeoverPlan(t *Batch) TakeoverPlan {
 }
 
 func (f *Feature) takeOver(ctx context.Context, in *takeoverInput) (*web.Answer[web.List[TakeoverResult]], error) {
-	t := f.Connector.PlanMoveAll()
+	t := f.Connector.PlanMoveAll(in.Body.Except...)
 	if takeoverPlan(t).Plan != in.Body.Plan {
 		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "a file has changed since the preview", Hint: "Nothing was written. Review it again."}
 	}

@@ -16,6 +16,8 @@ flow(
     await page.goto(`${daemon.url}/#/welcome`);
     await page.getByRole('button', { name: /^Move 4 servers/ }).press('Enter');
     const dialog = page.getByRole('dialog');
+    for (const { name } of clients)
+      await dialog.getByText(`Show changes for ${name}`).press('Enter');
     let shown = 0;
     for (const { name, diff } of clients)
       for (const file of diff.split(/^--- /m).slice(1)) {

@@ -456,3 +456,47 @@ flow('servers keep their places while one of them is open', 'full', async (page,
   await page.locator('tbody', { hasText: 'sequential' }).locator('.text-bad').first().waitFor();
   assert.deepEqual(await names(), before);
 });
+
+flow('keys move through the calls without a click into the list', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/calls`);
+  const rows = page.locator('[data-call]');
+  await rows.nth(2).waitFor();
+  await settled(page, '/calls');
+  await page.keyboard.press('j');
+  await focused(rows.first());
+  await page.keyboard.press('ArrowDown');
+  await focused(rows.nth(1));
+  await page.keyboard.press('k');
+  await focused(rows.first());
+});
+
+flow(
+  'a failed call is compared with the last good one, and its filters stay',
+  'full',
+  async (page, daemon) => {
+    const [bad] = await daemon.items('/calls?tool=move_file&outcome=tool_error&limit=1');
+    await page.goto(`${daemon.url}/#/calls/${bad.id}?tool=move_file`);
+    await page.getByRole('link', { name: 'Compare…' }).click();
+    await page.getByRole('button', { name: /^Last successful call/ }).click();
+    await page.getByText('This call: Tool error').waitFor();
+    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click();
+    await page.waitForURL(new RegExp(`(?=.*tool=move_file)(?=.*with=.*${bad.id})`));
+  },
+);
+
+flow('a session tells who did what, where and for how long', 'full', async (page, daemon) => {
+  const [call] = await daemon.items('/calls?client=claude-code&tool=move_file&limit=1');
+  await page.goto(`${daemon.url}/#/sessions/${call.session}`);
+  await page
+    .locator('#detail-title')
+    .getByText(/^claude-code in \w+/i)
+    .waitFor();
+  await page.getByText(/ ×\d+/).first().waitFor();
+  // Each step has its arguments, like a row in Calls.
+  await page
+    .getByText(/source: \/home/)
+    .first()
+    .waitFor();
+  await inspect(page, 'all');
+});

@@ -80,7 +80,7 @@ const states = [
   {
     name: 'palette-empty',
     at: '#/',
-    open: palette('qqqqqq', (page) => page.getByText('No matching pages')),
+    open: palette('qqqqqq', (page) => page.getByText('Search calls for “qqqqqq”')),
   },
   {
     name: 'shortcuts',

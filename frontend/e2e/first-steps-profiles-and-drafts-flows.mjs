@@ -17,24 +17,24 @@ flow('the servers of all clients are imported and restored', 'moving', async (pa
   const dialog = page.getByRole('dialog', { name: moveAll });
   await all.press('Enter');
   await focused(dialog.getByRole('button', { name: 'Cancel' }));
-  await dialog
-    .getByRole('region', { name: /^Changes for Cursor/ })
-    .first()
-    .waitFor();
-  await dialog
-    .getByRole('region', { name: /^Changes for Zed/ })
-    .first()
-    .waitFor();
+  const show = (name) => dialog.getByText(`Show changes for ${name}`).press('Enter');
+  await show('Cursor');
+  await show('Zed');
+  for (const name of [/^Changes for Cursor/, /^Changes for Zed/])
+    await dialog.getByRole('region', { name }).first().waitFor();
   await inspect(page, 'all');
   await closeDialog(page);
   await focused(all);
   assert.equal(await readFile(file, 'utf8'), before);
   // A file that changed since the preview is not written.
+  // One client can be left out.
   await all.press('Enter');
-  await dialog
-    .getByRole('region', { name: /^Changes for Zed/ })
-    .first()
-    .waitFor();
+  await dialog.getByLabel('Move the servers of Cursor').uncheck();
+  const fewer = page.getByRole('dialog', { name: 'Move 2 servers from 1 client to Drawbridge' });
+  await fewer.getByText('Stays as it is').waitFor();
+  await fewer.getByLabel('Move the servers of Cursor').check();
+  await dialog.waitFor();
+  await show('Cursor');
   const theirs = before.replace('files', 'papers');
   await writeFile(file, theirs);
   await dialog.getByRole('button', { name: 'Move all' }).press('Enter');
@@ -55,9 +55,10 @@ flow('the servers of all clients are imported and restored', 'moving', async (pa
   await results.getByText('Not changed: the file is read-only').waitFor();
   assert.notEqual(await readFile(file, 'utf8'), theirs);
   await inspect(page, 'all');
-  // Undo is still offered after visiting another page.
+  // Undo is still offered after visiting another page, and after a reload.
   await page.goto(`${daemon.url}/#/clients`);
   await page.getByRole('heading', { name: 'Clients', level: 1 }).waitFor();
+  await page.reload();
   await page.goto(`${daemon.url}/#/welcome`);
   await results.getByRole('button', { name: 'Undo' }).press('Enter');
   await page.getByText('All files restored.').waitFor();

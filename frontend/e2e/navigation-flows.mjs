@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
-import { pressShortcut, settled } from './waiting.mjs';
+import { focused, pressShortcut, settled } from './waiting.mjs';
 
 const places = ['Overview', 'Servers', 'Tools', 'Calls', 'Clients', 'Approvals', 'Settings'];
 const views = {
@@ -112,5 +112,34 @@ flow(
     await page.goto(`${daemon.url}/#/?range=7d`);
     await page.getByRole('radio', { name: 'Custom range' }).press('Enter');
     await page.waitForURL(/#\/usage\?from=/);
+  },
+);
+
+flow(
+  'the palette connects a client, finds calls by their text, and begins with what was used last',
+  'moving',
+  async (page, daemon) => {
+    await page.goto(`${daemon.url}/#/servers`);
+    const box = page.getByRole('combobox', { name: 'Command palette' });
+    const open = async () => {
+      await page.keyboard.press('Control+k');
+      await focused(box);
+    };
+    await open();
+    await box.fill('connect cursor');
+    await page.getByRole('option', { name: /^Connect Cursor/, selected: true }).waitFor();
+    await box.press('Enter');
+    await page.waitForURL(/#\/clients\?connect=cursor/);
+    await page.getByRole('button', { name: 'Apply, move 2 servers' }).waitFor();
+    await inspect(page, 'all');
+    await open();
+    await page
+      .getByRole('option', { name: /^Connect Cursor/ })
+      .and(page.getByRole('option').first())
+      .waitFor();
+    await box.fill('half a sentence');
+    await page.getByRole('option', { name: 'Search calls for “half a sentence”' }).waitFor();
+    await box.press('Enter');
+    await page.waitForURL(/#\/calls\?q=half/);
   },
 );

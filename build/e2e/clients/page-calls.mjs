@@ -67,6 +67,7 @@ await step('cancel a running tool', async () => {
 })
 await step('a running call shows its progress', async () => {
   await go('/calls')
+  await page.mouse.move(1, 1) // new calls wait while the pointer is over the list
   const enough = new AbortController()
   const ends = call('unending', 'work', {}, enough.signal).catch(() => {})
   await list.locator('[data-row]').filter({ hasText: 'work' }).filter({ hasText: 'Running' }).getByRole('link').click()

@@ -91,6 +91,7 @@ await then('an empty start begins with the first steps, and their content can be
 })
 await then('the servers of a client are imported, which connects it', async () => {
   await enter(button('Move 2 servers from 1 client to Drawbridge'))
+  await enter(page.getByText('Show changes for Cursor'))
   await page.getByRole('region', { name: /^Changes for Cursor/ }).first().waitFor()
   await accessible('/welcome, the changes')
   await enter(button('Move all'))

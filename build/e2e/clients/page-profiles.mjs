@@ -91,6 +91,7 @@ await step('assign a profile to a client, which then sees nothing else, and remo
   await closeDialog()
   await go('/clients')
   const views = part('All clients')
+  await views.getByText('Tools and limits for life').click()
   await views.getByLabel('Tool listing for life').selectOption('search')
   await until('two tools stand for all', async () => (await toolsAt('/mcp')).join() === 'call_tool,find_tools')
   const found = await ask('/mcp', 'tools/call', { name: 'find_tools', arguments: { query: 'add two numbers, fail, or write a file' } })

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
 import { Boundary, LoadingPage } from '@/components/page';
 import { connectionsQuery, featuresQuery } from '@/features/clients/api';
 import { ClientsPage } from '@/features/clients/clients-page';
@@ -11,6 +12,7 @@ import { texts } from '@/lib/texts';
 import { useCostedTools } from './tool-context-costs';
 
 export function ClientsRoute() {
+  const { connect } = getRouteApi('/clients').useSearch();
   // Wait for the responses of the parts above other content, to avoid layout shifts.
   const profiles = useQuery(profilesQuery);
   const { tools } = useCostedTools();
@@ -24,6 +26,7 @@ export function ClientsRoute() {
   return (
     <Boundary title={texts.clients.title}>
       <ClientsPage
+        connecting={connect}
         tokens={(profiles.data?.clients ?? []).map((view) => view.token)}
         access={(token) => <ClientAccess token={token} tools={tools} />}
         context={(token) => <ClientContext token={token} />}

@@ -1,14 +1,17 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Command } from 'cmdk';
-import { Search, Server, SunMoon, Wrench } from 'lucide-react';
+import { Link2, MessageCircleQuestion, Search, Server, SunMoon, Wrench } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { Modal } from '@/components/modal';
+import { connectionsQuery } from '@/features/clients/api';
 import { serversQuery } from '@/features/servers/api';
 import { actionIcons, actionsFor } from '@/features/servers/start-stop-buttons';
 import { toolsQuery } from '@/features/tools/api';
+import { approvalsQuery } from '@/lib/approvals-query';
 import { escapeControlCharacters } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
+import { useStored } from '@/lib/stored-preference';
 import { texts } from '@/lib/texts';
 import { setTheme, type Theme } from '@/lib/theme';
 import { toast } from '@/lib/toast';
@@ -22,7 +25,11 @@ const words = {
 
 const shown = 12;
 
-/** Finds pages, servers and their actions, and tools by name. */
+/** The commands that were used last. */
+const recentOf = (value: unknown) =>
+  Array.isArray(value) ? value.filter((id): id is string => typeof id === 'string') : [];
+
+/** Finds pages, servers and their actions, tools and clients by name, and calls by their text. */
 export function Palette({ close }: { close: () => void }) {
   return (
     <Modal label={words.title} onClose={close} className="max-w-xl">
@@ -35,7 +42,25 @@ function Inside({ close }: { close: () => void }) {
   const [typed, setTyped] = useState('');
   const [chosen, setChosen] = useState<string | undefined>(undefined);
   const commands = useCommands();
-  const found = useMemo(() => rankCommands(commands, typed, shown), [commands, typed]);
+  const navigate = useNavigate();
+  const [recent, setRecent] = useStored('drawbridge.palette', recentOf);
+  const found = useMemo(() => {
+    const text = typed.trim();
+    if (text === '') {
+      const used = recent.flatMap((id) => commands.find((command) => command.id === id) ?? []);
+      return [...new Set([...used, ...commands])].slice(0, shown);
+    }
+    return [
+      ...rankCommands(commands, text, shown - 1),
+      {
+        id: 'search calls',
+        text: `Search calls for “${text}”`,
+        kind: 'Calls',
+        icon: Search,
+        run: () => navigate({ to: '/calls', search: { q: text } }),
+      },
+    ];
+  }, [commands, typed, recent, navigate]);
   // The first entry is selected until the user selects another one, also when results are added.
   const [first] = found;
   const selected = found.find((command) => command.id === chosen) ?? first;
@@ -53,7 +78,7 @@ function Inside({ close }: { close: () => void }) {
         {/* Otherwise the browser would focus the element around it, which accepts no text. */}
         <Command.Input
           data-first
-          placeholder="Search pages, servers, tools and actions"
+          placeholder="Search pages, servers, tools, calls and actions"
           value={typed}
           onValueChange={(text) => {
             setTyped(text);
@@ -69,6 +94,7 @@ function Inside({ close }: { close: () => void }) {
             value={command.id}
             onSelect={() => {
               close();
+              setRecent([command.id, ...recent.filter((id) => id !== command.id)].slice(0, 5));
               command.run();
             }}
             className="flex cursor-pointer items-baseline gap-3 rounded-md px-3 py-2 text-sm aria-selected:bg-accent-soft"
@@ -81,9 +107,6 @@ function Inside({ close }: { close: () => void }) {
           </Command.Item>
         ))}
       </Command.List>
-      {found.length === 0 && (
-        <p className="px-4 pb-4 text-sm text-ink2">No matching pages, servers, tools or actions.</p>
-      )}
     </Command>
   );
 }
@@ -92,14 +115,27 @@ function useCommands(): PaletteCommand[] {
   const navigate = useNavigate();
   const { data: servers } = useQuery(serversQuery);
   const { data: tools } = useQuery(toolsQuery);
+  const { data: approvals } = useQuery(approvalsQuery);
+  const { data: connections } = useQuery(connectionsQuery);
   return useMemo(() => {
-    const list: PaletteCommand[] = pages.map(({ to, text, icon }) => ({
-      id: `page ${to}`,
-      text,
-      kind: 'Page',
-      icon,
-      run: () => navigate({ to }),
+    const list: PaletteCommand[] = (approvals ?? []).map(({ id, message }) => ({
+      id: `approval ${id}`,
+      text: `Approve… ${message.split('\n', 1)[0]}`,
+      kind: 'Approval',
+      icon: MessageCircleQuestion,
+      run: () => navigate({ to: '/approvals' }),
     }));
+    for (const { key, name, state, detected } of connections ?? [])
+      if (detected && state === 'notConnected')
+        list.push({
+          id: `connect ${key}`,
+          text: `Connect ${name}…`,
+          kind: words.action,
+          icon: Link2,
+          run: () => navigate({ to: '/clients', search: { connect: key } }),
+        });
+    for (const { to, text, icon } of pages)
+      list.push({ id: `page ${to}`, text, kind: 'Page', icon, run: () => navigate({ to }) });
     for (const server of servers ?? []) {
       const label = server.label || server.id;
       list.push({
@@ -143,5 +179,5 @@ function useCommands(): PaletteCommand[] {
       });
     }
     return list;
-  }, [navigate, servers, tools]);
+  }, [navigate, servers, tools, approvals, connections]);
 }

@@ -187,6 +187,9 @@ const welcome = createRoute({
 const clients = createRoute({
   getParentRoute: () => root,
   path: '/clients',
+  validateSearch: (search: Record<string, unknown>): { connect?: string } => ({
+    connect: text(search.connect),
+  }),
   component: lazyRouteComponent(lazy.clients, 'ClientsRoute'),
 });
 

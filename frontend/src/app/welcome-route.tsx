@@ -86,7 +86,7 @@ function Welcome() {
     useQuery(connectionsQuery),
     useQuery(clientsQuery),
     useQuery(liveCallsQuery),
-    useQuery(takeoverQuery),
+    useQuery(takeoverQuery()),
   ]);
   if (!ready) return <LoadingPage title={t.title} />;
   const found = (connections ?? []).some((one) => one.detected);

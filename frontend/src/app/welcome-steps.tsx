@@ -29,7 +29,7 @@ const link = 'text-accent underline underline-offset-2';
 /** Imports the servers of the clients, or adds a server manually. */
 export function ServersStep() {
   const { data: servers } = useSuspenseQuery(serversQuery);
-  const { data: takeover } = useQuery(takeoverQuery);
+  const { data: takeover } = useQuery(takeoverQuery());
   const [adding, setAdding] = useState<boolean>();
   // Decided once, when the answer is known: the form must not close while it is filled in.
   if (adding === undefined && takeover !== undefined)

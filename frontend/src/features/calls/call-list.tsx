@@ -99,7 +99,7 @@ export function CallList({
   }, [hasOlder, isLoadingOlder, lastIndex, calls.length, loadOlder, sort]);
 
   const now = Math.floor(useNow() / 60_000) * 60_000; // rows only need the day
-  const move = (event: KeyboardEvent) => {
+  const move = (event: KeyboardEvent | globalThis.KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
     if (!step || event.metaKey || event.ctrlKey || event.altKey) return;
     const from = (event.target as HTMLElement).dataset.call ?? selected;
@@ -114,6 +114,18 @@ export function CallList({
     else requestAnimationFrame(() => linkOf(scroller.current, next.id)?.focus());
     if (selected !== undefined) onOpen(next.id);
   };
+  // Without the focus in the list, too: nothing else on the page uses these keys then.
+  const latestMove = useRef(move);
+  latestMove.current = move;
+  useEffect(() => {
+    const onKey = (event: globalThis.KeyboardEvent) => {
+      const at = document.activeElement;
+      if (at === document.body || at?.id === 'main' || at?.id === 'detail-title')
+        latestMove.current(event);
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  }, []);
 
   return (
     <div

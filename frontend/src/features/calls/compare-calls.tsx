@@ -15,6 +15,7 @@ import type { Call, CallDetail } from '@/types/api';
 import { callQueryOptions, sameToolQuery, useLiveCalls } from './api';
 import { useArgumentLines } from './call-previews';
 import { callName } from './call-row';
+import { isFailure } from './filters';
 
 const comparedVersions = (before: string, after: string) =>
   before === after
@@ -132,6 +133,7 @@ function Pick({
   if (options.length === 0)
     return <p className="text-sm text-ink3">No other calls to this tool are loaded.</p>;
   const chosen = options.some((option) => option.value === other);
+  const good = other === 'pick' && isFailure(call) && calls.find(({ outcome }) => outcome === 'ok');
   return (
     <div className="@container max-w-xl">
       <p className="mb-1 text-sm font-medium" aria-hidden>
@@ -148,6 +150,11 @@ function Pick({
         ]}
         onChange={onChange}
       />
+      {good && (
+        <Button small className="mt-2" onClick={() => onChange(good.id)}>
+          {`Last successful call, ${clock(good.at, now)}`}
+        </Button>
+      )}
     </div>
   );
 }

@@ -16,13 +16,14 @@ import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { timelineLimit, timelineQuery, useLiveCalls } from './api';
 import { CallDuration } from './call-duration';
-import { callName } from './call-row';
+import { callName, Excerpts } from './call-row';
 import { CheckSelectionBar, maxSelectedCalls } from './check-selection-bar';
 import { canRepeat } from './copy-as';
 import { DeleteCallsButton } from './delete-calls-button';
 import { ExportMenu } from './export-menu';
 import { isFailure } from './filters';
 import { SessionFrames } from './session-frames';
+import { folderName } from './sessions-page';
 import { pauseMs } from './time-axis';
 import { sinceStart, Waterfall } from './waterfall';
 
@@ -71,22 +72,33 @@ export function SessionTimeline({
   const failed = calls.filter(isFailure).length;
   const start = moment(first.at) ?? 0;
   const servers = [...new Set(calls.filter(canServe).map((call) => call.server))];
+  const uses = new Map<string, number>();
+  for (const call of calls) uses.set(callName(call), (uses.get(callName(call)) ?? 0) + 1);
+  const top = [...uses].sort((a, b) => b[1] - a[1]).slice(0, 3);
+  const end = Math.max(...calls.map((call) => (moment(call.at) ?? 0) + call.tookNs / 1e6));
   return (
     <DetailFrame
       id={session}
-      title={escapeControlCharacters(
-        (first.client || first.token || texts.calls.unknownClient).slice(0, 200),
-      )}
+      title={
+        <>
+          {escapeControlCharacters(
+            (first.client || first.token || texts.calls.unknownClient).slice(0, 200),
+          )}
+          {first.workspace && (
+            <span className="font-normal text-ink2"> in {folderName(first.workspace)}</span>
+          )}
+        </>
+      }
       meta={
         <span className="flex flex-wrap gap-x-3">
-          <span>{exactTime(first.at).slice(0, 19)}</span>
+          <span>{`${exactTime(first.at).slice(0, 19)}, ${duration(Math.max(0, end - start) * 1e6)}`}</span>
           <span>{texts.clients.calls(count(calls.length))}</span>
           {failed > 0 && <span className="text-bad">{t.failed(count(failed))}</span>}
-          {first.workspace && (
-            <span className="font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
-              {escapeControlCharacters(first.workspace.slice(0, 300))}
-            </span>
-          )}
+          <span className="max-w-full truncate text-ink3">
+            {top
+              .map(([name, n]) => `${escapeControlCharacters(name.slice(0, 60))} ×${n}`)
+              .join(', ')}
+          </span>
         </span>
       }
       actions={
@@ -246,11 +258,7 @@ function Step({
             </span>
           </Link>
           <span className="sr-only"> {texts.outcomes[call.outcome]}</span>
-          {call.reason && (
-            <span className={classes('block text-xs [overflow-wrap:anywhere]', Icon.color)}>
-              {escapeControlCharacters(call.reason.slice(0, 300))}
-            </span>
-          )}
+          <Excerpts call={call} className="mt-0.5" />
         </span>
         <span className="shrink-0 text-xs leading-5 text-ink3">
           <CallDuration call={call} />

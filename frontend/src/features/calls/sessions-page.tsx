@@ -106,24 +106,17 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
               (session.client || session.token || texts.calls.unknownClient).slice(0, 200),
             )}
           </span>
-          {session.clientVersion && (
-            <span className="ml-2 text-sm text-ink3">
-              {escapeControlCharacters(session.clientVersion.slice(0, 60))}
-            </span>
-          )}
-          {servers.length > 0 && (
-            <span className="ml-2 text-sm text-ink2">
-              {servers.slice(0, shownServers).join(', ')}
-              {servers.length > shownServers && ` and ${servers.length - shownServers} more`}
-            </span>
+          {session.workspace && (
+            <span className="ml-2 text-sm text-ink2">in {folderName(session.workspace)}</span>
           )}
         </Link>
         {/* The list is sorted by this time. */}
         <span className="shrink-0 text-sm text-ink3">{clock(session.first, now)}</span>
       </div>
       <div className="flex items-baseline gap-3 text-xs text-ink3">
-        <span className="min-w-0 flex-1 truncate font-mono">
-          {escapeControlCharacters((session.workspace || session.session).slice(0, 300))}
+        <span className="min-w-0 flex-1 truncate">
+          {servers.slice(0, shownServers).join(', ')}
+          {servers.length > shownServers && ` and ${servers.length - shownServers} more`}
         </span>
         <span className="shrink-0">
           {texts.clients.calls(count(session.calls))}
@@ -138,6 +131,10 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
     </li>
   );
 }
+
+/** The last part of the path of a folder. */
+export const folderName = (path: string) =>
+  escapeControlCharacters((path.split(/[\\/]/).findLast(Boolean) ?? path).slice(0, 60));
 
 function spanNs(session: { first: string; last: string }): number {
   return ((moment(session.last) ?? 0) - (moment(session.first) ?? 0)) * 1e6;

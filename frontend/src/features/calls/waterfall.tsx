@@ -48,8 +48,9 @@ export function Waterfall({
   const ticks: typeof axis.stretches = [];
   for (const one of axis.stretches) {
     const last = ticks.at(-1);
-    if (!last || (one.left - last.left >= apart && one.left < 1 - apart / 2)) ticks.push(one);
+    if (!last || (one.left - last.left >= apart && one.left < 1 - apart)) ticks.push(one);
   }
+  const end = axis.stretches.at(-1)?.to ?? start;
   return (
     <div className="py-2">
       <div className={classes(track, 'h-5 text-xs text-ink3')} aria-hidden>
@@ -60,6 +61,7 @@ export function Waterfall({
               {sinceStart(from - start)}
             </span>
           ))}
+          <span className="absolute right-0">{sinceStart(end - start)}</span>
         </span>
       </div>
       <ol aria-label={t.title}>

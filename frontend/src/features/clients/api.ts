@@ -1,4 +1,4 @@
-import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request, requestList } from '@/lib/request';
 import type {
   Client,
@@ -164,19 +164,48 @@ export function useUndoImport() {
   });
 }
 
-/** A dry run: the changes that taking over the servers of all clients would write. */
-export const takeoverQuery = queryOptions({
-  queryKey: ['connections', 'takeover'],
-  queryFn: ({ signal }) => request<TakeoverPlan>('GET', '/api/v1/takeover', { signal }),
-  retry: false,
-});
+/** A dry run: the changes that taking over the servers of all clients, except some, would write. */
+export const takeoverQuery = (except: string[] = []) =>
+  queryOptions({
+    queryKey: ['connections', 'takeover', except],
+    queryFn: ({ signal }) =>
+      request<TakeoverPlan>(
+        'GET',
+        `/api/v1/takeover${except.length > 0 ? `?${new URLSearchParams({ except: except.join() })}` : ''}`,
+        { signal },
+      ),
+    retry: false,
+    placeholderData: keepPreviousData,
+  });
 
 const takenOver = ['taken-over'];
 
-/** The result for each client; cached while the page is open, so that it can be undone later. */
+/** How long a move can be undone with one click; each client can be disconnected later, too. */
+const undoMs = 30 * 86_400_000;
+const movedKey = 'drawbridge.moved';
+
+function keepMoved(moved: TakeoverResult[]): TakeoverResult[] {
+  if (moved.length === 0) localStorage.removeItem(movedKey);
+  else localStorage.setItem(movedKey, JSON.stringify({ at: Date.now(), moved }));
+  return moved;
+}
+
+function readMoved(): TakeoverResult[] {
+  try {
+    const { at, moved } = JSON.parse(localStorage.getItem(movedKey) ?? '') as {
+      at: number;
+      moved: TakeoverResult[];
+    };
+    return Date.now() - at < undoMs ? moved.filter(({ key, name }) => key && name) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** The result for each client; kept in this browser, so that it can be undone later. */
 export const takenOverQuery = queryOptions({
   queryKey: takenOver,
-  queryFn: (): TakeoverResult[] => [],
+  queryFn: readMoved,
   staleTime: Number.POSITIVE_INFINITY,
   gcTime: Number.POSITIVE_INFINITY,
 });
@@ -185,18 +214,23 @@ export const takenOverQuery = queryOptions({
 export function useTakeOver() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: async ({ plan, clients }: TakeoverPlan) => {
+    mutationFn: async ({
+      plan: { plan, clients },
+      except,
+    }: {
+      plan: TakeoverPlan;
+      except: string[];
+    }) => {
       const { items } = await request<List<TakeoverResult>>('POST', '/api/v1/takeover', {
-        body: { plan, outside: outsideHome(...(clients ?? [])) },
+        body: { plan, except, outside: outsideHome(...(clients ?? [])) },
       });
       return items ?? [];
     },
     onSuccess: (results) => {
       const now = new Set(results.map((one) => one.key));
-      client.setQueryData(takenOver, (old: TakeoverResult[] | undefined) => [
-        ...(old ?? []).filter((one) => !now.has(one.key)),
-        ...results,
-      ]);
+      client.setQueryData(takenOver, (old: TakeoverResult[] | undefined) =>
+        keepMoved([...(old ?? []).filter((one) => !now.has(one.key)), ...results]),
+      );
     },
     onSettled: () => client.invalidateQueries({ queryKey: ['connections'] }),
   });
@@ -215,7 +249,7 @@ export function useUndoTakeover(onDone: (failed: TakeoverUndone[]) => void) {
     onSuccess: (undone) => {
       const failed = undone.filter((one) => one.error !== '');
       client.setQueryData(takenOver, (old: TakeoverResult[] | undefined) =>
-        (old ?? []).filter((one) => failed.some((other) => other.key === one.key)),
+        keepMoved((old ?? []).filter((one) => failed.some((other) => other.key === one.key))),
       );
       onDone(failed);
     },

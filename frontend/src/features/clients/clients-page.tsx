@@ -26,11 +26,14 @@ const shimEntry = `{
 }`;
 
 export function ClientsPage({
+  connecting,
   tokens,
   access,
   context,
   tokensPanel,
 }: {
+  /** The connection whose form is open. */
+  connecting: string | undefined;
   /** Tokens with settings. */
   tokens: string[];
   /** The tokens that the list of tools costs the client with a token. */
@@ -59,7 +62,13 @@ export function ClientsPage({
               </h2>
               <ul className="overflow-hidden rounded-lg border bg-panel shadow-card">
                 {all.map((client) => (
-                  <ClientRow key={client.key} client={client} access={access} context={context} />
+                  <ClientRow
+                    key={client.key}
+                    client={client}
+                    connecting={connecting}
+                    access={access}
+                    context={context}
+                  />
                 ))}
               </ul>
             </section>
@@ -110,10 +119,12 @@ function NoClients() {
 
 function ClientRow({
   client,
+  connecting,
   access,
   context,
 }: {
   client: JoinedClient;
+  connecting: string | undefined;
   access: (token: string) => ReactNode;
   context: (token: string) => ReactNode;
 }) {
@@ -124,7 +135,14 @@ function ClientRow({
   return (
     <li className="space-y-1 border-t px-4 py-2.5 first:border-t-0">
       {first ? (
-        <ConnectionState connection={first} named online={isOnline(client, now)} facts={facts} />
+        <ConnectionState
+          key={`${connecting === first.key}`}
+          connecting={connecting === first.key}
+          connection={first}
+          named
+          online={isOnline(client, now)}
+          facts={facts}
+        />
       ) : (
         <div>
           <h3 className="truncate font-semibold">

@@ -7,7 +7,7 @@ import {
   LoaderCircle,
   TriangleAlert,
 } from 'lucide-react';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { DiffView } from '@/components/diff-view';
@@ -71,6 +71,7 @@ export function ConnectionState({
   connection,
   named = false,
   online = false,
+  connecting = false,
   facts,
 }: {
   connection: Connection;
@@ -78,10 +79,18 @@ export function ConnectionState({
   named?: boolean;
   /** Whether the client is online, perhaps with an entry elsewhere. */
   online?: boolean;
+  /** Whether its form is open at first. */
+  connecting?: boolean;
   /** Other facts about the client. */
   facts?: ReactNode;
 }) {
-  const [open, setOpen] = useState<'connect' | 'hand' | undefined>(undefined);
+  const [open, setOpen] = useState<'connect' | 'hand' | undefined>(
+    connecting ? 'connect' : undefined,
+  );
+  const row = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (connecting) row.current?.scrollIntoView({ block: 'start' });
+  }, [connecting]);
   const toggle = (what: 'connect' | 'hand') => setOpen((old) => (old === what ? undefined : what));
   const [asking, setAsking] = useState<'undo' | 'forget' | undefined>(undefined);
   const action = useConnectionAction(connection);
@@ -99,7 +108,7 @@ export function ConnectionState({
     });
   return (
     <>
-      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+      <div ref={row} className="flex flex-wrap items-center gap-x-4 gap-y-2">
         <div className="min-w-0 flex-1 basis-52 max-sm:basis-full">
           {named && (
             <h3 className="truncate font-semibold">

@@ -21,7 +21,7 @@ const short = (text: string, limit = 400) => escapeControlCharacters(text.slice(
 
 /** Takes over the servers of all clients: one plan, one confirmation, one undo. */
 export function TakeOver() {
-  const plan = useQuery(takeoverQuery);
+  const plan = useQuery(takeoverQuery());
   const { data: taken } = useQuery(takenOverQuery);
   const [open, setOpen] = useState(false);
   const clients = plan.data?.clients ?? [];
@@ -33,26 +33,29 @@ export function TakeOver() {
             {words.action(plan.data.servers, clients.length)}
           </Button>
           <p className="min-w-0 flex-1 basis-60 text-sm text-ink2">
-            You review every change first, and can undo all of them with one click.
+            You review every change first, and can undo all of them with one click for 30 days.
           </p>
         </div>
       )}
-      {open && plan.data && <ConfirmTakeover plan={plan.data} onClose={() => setOpen(false)} />}
+      {open && plan.data && <ConfirmTakeover all={plan.data} onClose={() => setOpen(false)} />}
       {taken && taken.length > 0 && <Results results={taken} />}
     </>
   );
 }
 
 /** All changes that would be written, and the button that writes them. */
-function ConfirmTakeover({ plan, onClose }: { plan: TakeoverPlan; onClose: () => void }) {
+function ConfirmTakeover({ all, onClose }: { all: TakeoverPlan; onClose: () => void }) {
   const run = useTakeOver();
+  const [except, setExcept] = useState<string[]>([]);
+  const chosen = useQuery(takeoverQuery(except));
+  const plan = chosen.data ?? all;
   const [asking, setAsking] = useState(false);
   const clients = plan.clients ?? [];
   const title = words.action(plan.servers, clients.length);
   const outside = outsideHome(...clients);
   const write = () => {
     setAsking(false);
-    run.mutate(plan, { onSuccess: onClose });
+    run.mutate({ plan, except }, { onSuccess: onClose });
   };
   if (asking)
     return <ConfirmOutside files={outside} onConfirm={write} onClose={() => setAsking(false)} />;
@@ -64,11 +67,24 @@ function ConfirmTakeover({ plan, onClose }: { plan: TakeoverPlan; onClose: () =>
           The servers will move to Drawbridge. In each client, they will be replaced by Drawbridge
           entries with the same names, so permission rules keep working.
         </p>
-        <ul className="mt-4 space-y-5">
-          {clients.map((one) => (
-            <Change key={one.key} client={one} />
+        <ul className="mt-4 rounded-md border">
+          {(all.clients ?? []).map((one) => (
+            <Change
+              key={one.key}
+              client={clients.find(({ key }) => key === one.key) ?? one}
+              moves={!except.includes(one.key)}
+              onMoves={
+                (all.clients ?? []).length > 1
+                  ? (on) =>
+                      setExcept((old) =>
+                        on ? old.filter((key) => key !== one.key) : [...old, one.key].sort(),
+                      )
+                  : undefined
+              }
+            />
           ))}
         </ul>
+        <Failure error={chosen.error} className="mt-3" />
         {(plan.skipped ?? []).map((one) => (
           <p key={one.client} className="mt-3 text-sm text-warn [overflow-wrap:anywhere]">
             {`Skipped ${short(one.client, 200)}: ${short(one.reason)}`}
@@ -83,7 +99,7 @@ function ConfirmTakeover({ plan, onClose }: { plan: TakeoverPlan; onClose: () =>
           </Button>
           <Button
             look="primary"
-            disabled={run.isPending || clients.length === 0}
+            disabled={run.isPending || chosen.isFetching || clients.length === 0}
             onClick={() => (outside.length > 0 ? setAsking(true) : write())}
           >
             {run.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
@@ -95,19 +111,57 @@ function ConfirmTakeover({ plan, onClose }: { plan: TakeoverPlan; onClose: () =>
   );
 }
 
-function Change({ client }: { client: TakeoverClient }) {
+/** What is moved from one client; the changes of its files are folded. */
+function Change({
+  client,
+  moves,
+  onMoves,
+}: {
+  client: TakeoverClient;
+  moves: boolean;
+  /** Undefined if there is no other client. */
+  onMoves: ((on: boolean) => void) | undefined;
+}) {
+  const [open, setOpen] = useState(false);
+  const name = short(client.name, 200);
   return (
-    <li>
-      <h3 className="font-semibold [overflow-wrap:anywhere]">{short(client.name, 200)}</h3>
-      <p className="mb-1.5 font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
-        {short(client.path)}
-      </p>
-      <DiffView diff={client.diff} label={`Changes for ${short(client.name, 200)}`} />
-      {(client.warnings ?? []).map((warning) => (
-        <p key={warning} className="mt-1 text-sm text-warn [overflow-wrap:anywhere]">
-          {short(warning)}
-        </p>
-      ))}
+    <li className="border-t px-3 py-2 first:border-t-0">
+      <div className="flex flex-wrap items-baseline gap-x-3">
+        {onMoves && (
+          <input
+            type="checkbox"
+            aria-label={`Move the servers of ${name}`}
+            checked={moves}
+            onChange={(event) => onMoves(event.target.checked)}
+            className="size-4 self-center accent-(--accent)"
+          />
+        )}
+        <h3 className="font-semibold [overflow-wrap:anywhere]">{name}</h3>
+        <span className="text-sm text-ink2">
+          {moves ? texts.connections.servers(client.servers) : 'Stays as it is'}
+        </span>
+        <span className="min-w-0 flex-1 font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
+          {short(client.path)}
+        </span>
+      </div>
+      {moves && (
+        <details className="mt-1" onToggle={(event) => setOpen(event.currentTarget.open)}>
+          <summary className="w-fit cursor-pointer text-sm text-ink2">
+            Show changes<span className="sr-only"> for {name}</span>
+          </summary>
+          {open && (
+            <div className="mt-1.5">
+              <DiffView diff={client.diff} label={`Changes for ${name}`} />
+            </div>
+          )}
+        </details>
+      )}
+      {moves &&
+        (client.warnings ?? []).map((warning) => (
+          <p key={warning} className="mt-1 text-sm text-warn [overflow-wrap:anywhere]">
+            {short(warning)}
+          </p>
+        ))}
     </li>
   );
 }

@@ -126,6 +126,9 @@ export function ServerVersionSection({
       </div>
       {plan?.key && (
         <div className="mt-4 rounded-md border bg-panel p-3">
+          <h4 className="font-semibold">
+            {summaryOf(plan.changes ?? []) || 'No tools will change.'}
+          </h4>
           <ToolDiff
             label="Changes in this update"
             lines={[
@@ -133,21 +136,20 @@ export function ServerVersionSection({
               { op: 'new', text: plan.to },
             ]}
           />
-          <p className="mt-2 text-sm text-ink2">
-            {summaryOf(plan.changes ?? []) || 'No tools will change.'}
-          </p>
-          <ul className="mt-2 space-y-3">
+          <ul className="mt-2">
             {(plan.changes ?? []).slice(0, 100).map((one) => (
               <li key={one.name}>
-                <p className="text-sm font-medium [overflow-wrap:anywhere]">
-                  {escapeControlCharacters(one.name.slice(0, 200))}{' '}
-                  <span className="font-normal text-ink3">{texts.trust.states[one.state]}</span>
-                </p>
+                <details className="text-sm">
+                  <summary className="cursor-pointer py-0.5 font-medium [overflow-wrap:anywhere]">
+                    {escapeControlCharacters(one.name.slice(0, 200))}{' '}
+                    <span className="font-normal text-ink3">{texts.trust.states[one.state]}</span>
+                  </summary>
+                  <ToolDiff
+                    lines={one.diff ?? []}
+                    label={`Changes to ${escapeControlCharacters(one.name.slice(0, 200))}`}
+                  />
+                </details>
                 <Warnings list={one.warnings ?? []} />
-                <ToolDiff
-                  lines={one.diff ?? []}
-                  label={`Changes to ${escapeControlCharacters(one.name.slice(0, 200))}`}
-                />
               </li>
             ))}
           </ul>

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { CircleAlert, CircleCheck, CircleDashed, Timer } from 'lucide-react';
+import { useState } from 'react';
 import { Button } from '@/components/button';
 import { MergeDiff } from '@/components/lazy-code-editor';
 import { More } from '@/components/more';
@@ -67,7 +68,7 @@ export function VersionComparison({
   calls.sort((a, b) => rank(a.call) - rank(b.call) || a.at - b.at);
   return (
     <>
-      <p role="status" className="mt-2 text-sm text-ink2">
+      <p role="status" className="mt-3 font-semibold">
         {order
           .filter((result) => report[result] > 0)
           .map((result) => t.counts[result](report[result]))
@@ -101,6 +102,7 @@ function Result({
   onAlso: (tool: string) => void;
 }) {
   const [Icon, color] = looks[call.result];
+  const [open, setOpen] = useState(false);
   const changes = call.changes ?? [];
   const unstable = call.unstable ?? [];
   const what = escapeControlCharacters(
@@ -160,13 +162,18 @@ function Result({
           </Button>
         )}
       {changes.length > 0 && (
-        <div className="mt-2">
-          <MergeDiff
-            before={textOfSide(changes, 'before', texts.checks.whole)}
-            after={textOfSide(changes, 'after', texts.checks.whole)}
-            label={`Differences in ${`${what}, ${number}`}`}
-          />
-        </div>
+        <details className="mt-1" onToggle={(event) => setOpen(event.currentTarget.open)}>
+          <summary className="w-fit cursor-pointer text-ink2">Show differences</summary>
+          {open && (
+            <div className="mt-1">
+              <MergeDiff
+                before={textOfSide(changes, 'before', texts.checks.whole)}
+                after={textOfSide(changes, 'after', texts.checks.whole)}
+                label={`Differences in ${what}, ${number}`}
+              />
+            </div>
+          )}
+        </details>
       )}
       <More of={call.more ?? 0} shown={0} />
       {unstable.length > 0 && (
