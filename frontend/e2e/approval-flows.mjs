@@ -160,7 +160,7 @@ flow(
     await row.getByText('/a/plan.md').waitFor();
     await row.getByRole('link').click();
     await page.getByText('This call waits for your approval.').waitFor();
-    await page.getByText('"/a/plan.md"').waitFor();
+    await page.getByText('"/a/plan.md"', { exact: true }).waitFor();
     await inspect(page, 'all');
     await page.getByRole('link', { name: 'Review', exact: true }).last().click();
     // Lines are lines, and not "\\n".
@@ -173,7 +173,7 @@ flow(
     assert.ok(usage.total.rejected > 0);
     await page.goto(`${daemon.url}/#/calls/${call.id}`);
     await page.getByText('No result: the server was not called.').waitFor();
-    await page.getByText('Not called').waitFor();
+    await page.getByText('Not called', { exact: true }).waitFor();
   },
 );
 

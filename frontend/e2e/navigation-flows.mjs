@@ -120,6 +120,7 @@ flow(
   'moving',
   async (page, daemon) => {
     await page.goto(`${daemon.url}/#/servers`);
+    await settled(page, '/servers');
     const box = page.getByRole('combobox', { name: 'Command palette' });
     const open = async () => {
       await page.keyboard.press('Control+k');
