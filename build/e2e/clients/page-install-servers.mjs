@@ -42,7 +42,7 @@ await step('install a server from the list; it runs and shows its tools', async 
   await page.getByText(/^Requires npx/).waitFor()
   await page.getByLabel('folder').fill(input.folder)
   await page.getByLabel('EXAMPLE_KEY').fill('cnry-directory')
-  await page.getByRole('list', { name: /Program and arguments/ }).getByText(input.folder).waitFor()
+  await page.locator('code', { hasText: input.folder }).first().waitFor()
   await page.getByText(/Stored as secrets.*FILES_EXAMPLE_KEY/).waitFor()
   await ready()
   await page.getByRole('button', { name: 'Show entry' }).click()

@@ -24,6 +24,8 @@ await page
   .getByText('OK', { exact: true })
   .waitFor()
 const { callId } = await call('echo', { text: 'shown on the page' })
+// While a call is open, new ones wait.
+await page.getByRole('button', { name: '1 new' }).click()
 await page.locator(`[data-call="${callId}"]`).first().click()
 await page.getByText('shown on the page').first().waitFor()
 

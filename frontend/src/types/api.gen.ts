@@ -2940,6 +2940,12 @@ export interface TakeoverSkip {
 }
 export interface TakeoverRequest {
   /**
+   * Keys of clients that stay as they are, as in the preview
+   *
+   * @maxItems 200
+   */
+  except?: string[] | null;
+  /**
    * Files outside the home folder that may be changed, as the plan names them
    */
   outside?: string[] | null;
