@@ -39,8 +39,16 @@ func TestProfileNeedsExistingServers(t *testing.T) {
 		if got := f.Run(false, "profiles", "use", client, "office"); got.Code != 0 || known == strings.Contains(got.Err, "no client is named \"nope\"") {
 			t.Fatalf("%s: %+v", client, got)
 		}
-		if one := <-said; one != `{"profile":"office","toolMode":""}` {
+		if one := <-said; one != `{"profile":"office"}` {
 			t.Error(one)
+		}
+	}
+	for args, want := range map[string]string{"": `{"profile":"","toolMode":""}`, "--mode auto": `{"toolMode":"auto"}`, "--single-copy": `{"singleCopy":true}`, "--max-result-tokens 0": `{"maxResultTokens":0}`} {
+		if got := f.Run(false, append([]string{"profiles", "use", "cursor"}, strings.Fields(args)...)...); got.Code != 0 {
+			t.Fatalf("%s: %+v", args, got)
+		}
+		if one := <-said; one != want {
+			t.Errorf("%s sends %s, want %s", args, one, want)
 		}
 	}
 	if got := f.Run(false, "profiles", "use", "cursor", "office", "--profile", "work"); got.Code != 2 {

@@ -87,12 +87,21 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 				}
 				profile = args[1]
 			}
-			body := map[string]any{"profile": profile, "toolMode": list}
+			body := map[string]any{}
+			if len(args) == 2 || cmd.Flags().Changed("profile") {
+				body["profile"] = profile
+			}
+			if cmd.Flags().Changed("mode") {
+				body["toolMode"] = list
+			}
 			if cmd.Flags().Changed("max-result-tokens") {
 				body["maxResultTokens"] = maxTokens
 			}
 			if cmd.Flags().Changed("single-copy") {
 				body["singleCopy"] = singleCopy
+			}
+			if len(body) == 0 {
+				body["profile"], body["toolMode"] = "", ""
 			}
 			if err := e.RequestChange(cmd.Context(), http.MethodPut, "client-views/"+url.PathEscape(args[0]), body, "Done. The change takes effect with the next request from "+args[0]+"."); err != nil {
 				return err

@@ -137,10 +137,11 @@ type costInput struct {
 type clientSettingsInput struct {
 	Token string `path:"token" maxLength:"64"`
 	Body  struct {
-		Profile         string `json:"profile" maxLength:"32" doc:"Empty: no profile"`
-		ToolMode        string `json:"toolMode" enum:",all,search,deferred,auto" doc:"Empty: the profile's tool mode"`
-		MaxResultTokens *int   `json:"maxResultTokens,omitempty" minimum:"0" maximum:"1000000" doc:"results.maxTokens; 0: no limit; if missing, unchanged"`
-		SingleCopy      *bool  `json:"singleCopy,omitempty" doc:"results.singleCopy; if missing, unchanged"`
+		Profile  *string `json:"profile,omitempty" maxLength:"32" doc:"Empty: no profile; if missing, unchanged"`
+		ToolMode *string `json:"toolMode,omitempty" enum:",all,search,deferred,auto" doc:"Empty: the profile's tool mode; if missing, unchanged"`
+
+		MaxResultTokens *int  `json:"maxResultTokens,omitempty" minimum:"0" maximum:"1000000" doc:"results.maxTokens; 0: no limit; if missing, unchanged"`
+		SingleCopy      *bool `json:"singleCopy,omitempty" doc:"results.singleCopy; if missing, unchanged"`
 
 		Accounts *map[string]string `json:"accounts,omitempty" doc:"The account of each server for which the client sets one, by server id; if missing, unchanged"`
 	}
@@ -310,18 +311,23 @@ func (f *Feature) deleteProfile(ctx context.Context, in *deleteProfileInput) (*w
 }
 
 func (f *Feature) putClientSettings(ctx context.Context, in *clientSettingsInput) (*web.None, error) {
-	entry := map[string]any{}
-	if in.Body.Profile != "" {
-		if _, ok := f.Config.Current().Profile(in.Body.Profile); !ok {
-			return nil, core.Errorf(core.CodeNotFound, "there is no profile named %q", in.Body.Profile)
+	was, entry := f.Config.Current().Clients[in.Token], map[string]any{}
+	want := was
+	if in.Body.Profile != nil {
+		want.Profile = *in.Body.Profile
+		if _, ok := f.Config.Current().Profile(want.Profile); !ok && want.Profile != "" {
+			return nil, core.Errorf(core.CodeNotFound, "there is no profile named %q", want.Profile)
 		}
-		entry["profile"] = in.Body.Profile
 	}
-	if in.Body.ToolMode != "" {
-		entry["toolMode"] = in.Body.ToolMode
+	if in.Body.ToolMode != nil {
+		want.ToolMode = *in.Body.ToolMode
 	}
-	was := f.Config.Current().Clients[in.Token]
-	want := config.Client{Profile: in.Body.Profile, ToolMode: in.Body.ToolMode, Accounts: was.Accounts, MaxResultTokens: was.MaxResultTokens, SingleCopy: was.SingleCopy}
+	if want.Profile != "" {
+		entry["profile"] = want.Profile
+	}
+	if want.ToolMode != "" {
+		entry["toolMode"] = want.ToolMode
+	}
 	if in.Body.Accounts != nil {
 		want.Accounts = *in.Body.Accounts
 		if err := checkAccounts(f.Config.Current(), want.Accounts, was.Accounts); err != nil {
@@ -388,7 +394,7 @@ func (f *Feature) ClientProfiles() (profiles []string, clients []ClientSettings,
 // settings.
 func (f *Feature) SetClientProfile(ctx context.Context, token, profile string) error {
 	in := &clientSettingsInput{Token: token}
-	in.Body.Profile, in.Body.ToolMode = profile, f.Config.Current().Clients[token].ToolMode
+	in.Body.Profile = &profile
 	_, err := f.putClientSettings(ctx, in)
 	return err
 }

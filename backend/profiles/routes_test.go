@@ -134,8 +134,9 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 		s.Want(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"","accounts":`+unknown+`}`, http.StatusNotFound, "")
 	}
 	s.Want(t, "PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":499}`, http.StatusBadRequest, "")
+	s.Ask("PUT", "/api/v1/client-views/cursor", `{"singleCopy":true}`) // the rest stays
 	want := []string{`office {"accounts":{"hub":"work"},"toolMode":"search"} `, `office {} `, `cursor {"accounts":{"hub":"work"},"profile":"office"}`, `cursor {"accounts":{"hub":"work"},"profile":"office","results":{"maxTokens":8000}}`,
-		`cursor {"accounts":{"hub":"default"}}`, `cursor {"toolMode":"search"}`}
+		`cursor {"accounts":{"hub":"default"}}`, `cursor {"toolMode":"search"}`, `cursor {"accounts":{"hub":"work"},"results":{"singleCopy":true}}`}
 	if !slices.Equal(b.wrote, want) {
 		t.Errorf("wrote %q, want %q", b.wrote, want)
 	}

@@ -755,17 +755,17 @@ export interface ClientSettingsInputBody {
    */
   maxResultTokens?: number;
   /**
-   * Empty: no profile
+   * Empty: no profile; if missing, unchanged
    */
-  profile: string;
+  profile?: string;
   /**
    * results.singleCopy; if missing, unchanged
    */
   singleCopy?: boolean;
   /**
-   * Empty: the profile's tool mode
+   * Empty: the profile's tool mode; if missing, unchanged
    */
-  toolMode: '' | 'all' | 'search' | 'deferred' | 'auto';
+  toolMode?: '' | 'all' | 'search' | 'deferred' | 'auto';
 }
 export interface ComparedCall {
   /**
