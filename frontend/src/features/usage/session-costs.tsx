@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { ScrollArea } from '@/components/scroll-area';
 import { classes } from '@/lib/class-names';
-import { count, escapeControlCharacters } from '@/lib/format';
+import { bytes, count, escapeControlCharacters, share } from '@/lib/format';
 import { texts } from '@/lib/texts';
-import type { ModeCost } from '@/types/api';
-import { sessionCostsQuery } from './api';
+import type { ModeCost, UsageStats } from '@/types/api';
+import { sessionCostsQuery, usageQuery } from './api';
 import { costsByClient } from './costs-by-client';
 
 const modes = { all: 'All', search: 'Search', deferred: 'Deferred' } as const;
@@ -15,6 +15,7 @@ const once = (tokens: string) =>
 /** What the recorded sessions of each client cost in each tool mode. */
 export function SessionCosts({ client }: { client: string | undefined }) {
   const { data } = useQuery(sessionCostsQuery(client));
+  const { data: month } = useQuery(usageQuery({ range: '30d', client }, 60_000));
   const sessions = data?.items ?? [];
   const clients = costsByClient(sessions);
   if (clients.length === 0) return null;
@@ -41,6 +42,13 @@ export function SessionCosts({ client }: { client: string | undefined }) {
                   {title}
                 </th>
               ))}
+              <th
+                scope="col"
+                className="px-3 py-2 text-right font-normal"
+                title="Share of result bytes that repeat structuredContent as text. To send them once: drawbridge profiles use CLIENT --single-copy"
+              >
+                Sent twice
+              </th>
               <th scope="col" className="px-3 py-2 font-normal">
                 Listed now
               </th>
@@ -60,6 +68,11 @@ export function SessionCosts({ client }: { client: string | undefined }) {
                   <Cost key={mode.mode} mode={mode} now={mode.mode === one.mode} />
                 ))}
                 <td className="px-3 text-right">~{count(one.resultTokens)}</td>
+                <SentTwice
+                  use={month?.clients.find(
+                    (use) => (use.client ?? '') === one.client && (use.token ?? '') === one.token,
+                  )}
+                />
                 <td className="px-3 text-ink2">
                   {modes[one.mode]}
                   {one.searches && ', searched by the client'}
@@ -70,6 +83,15 @@ export function SessionCosts({ client }: { client: string | undefined }) {
         </table>
       </ScrollArea>
     </section>
+  );
+}
+
+/** The part of the results of a client that it got twice. */
+function SentTwice({ use }: { use: UsageStats | undefined }) {
+  return (
+    <td className="px-3 text-right" title={use && bytes(use.repeatedBytes)}>
+      {use ? share(use.repeatedBytes, use.resultBytes) : '–'}
+    </td>
   );
 }
 
