@@ -2,10 +2,12 @@ package config
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // A change from outside that would stop all servers is held back until the user wants it.
@@ -52,8 +54,7 @@ func TestChangeThatStopsAllServersIsHeldBack(t *testing.T) {
 			if err := x.Disable(t.Context(), "a"); there && core.CodeOf(err) != core.CodeRejected {
 				t.Errorf("an edit meanwhile: %v", err)
 			}
-			must(t, os.RemoveAll(x.file))
-			writeConfig(t, x.file, two)
+			replaceConfig(t, x.file, two)
 			must(t, x.Sync(t.Context(), ""))
 			for len(x.applied) > 0 { // of the edit of a file that was removed
 				<-x.applied
@@ -66,8 +67,7 @@ func TestChangeThatStopsAllServersIsHeldBack(t *testing.T) {
 			if first != second {
 				t.Errorf("the same change is %s and %s", first, second)
 			}
-			must(t, os.RemoveAll(x.file))
-			writeConfig(t, x.file, "// another\n"+`{"mcpServers": {}}`)
+			replaceConfig(t, x.file, "// another\n"+`{"mcpServers": {}}`)
 			if err := x.Sync(t.Context(), second); core.CodeOf(err) != core.CodeRejected || held() == second {
 				t.Errorf("the file has changed since it was confirmed: %v", err)
 			}
@@ -77,6 +77,15 @@ func TestChangeThatStopsAllServersIsHeldBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// replaceConfig replaces a file or a link. If it was removed instead while Drawbridge reads it, Wine
+// would remove the next file of that name.
+func replaceConfig(t *testing.T, path, src string) {
+	t.Helper()
+	beside := filepath.Join(t.TempDir(), "config.jsonc")
+	writeConfig(t, beside, src)
+	eventually.True(t, "nobody reads the file", func() bool { return os.Rename(beside, path) == nil }) // at once but on Windows
 }
 
 // While a change is held back, a file with other servers only is another such change.
