@@ -106,8 +106,8 @@ func (p *Pipe) Stop(ctx context.Context) error {
 	p.once.Do(func() {
 		close(p.stop)
 		p.stdin.Close()
+		go p.stdout.Close() // on Windows, each end may wait for a read or write that only the other one ends
 		p.closeEnds()
-		p.stdout.Close()
 	})
 	select {
 	case <-p.done:
