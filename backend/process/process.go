@@ -90,7 +90,7 @@ func (p *Process) Stop(ctx context.Context) error {
 func (p *Process) stop() error {
 	defer p.stdout.close()
 	p.tree.recordMembers()
-	p.stdin.Close()
+	go p.stdin.Close() // on Windows, it may wait for a write that the end of the child ends
 	if p.ending.Wait(p.done, orDefault(p.spec.Stop.CloseStdin, defaultCloseStdin)) {
 		return nil
 	}

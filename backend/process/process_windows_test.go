@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,6 +131,38 @@ func TestStopKillsWholeTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	requireGone(t, pids)
+}
+
+func TestStopEndsProcessThatDoesNotReadItsInput(t *testing.T) {
+	s := NewSpawner(Options{})
+	defer s.Close(context.Background())
+	deaf := spec("wait")
+	deaf.Stop = StopTimeouts{CloseStdin: 50 * time.Millisecond, Term: 50 * time.Millisecond}
+	p, err := s.Start(deaf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	var amount, before atomic.Int64
+	go func() {
+		for {
+			n, err := p.Stdin().Write(make([]byte, 1<<10))
+			if amount.Add(int64(n)); err != nil {
+				written <- err
+				return
+			}
+		}
+	}()
+	eventually.True(t, "the pipe is full", func() bool {
+		time.Sleep(50 * time.Millisecond)
+		return amount.Load() > 0 && before.Swap(amount.Load()) == amount.Load()
+	})
+	stopped := make(chan error, 1)
+	go func() { stopped <- p.Stop(context.Background()) }()
+	if err := eventually.Receive(t, 20*time.Second, "it does not stop", stopped); err != nil {
+		t.Error(err)
+	}
+	eventually.Receive(t, 5*time.Second, "the write does not end", written)
 }
 
 func TestScriptsAreResolvedByPATHEXTWithCheckedArguments(t *testing.T) {
