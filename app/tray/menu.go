@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,6 +86,8 @@ const maxLines = 20
 // maxNotices is the maximum number of notice lines; the last one says how many are hidden.
 const maxNotices = 3
 
+const allPaused = "All servers are paused"
+
 // maxReason is the maximum length of an entry, in characters.
 const maxReason = 90
 
@@ -94,6 +97,9 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts MenuState, rec
 	m := Menu{
 		Icon: IconPaused, PauseText: "Pause all servers", RecordingText: "Pause recording",
 		Paused: facts.Paused, RecordingPaused: facts.RecordingPaused, StartAtLogin: facts.StartAtLogin,
+	}
+	if facts.Paused { // the summary says so
+		notices = slices.DeleteFunc(slices.Clone(notices), func(text string) bool { return strings.HasPrefix(text, allPaused) })
 	}
 	running, enabled := 0, 0
 	for _, s := range statuses {
@@ -159,7 +165,7 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts MenuState, rec
 	}
 	switch {
 	case facts.Paused:
-		m.Icon, m.Summary, m.PauseText = IconPaused, "All servers are paused", "Resume all servers"
+		m.Icon, m.Summary, m.PauseText = IconPaused, allPaused, "Resume all servers"
 		if !facts.PausedUntil.IsZero() {
 			m.Summary += facts.PausedUntil.Format(" until 15:04")
 		}

@@ -281,6 +281,9 @@ func TestMenuShowsHeldAndRecentCalls(t *testing.T) {
 
 func TestMenuSaysWhenPauseEnds(t *testing.T) {
 	at := time.Date(2026, 11, 26, 14, 5, 0, 0, time.Local)
+	if m := menuOf(nil, []string{"All servers are paused: calls are refused", "another"}, MenuState{Paused: true}, nil); len(m.Notices) != 1 {
+		t.Errorf("the pause is said twice: %q", m.Notices)
+	}
 	if m := menuOf(nil, nil, MenuState{Paused: true, PausedUntil: at}, nil); m.Summary != "All servers are paused until 14:05" || m.PauseText != "Resume all servers" {
 		t.Errorf("%+v", m)
 	}
