@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"unicode/utf16"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
@@ -96,16 +95,10 @@ func Resolve(command, path string) (string, error) {
 	return "", fmt.Errorf("%w: %q is not in any folder of the PATH %s", ErrNotFound, command, osutil.QuotePath(path))
 }
 
-// maxWindowsDir is MAX_PATH without the separator and the zero at its end, in UTF-16 code units.
-const maxWindowsDir = 258
-
 // startError describes why the system could not start spec.
 func startError(spec Spec, err error) error {
 	if errors.Is(err, errClosed) {
 		return err
-	}
-	if n := len(utf16.Encode([]rune(spec.Dir))); runtime.GOOS == "windows" && n > maxWindowsDir {
-		return fmt.Errorf("cannot enter working directory: its path has %d characters, and Windows starts programs in paths of at most %d: %s", n, maxWindowsDir, spec.Dir)
 	}
 	if missingInterpreter(spec.Path, err) {
 		return fmt.Errorf("%w: the interpreter of %s is missing (see its #! line)", ErrNotFound, spec.Path)

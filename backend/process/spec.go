@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"time"
+	"unicode/utf16"
 )
 
 // Spec specifies a process.
@@ -44,6 +46,9 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
+// maxWindowsDir is MAX_PATH without the separator and the zero at its end, in UTF-16 code units.
+const maxWindowsDir = 258
+
 // validate reports invalid fields of a Spec, with clearer errors than those of exec.
 func (s Spec) validate() error {
 	if s.Name == "" || strings.ContainsAny(s.Name, "/\x00\n") {
@@ -59,6 +64,9 @@ func (s Spec) validate() error {
 			return fmt.Errorf("cannot enter working directory: %w", err)
 		case !info.IsDir():
 			return fmt.Errorf("cannot enter working directory: %s is not a directory", s.Dir)
+		}
+		if n := len(utf16.Encode([]rune(s.Dir))); runtime.GOOS == "windows" && n > maxWindowsDir {
+			return fmt.Errorf("cannot enter working directory: its path has %d characters, and Windows starts programs in paths of at most %d: %s", n, maxWindowsDir, s.Dir)
 		}
 	}
 	return checkArgs(s.Path, s.Args)
