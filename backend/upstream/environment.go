@@ -92,9 +92,12 @@ func (e environment) forServer(c *config.Server) (map[string]string, error) {
 	if runtime.GOOS == "darwin" && env["LC_ALL"]+env["LC_CTYPE"]+env["LANG"] == "" {
 		env["LC_CTYPE"] = "UTF-8" // Finder starts programs without a locale, and Terminal sets it as well
 	}
-	maps.Copy(env, e.networkVariables())
+	further := e.networkVariables()
 	if name := launcherName(c.Command); c.Type == core.Stdio && (name == "docker" || name == "podman") {
-		maps.Copy(env, e.engineVariables())
+		maps.Copy(further, e.engineVariables())
+	}
+	for name, value := range further {
+		process.SetVariable(env, name, value)
 	}
 	for _, name := range inheritedNames(c.InheritEnv) {
 		if value, ok := e.lookup(name); ok {
@@ -218,12 +221,12 @@ func (e environment) networkVariables() map[string]string {
 	env := map[string]string{}
 	for _, name := range networkVariableNames {
 		if value, _ := e.lookup(name); value != "" {
-			env[name] = value
+			process.SetVariable(env, name, value) // http_proxy is HTTP_PROXY on Windows
 		}
 	}
 	for _, name := range proxyVariableNames {
 		if value, _ := e.lookup(name); value != "" && !mayHoldPassword(value) {
-			env[name] = value
+			process.SetVariable(env, name, value) // http_proxy is HTTP_PROXY on Windows
 		}
 	}
 	return env
