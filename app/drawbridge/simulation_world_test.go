@@ -292,14 +292,18 @@ func (c *simConfig) refuses(w *world, q *simRequest) string {
 	return ""
 }
 
+// checkLimit counts a call when it is made: it may wait for a slot, and reach the server with others.
 func (w *world) checkLimit(q *simRequest, fault func(string)) {
 	key := q.client.name + "/" + q.server
-	recent := append(q.client.limited[key], time.Now())
-	q.client.limited[key] = recent[max(0, len(recent)-20):]
-	for i, from := range recent {
-		if n := float64(len(recent) - i); n > simBurst+simRate*time.Since(from).Seconds()+1e-6 {
-			fault(fmt.Sprintf("the limit is exceeded: %v calls in %s", n, time.Since(from)))
-			return
+	made := append(q.client.limited[key], q.began)
+	slices.SortFunc(made, time.Time.Compare)
+	q.client.limited[key] = made[max(0, len(made)-40):]
+	for i, from := range made {
+		for j, to := range made[i:] {
+			if n := float64(j + 1); n > simBurst+simRate*to.Sub(from).Seconds()+1e-6 {
+				fault(fmt.Sprintf("the limit is exceeded: %v calls in %s", n, to.Sub(from)))
+				return
+			}
 		}
 	}
 }
