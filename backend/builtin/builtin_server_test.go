@@ -45,6 +45,7 @@ func newHistory(t *testing.T) *store.Store {
 			s.Recorder().Record(call, core.Reply{Result: json.RawMessage(`{}`)})
 		}
 	}
+	s.Recorder().Flush(t.Context())
 	return s
 }
 

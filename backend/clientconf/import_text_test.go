@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,8 +137,12 @@ func TestPastedTextsTakeBoundedTime(t *testing.T) {
 	for _, piece := range []string{"{", "}", "\"", "[", "'", "\\", "claude mcp add ", "//", "/*", "\n", "#", " #", ",", "a:", "a: ", "u://mcp?url=", "```", "```\n", "&&", "a://mcp?config=", "vscode:mcp/install?", "{\"a\":", "-\n", "x=1 ", "env "} {
 		for _, before := range []string{"", "npx ", "a: "} {
 			n := maxPasted / len(piece)
-			small, large := took(before+strings.Repeat(piece, n/8)), took(before+strings.Repeat(piece, n))
-			if large > 32*small+time.Second {
+			var small, large time.Duration
+			linear := slices.ContainsFunc(make([]bool, 3), func(bool) bool { // a busy machine may stop one of them
+				small, large = took(before+strings.Repeat(piece, n/8)), took(before+strings.Repeat(piece, n))
+				return large <= 32*small+time.Second
+			})
+			if !linear {
 				t.Errorf("%q and %q: %v for an eighth, %v for all", before, piece, small, large)
 			}
 		}

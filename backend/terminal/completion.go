@@ -15,9 +15,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// completionLimit is the time limit for the names that complete an argument.
-const completionLimit = 500 * time.Millisecond
-
 // value is what the API's lists have in common: the words that are accepted for an item.
 type value struct{ ID, Name, Server, Tool, Label, Title string }
 
@@ -99,7 +96,7 @@ func (e *Env) values(ctx context.Context, name string, args []string) []value {
 	if kinds[name].path == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, completionLimit)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(e.CompletionLimit, 500*time.Millisecond))
 	defer cancel()
 	query := ServerQuery(nil)
 	if name == "TOOL" {

@@ -47,6 +47,9 @@ type Env struct {
 	// true. nil prints it.
 	Show func(url string, f config.Folders, browser bool) error
 
+	// CompletionLimit is how long the names that complete an argument may take; 500 ms if 0.
+	CompletionLimit time.Duration
+
 	interrupted <-chan struct{} // closed by the signal of Ctrl+C
 }
 

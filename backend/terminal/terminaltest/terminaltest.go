@@ -115,7 +115,7 @@ func (d *Daemon) RunWith(ctx context.Context, change func(e *terminal.Env), args
 // RunMain is like RunWith, with the data folder data and another program.
 func RunMain(ctx context.Context, data string, change func(e *terminal.Env), main func(ctx context.Context, e terminal.Env, args []string) int, args ...string) Result {
 	var out, errOut bytes.Buffer
-	e := terminal.Env{Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut, Getenv: func(string) string { return "" }, Terminal: func() bool { return false }}
+	e := terminal.Env{Version: "1.2.3", Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut, Getenv: func(string) string { return "" }, Terminal: func() bool { return false }, CompletionLimit: time.Minute}
 	change(&e)
 	code := main(ctx, e, append([]string{"--data", data}, args...))
 	return Result{code, out.String(), errOut.String()}
