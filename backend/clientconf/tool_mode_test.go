@@ -1,8 +1,11 @@
 package clientconf
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -101,5 +104,24 @@ func TestReadOnlyConfigurationDoesNotPreventAConnection(t *testing.T) {
 	}
 	if how, err := c.Undo(t.Context(), "cursor", false); how != Restored || err != nil {
 		t.Error(how, err)
+	}
+}
+
+// The guard never sees a recorded connection without its entry: our configuration, whose change takes a
+// while, is changed after the client's file. If it fails, the client stays connected.
+func TestEntryIsWrittenBeforeTheToolMode(t *testing.T) {
+	c, file := newConfiguredConnector(t, `{"mcpServers": {}}`)
+	var states []State
+	c.Sync = func(context.Context, string) error {
+		s, _ := c.Status("cursor")
+		states = append(states, s.State)
+		return errors.New("refused")
+	}
+	p := connectBy(t, c, Choice{Client: "cursor"})
+	if s, _ := c.Status("cursor"); !slices.Equal(states, []State{Connected}) || s.State != Connected || content(t, file) != `{"mcpServers": {}}` {
+		t.Errorf("%v, then %s, with %s", states, s.State, content(t, file))
+	}
+	if !strings.Contains(strings.Join(p.Warnings, " "), "was not set") {
+		t.Errorf("warned of %q", p.Warnings)
 	}
 }

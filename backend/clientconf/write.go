@@ -61,25 +61,28 @@ func (c *Connector) applyFile(ctx context.Context, p *Plan) error {
 	if err := c.saveRecord(r); err != nil {
 		return err
 	}
-	if p.config != nil {
-		err := p.config.apply(ctx)
-		if err != nil && len(p.config.Servers) == 0 && core.CodeOf(err) != core.CodeConflict { // the client can be connected without its tool mode
-			p.config, r.Own = nil, old.Own
-			err = c.saveRecord(r)
-		}
-		if err != nil {
+	moves := p.config != nil && len(p.config.Servers) > 0
+	if moves {
+		if err := p.config.apply(ctx); err != nil {
 			c.restoreRecord(old, recorded, p.choice.key())
 			return err
 		}
 	}
 	if p.Action != Equal {
 		if err := replaceFile(p.target, p.before, p.existed, p.after); err != nil {
-			if p.config != nil {
+			if moves {
 				_, undone := p.config.undo(ctx)
 				err = errors.Join(err, undone)
 			}
 			c.restoreRecord(old, recorded, p.choice.key())
 			return err
+		}
+	}
+	if p.config != nil && !moves {
+		if err := p.config.apply(ctx); err != nil { // the client is connected without its tool mode
+			p.Warnings = append(p.Warnings, "The tool mode of "+p.Client.Name+" was not set: "+err.Error()+".")
+			r.Own = old.Own
+			return c.saveRecord(r)
 		}
 	}
 	if now, _, err := readFile(p.target); err != nil || !bytes.Equal(now, p.after) {
