@@ -138,23 +138,6 @@ flow(
   },
 );
 
-flow('rows of calls are one line in compact density', 'full', async (page, daemon) => {
-  await page.goto(`${daemon.url}/#/settings`);
-  await page.getByText(/^Density, metrics/).click();
-  await page.getByRole('radio', { name: 'Compact' }).click();
-  await page.goto(`${daemon.url}/#/calls?tool=move_file&outcome=tool_error`);
-  const row = page.locator('[data-row]').filter({ hasText: 'Tool error' }).first();
-  await row.getByText('ENOENT: no such file or directory').waitFor();
-  await row.getByText('source: /home/ada/notes/gate.md').waitFor();
-  assert.equal(await row.evaluate((li) => li.offsetHeight), 32);
-  await inspect(page, 'all');
-  await page.reload(); // kept, and applied before the first paint
-  assert.equal(await page.evaluate(() => document.documentElement.dataset.density), 'compact');
-  await page.goto(`${daemon.url}/#/settings`);
-  await page.getByText(/^Density, metrics/).click();
-  await page.getByRole('radio', { name: 'Comfortable' }).click();
-});
-
 flow('the filters stay beside an open call', 'full', async (page, daemon) => {
   await page.setViewportSize({ width: 1440, height: 900 });
   await page.goto(`${daemon.url}/#/calls?server=filesystem`);
@@ -231,7 +214,7 @@ flow(
     const [{ session }] = await daemon.items('/calls?client=cursor&outcome=ok&limit=1');
     const before = await daemon.config();
     await page.goto(`${daemon.url}/#/sessions/${session}`);
-    await page.getByRole('button', { name: 'Replay this session' }).click();
+    await page.getByRole('button', { name: 'Serve recorded session' }).click();
     const dialog = page.getByRole('dialog', { name: 'Serve recorded session' });
     const boxes = dialog.getByRole('textbox');
     await boxes.first().waitFor();

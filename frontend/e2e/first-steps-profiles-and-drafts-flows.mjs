@@ -277,7 +277,7 @@ flow(
     await becomes(() => command.inputValue(), 'bunx');
     await page.getByRole('button', { name: 'Discard changes', exact: true }).click();
     await page.goto(`${daemon.url}/#/settings`);
-    await page.getByText(/^Density, metrics/).click();
+    await page.getByText(/^Metrics, address/).click();
     const tool = page.getByPlaceholder('Tool', { exact: false });
     await tool.fill('read_text_file');
     await elsewhere();

@@ -275,7 +275,7 @@ flow('a refused option stays in its field with the reason', 'full', async (page,
   await timeout.fill('');
   await timeout.press('Enter');
   await becomes(() => general.getByText('Enter a number greater than 0').count(), 0);
-  await page.getByText(/^Density, metrics/).click();
+  await page.getByText(/^Metrics, address/).click();
   const advanced = page.getByRole('region', { name: 'Advanced' });
   const listen = advanced.getByLabel('Address and port');
   await listen.fill('127.0.0.1:999999');

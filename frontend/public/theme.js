@@ -2,15 +2,12 @@
 // A file of its own, because the page's policy allows no inline script.
 (() => {
   let choice = null;
-  let density = null;
   try {
     choice = localStorage.getItem('drawbridge.theme');
-    density = localStorage.getItem('drawbridge.density');
   } catch {
     // Storage can be switched off; the system's choice then holds.
   }
   const dark =
     choice === 'dark' || (choice !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
   document.documentElement.dataset.theme = dark ? 'dark' : 'light';
-  document.documentElement.dataset.density = density === '"compact"' ? 'compact' : 'comfortable';
 })();

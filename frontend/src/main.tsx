@@ -2,14 +2,12 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App, makeApp } from '@/app/app';
 import { exchangeSignInCode } from '@/features/session/api';
-import { watchDensity } from '@/lib/density';
 import { ChunkLoadError } from '@/lib/lazy-chunk';
 import { RequestError } from '@/lib/request';
 import { watchTheme } from '@/lib/theme';
 import './styles.css';
 
 watchTheme();
-watchDensity();
 // Not a top-level await: WebKit runs the lazy parts of the page before such a module has ended
 // (https://bugs.webkit.org/show_bug.cgi?id=242740).
 void start();

@@ -13,7 +13,7 @@ export function ServeSession({ session, servers }: { session: string; servers: s
     <>
       <Button small look="quiet" onClick={() => setOpen(true)}>
         <Rewind className="size-3.5" aria-hidden />
-        Replay this session
+        Serve recorded session
       </Button>
       {open && (
         <Suspense fallback={null}>

@@ -93,7 +93,7 @@ export function CallCard({ approval }: { approval: Approval }) {
             <LongText text={args} />
           </div>
         ) : args ? (
-          <Arguments text={args} />
+          <Arguments text={args} call={approval.callId ?? ''} />
         ) : (
           <p className="text-sm text-ink3">{texts.calls.noArguments}</p>
         )}
@@ -177,7 +177,7 @@ const Key = ({ name }: { name: string }) => (
 );
 
 /** The arguments: texts of several lines as such, and the others as JSON. */
-function Arguments({ text }: { text: string }) {
+function Arguments({ text, call }: { text: string; call: string }) {
   const members = [...(jsonMembers(text) ?? [])];
   const long = members.flatMap(([name, raw]) => {
     const value = jsonString(raw);
@@ -188,7 +188,11 @@ function Arguments({ text }: { text: string }) {
   return (
     <div className="space-y-2">
       {(long.length === 0 || others.length > 0) && (
-        <JsonView plain text={long.length > 0 ? `{${rest}}` : text} label={texts.calls.arguments} />
+        <JsonView
+          plain
+          text={long.length > 0 ? `{${rest}}` : text}
+          label={`Arguments of call ${call}`}
+        />
       )}
       {long.map(([name, value]) => (
         <Labelled key={name} label={escapeControlCharacters(name.slice(0, 200))}>

@@ -12,7 +12,6 @@ import {
   useRef,
   useState,
 } from 'react';
-import { useDensity } from '@/lib/density';
 import { measureFontScale } from '@/lib/measure-font-scale';
 import { useNow } from '@/lib/now';
 import { useServerName } from '@/lib/server-lookup';
@@ -20,7 +19,7 @@ import type { useReading } from '@/lib/steady-list';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { type Columns, gridOf, type Sort } from './call-columns';
-import { CallRow, compactHeight, rowHeight } from './call-row';
+import { CallRow, rowHeight } from './call-row';
 import type { CallFilters } from './filters';
 import { TableHead } from './table-head';
 
@@ -71,8 +70,7 @@ export function CallList({
     return () => observer.disconnect();
   }, [scroller]);
 
-  const compact = useDensity() === 'compact' && wide;
-  const height = Math.round((compact ? compactHeight : rowHeight) * measureFontScale());
+  const height = Math.round(rowHeight * measureFontScale());
   const rows = useVirtualizer({
     count: calls.length,
     getScrollElement: () => scroller.current,
@@ -166,7 +164,6 @@ export function CallList({
                   <CallRow
                     call={call}
                     columns={wide ? columns.shown : undefined}
-                    compact={compact}
                     selected={call.id === selected}
                     filters={filters}
                     sort={sort}

@@ -19,19 +19,16 @@ export function callName(call: Call): string {
   return call.tool || call.publicName || call.method || 'unknown';
 }
 
-/** The height of a row in pixels at the default font size, on wide and narrow lists. */
+/** The height of a row in pixels at the default font size. */
 export const rowHeight = 48;
-/** The height of a row with one line. */
-export const compactHeight = 32;
 
 /**
- * One call in the list: two lines, with columns on wide lists, or there one line. The elements
- * are the same in all layouts, so that the focus is kept when the layout changes.
+ * One call in the list: two lines, with columns on wide lists. The elements are the same in both
+ * layouts, so that the focus is kept when the layout changes.
  */
 export const CallRow = memo(function CallRow({
   call,
   columns,
-  compact,
   selected,
   filters,
   sort,
@@ -41,8 +38,6 @@ export const CallRow = memo(function CallRow({
   call: Call;
   /** The columns of a wide list; undefined on a narrow one. */
   columns: ColumnId[] | undefined;
-  /** One line per call, on a wide list. */
-  compact: boolean;
   selected: boolean;
   filters: CallFilters;
   sort: Sort | undefined;
@@ -59,7 +54,7 @@ export const CallRow = memo(function CallRow({
       q={filters.q}
       pattern={pattern}
       client={wide ? '' : clientName(call)}
-      role={wide && !compact ? 'cell' : undefined}
+      role={wide ? 'cell' : undefined}
       className={className}
     />
   );
@@ -72,26 +67,16 @@ export const CallRow = memo(function CallRow({
       </Cell>
     ),
     call: (
-      <Cell
-        key="call"
-        wide={wide}
-        className={classes(
-          compact ? 'flex min-w-0 items-center gap-3' : 'truncate',
-          !wide && 'order-1 col-span-2',
-        )}
-      >
+      <Cell key="call" wide={wide} className={classes('truncate', !wide && 'order-1 col-span-2')}>
         <Link
           to="/calls/$id"
           params={{ id: call.id }}
           search={{ ...filters, sort }}
           data-call={call.id}
           aria-current={selected || undefined}
-          className={classes(
-            'outline-offset-[-2px] after:absolute after:inset-0',
-            compact && 'max-w-[60%] shrink-0 truncate',
-          )}
+          className="outline-offset-[-2px] after:absolute after:inset-0"
         >
-          {server && <ServerPrefix label={server} {...(compact && { limit: '' })} />}
+          {server && <ServerPrefix label={server} />}
           <span className="font-medium">
             <SearchHighlight
               text={escapeControlCharacters(callName(call).slice(0, 300))}
@@ -99,7 +84,6 @@ export const CallRow = memo(function CallRow({
             />
           </span>
         </Link>
-        {compact && excerpts('flex-1')}
       </Cell>
     ),
     client: <TextCell key="client" text={clientName(call)} />,
@@ -144,10 +128,9 @@ export const CallRow = memo(function CallRow({
       )}
     >
       {(columns ?? narrowCells).map((id) => cells[id])}
-      {!compact &&
-        excerpts(
-          wide ? (at === 0 ? 'col-start-1 -col-end-1' : 'col-start-2 -col-end-1') : 'order-4',
-        )}
+      {excerpts(
+        wide ? (at === 0 ? 'col-start-1 -col-end-1' : 'col-start-2 -col-end-1') : 'order-4',
+      )}
     </div>
   );
 });

@@ -165,7 +165,7 @@ function Group({
           type="button"
           aria-expanded={all}
           onClick={() => setAll((on) => !on)}
-          className="mt-0.5 rounded px-1.5 text-xs text-accent underline-offset-2 hover:underline"
+          className="mt-0.5 min-h-6 rounded px-1.5 text-xs text-accent underline-offset-2 hover:underline"
         >
           {all ? texts.problems.less : texts.problems.more(named.length - few)}
         </button>

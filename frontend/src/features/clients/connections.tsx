@@ -95,7 +95,7 @@ export function ConnectionState({
   const [asking, setAsking] = useState<'undo' | 'forget' | undefined>(undefined);
   const action = useConnectionAction(connection);
   const look =
-    connection.state === 'connected' && connection.live === false
+    connection.state === 'connected' && connection.live === false && !online
       ? { icon: CircleDashed, color: 'text-warn' }
       : (ownValue(looks, connection.state) ?? looks.notConnected);
   const Icon = look.icon;
@@ -124,7 +124,7 @@ export function ConnectionState({
           <Icon className="size-4 shrink-0" aria-hidden />
           {connection.state === 'connected' && connection.live
             ? t.live(connection.tools ?? 0)
-            : connection.state === 'connected' && connection.live === false
+            : connection.state === 'connected' && connection.live === false && !online
               ? t.connectedIdle(escapeControlCharacters(connection.name.slice(0, 100)))
               : connection.state === 'notConnected' && online
                 ? t.byHand

@@ -1,5 +1,5 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
-import { Monitor, Moon, Rows2, Rows4, Sun } from 'lucide-react';
+import { Monitor, Moon, Sun } from 'lucide-react';
 import type { ComponentProps } from 'react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { windowQuery } from '@/components/browse-buttons';
@@ -8,10 +8,8 @@ import { LoadingPage, PageHeader } from '@/components/page';
 import { SegmentedControl } from '@/components/segmented-control';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { configQuery } from '@/lib/config-file';
-import { type Density, setDensity, useDensity } from '@/lib/density';
 import { age, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { withoutPrototypes } from '@/lib/own-property';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { setTheme, type Theme, useTheme } from '@/lib/theme';
@@ -23,11 +21,6 @@ import { GeneralPanel } from './general-panel';
 import { HistoryPanel } from './history-panel';
 import { Panel } from './panel';
 import { SecretsPanel } from './secrets-panel';
-
-const densitiesTexts = withoutPrototypes({
-  comfortable: 'Comfortable',
-  compact: 'Compact',
-} as const);
 
 const t = texts.settings;
 
@@ -72,9 +65,8 @@ export function SettingsPage({
             <Panel title="Advanced">
               <details className="space-y-5">
                 <summary className="cursor-pointer text-sm text-ink2">
-                  Density, metrics, address, patterns to redact, and the database
+                  Metrics, address, patterns to redact, and the database
                 </summary>
-                <DensityChoice />
                 <GeneralPanel advanced />
                 <HistoryPanel advanced servers={servers} />
               </details>
@@ -161,22 +153,6 @@ const themes: { value: Theme; icon: typeof Sun }[] = [
   { value: 'light', icon: Sun },
   { value: 'dark', icon: Moon },
 ];
-
-const densities: { value: Density; icon: typeof Sun }[] = [
-  { value: 'comfortable', icon: Rows2 },
-  { value: 'compact', icon: Rows4 },
-];
-
-function DensityChoice() {
-  return (
-    <Choice
-      label="Density"
-      value={useDensity()}
-      options={densities.map((one) => ({ ...one, text: densitiesTexts[one.value] }))}
-      onChange={setDensity}
-    />
-  );
-}
 
 function ThemeChoice() {
   return (

@@ -49,9 +49,14 @@ export function CallsChart({
       format={(n) => count(Math.round(n * 10) / 10)}
       series={[
         {
-          name: 'Succeeded',
+          name: 'Without errors',
           colour: 'accent',
-          values: values.map((use) => (use ? use.calls - use.errors : 0)),
+          values: values.map((use) => (use ? use.calls - use.errors - use.rejected : 0)),
+        },
+        {
+          name: 'Rejected',
+          colour: 'warn',
+          values: values.map((use) => use?.rejected ?? 0),
         },
         {
           name: t.errors,
