@@ -159,7 +159,7 @@ flow(
     const row = page.locator('[data-row]').filter({ hasText: 'Waiting for you' });
     await row.getByText('/a/plan.md').waitFor();
     await row.getByRole('link').click();
-    await page.getByText('This call waits for your approval.').waitFor();
+    await page.getByText('This call waits for you.').waitFor();
     await page.getByText('"/a/plan.md"', { exact: true }).waitFor();
     await inspect(page, 'all');
     await page.getByRole('link', { name: 'Review', exact: true }).last().click();

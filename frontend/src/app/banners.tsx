@@ -41,7 +41,10 @@ export function Banners() {
 /** A separate banner for pending approvals; it is never collapsed with the others. */
 function Waiting() {
   const { data: approvals } = useQuery(approvalsQuery);
-  const here = useRouterState({ select: (state) => state.location.pathname === '/approvals' });
+  // These pages say it themselves.
+  const here = useRouterState({
+    select: (state) => ['/', '/approvals'].includes(state.location.pathname),
+  });
   if (!approvals?.length || here) return null;
   return (
     <div role="alert">

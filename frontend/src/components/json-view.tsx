@@ -54,8 +54,14 @@ export function JsonView({
   );
   const hidden = whole.length - shown.length;
   return (
-    <div className="rounded-md border bg-sunken">
-      <div className="flex flex-wrap items-center gap-x-3 border-b px-1 py-0.5">
+    <div className="relative rounded-md border bg-sunken">
+      <div
+        className={
+          plain
+            ? 'absolute top-0.5 right-0.5 z-10'
+            : 'flex flex-wrap items-center gap-x-3 border-b px-1 py-0.5'
+        }
+      >
         {title && <Heading className="flex-1 pl-2 text-xs text-ink3">{label}</Heading>}
         {!plain && (
           <SegmentedControl

@@ -9,12 +9,21 @@ export const approvalsQuery = queryOptions({
   staleTime: Number.POSITIVE_INFINITY,
 });
 
-/** The approval that a running call waits for. */
-export function useApprovalOf(call: Pick<Call, 'id' | 'outcome'>): Approval | undefined {
+/** The approval that a running call waits for, or the question that a request of a server is. */
+export function useApprovalOf(
+  call: Pick<Call, 'id' | 'outcome' | 'method' | 'server'>,
+): Approval | undefined {
   const { data } = useQuery({
     ...approvalsQuery,
     enabled: call.outcome === '',
-    select: (all) => all.find(({ callId }) => callId === call.id),
+    select: (all) =>
+      all.find(
+        ({ callId, kind, server }) =>
+          callId === call.id ||
+          (call.method === 'elicitation/create' &&
+            (kind === 'form' || kind === 'url') &&
+            server === call.server),
+      ),
   });
   return call.outcome === '' ? data : undefined;
 }

@@ -142,7 +142,7 @@ export function CallDetail({
   );
 }
 
-const unknownCall = { id: '', outcome: 'ok' } as const;
+const unknownCall = { id: '', outcome: 'ok', method: '', server: '' } as const;
 
 function Content({
   call,
@@ -161,7 +161,7 @@ function Content({
     <>
       {waiting && (
         <p className="flex flex-wrap items-center gap-3 bg-warn-soft px-4 py-3 text-sm text-warn md:px-5">
-          This call waits for your approval.
+          This call waits for you.
           <Link to="/approvals" className="font-medium underline underline-offset-2">
             Review
           </Link>

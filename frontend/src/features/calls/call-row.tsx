@@ -5,6 +5,7 @@ import { ServerPrefix } from '@/components/server-prefix';
 import { useApprovalOf } from '@/lib/approvals-query';
 import { classes } from '@/lib/class-names';
 import { bytes, clock, escapeControlCharacters, exactTime } from '@/lib/format';
+import { jsonMembers, jsonString } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import type { ColumnId, Sort } from './call-columns';
@@ -177,6 +178,12 @@ export function reasonLine({ reason }: Pick<Call, 'reason'>): string {
   return oneLine((isTrace ? lines.at(-1) : lines[0]) ?? '');
 }
 
+/** The arguments of a call that has not ended, like those that the daemon returns for the others. */
+const argumentLine = (json: string) =>
+  [...(jsonMembers(json.slice(0, 4000)) ?? [])]
+    .map(([name, raw]) => `${name}: ${jsonString(raw) ?? raw}`)
+    .join(', ') || json;
+
 const oneLine = (text: string) =>
   escapeControlCharacters(text.trim().replace(/\s+/g, ' ')).slice(0, 300);
 
@@ -197,7 +204,8 @@ export function Excerpts({
   className: string;
 }) {
   const preview = usePreview(call, q);
-  const shownArguments = useApprovalOf(call)?.arguments ?? preview?.arguments;
+  const pending = useApprovalOf(call)?.arguments;
+  const shownArguments = pending ? argumentLine(pending) : preview?.arguments;
   const reason = reasonLine(call);
   const match = preview?.match && oneLine(preview.match);
   return (
