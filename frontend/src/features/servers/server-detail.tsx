@@ -4,6 +4,7 @@ import { ServerOff, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { CopyField } from '@/components/copy-button';
 import { Facts, Section } from '@/components/fields';
+import { Loading } from '@/components/page';
 import { TabList, TabPanel, Tabs } from '@/components/segmented-control';
 import { DetailFrame, Gone } from '@/components/split-view';
 import { StateBadge } from '@/components/state-badge';
@@ -15,7 +16,7 @@ import { RequestError } from '@/lib/request';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import type { ServerDetail as Detail, Instance } from '@/types/api';
-import { serverQuery, serversQuery, visibleToolsQuery } from './api';
+import { debugQuery, serverQuery, serversQuery, visibleToolsQuery } from './api';
 import { useStartText } from './direct-starts';
 import { ServerDebug } from './server-debug';
 import { destinationsQuery, ServerDestinations } from './server-destinations';
@@ -150,8 +151,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
                   <Instances list={server.instances} now={now} />
                 </Section>
               )}
-              <ServerDebug id={id} />
-              <ServerDestinations server={id} />
+              <Diagnostics id={id} />
             </>
           )}
         </TabPanel>
@@ -161,6 +161,18 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
 }
 
 /** What a server in a sandbox may reach and what it reached, shown at once so that neither moves the other. */
+/** Shown when all of it is loaded: one part would move the other. */
+function Diagnostics({ id }: { id: string }) {
+  const ready = useAllQueriesAnswered([useQuery(destinationsQuery(id)), useQuery(debugQuery(id))]);
+  if (!ready) return <Loading />;
+  return (
+    <>
+      <ServerDestinations server={id} />
+      <ServerDebug id={id} />
+    </>
+  );
+}
+
 function Security({ id }: { id: string }) {
   const destinations = useQuery(destinationsQuery(id));
   const sandbox = useQuery(sandboxQuery(id));
