@@ -140,6 +140,7 @@ flow('an update is compared before it is saved', 'full', async (page, daemon) =>
   const skipped = (count) => page.getByText(new RegExp(`^${count} skipped, \\d+ different`));
   await skipped('3').waitFor();
   const calls = page.getByRole('list', { name: 'Compared calls' });
+  await calls.getByText('Show differences').first().press('Enter');
   await calls.getByText('"Done in another way."').first().waitFor();
   assert.equal(await page.getByText(/^There are too few results/).count(), 0);
   await inspect(page, 'all');
