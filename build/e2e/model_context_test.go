@@ -82,6 +82,7 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
 // each gets the texts as the servers sent them; under its own name, nothing that it sends is cut or left
 // out without a word: a text is whole, or says how to read the rest.
 func TestRealClientsSendTheirModelNoTextThatWasCutSilently(t *testing.T) {
+	t.Parallel()
 	servers := object{}
 	for n := range 6 {
 		servers[fmt.Sprintf("talk%d", n)] = talkativeServer(t, n)
