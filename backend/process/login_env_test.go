@@ -31,6 +31,19 @@ func TestLoginEnvIsParsedFromChattyShell(t *testing.T) {
 	}
 }
 
+func TestLoginEnvIsReadWithoutNULs(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	env := shellScript(t, "#!/bin/sh\n[ $# = 0 ] || exit 1\nexec /usr/bin/env\n")
+	must(t, os.Rename(env, filepath.Join(filepath.Dir(env), "env")))
+	must(t, os.WriteFile(filepath.Join(home, ".profile"), []byte("PATH="+filepath.Dir(env)+":$PATH\n"), 0o600))
+	vars, err := readShellEnv("/bin/sh", time.Minute)
+	must(t, err)
+	if vars["HOME"] != home {
+		t.Errorf("HOME %q", vars["HOME"])
+	}
+}
+
 // shellScript writes a shell that runs text. A process that another test starts during the write
 // would inherit the open file, and a file that is open for writing cannot be executed.
 func shellScript(t *testing.T, text string) string {

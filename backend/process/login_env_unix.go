@@ -28,7 +28,7 @@ func readLoginEnv(limit time.Duration) (map[string]string, error) {
 // nor be stopped by job control.
 func readShellEnv(shell string, limit time.Duration) (map[string]string, error) {
 	delimiter := "drawbridge-" + rand.Text()
-	script := "printf %s " + delimiter + "; env -0; printf %s " + delimiter
+	script := "printf %s " + delimiter + "; env -0 || env; printf %s " + delimiter // macOS 12 has no -0
 	flags := []string{"-l", "-i", "-c", script}
 	switch filepath.Base(shell) {
 	case "bash", "zsh", "fish", "ksh", "mksh":
@@ -67,6 +67,9 @@ func readShellEnv(shell string, limit time.Duration) (map[string]string, error) 
 		text.Write(buf[:n])
 		if _, rest, ok := bytes.Cut(text.Bytes(), []byte(delimiter)); ok {
 			if body, _, ok := bytes.Cut(rest, []byte(delimiter)); ok {
+				if !bytes.ContainsRune(body, 0) {
+					return asMap(strings.Split(string(body), "\n")), nil // of values with several lines, only the first
+				}
 				return asMap(strings.Split(string(body), "\x00")), nil
 			}
 		}
