@@ -69,6 +69,11 @@ type edit struct {
 }
 
 func (c *Connector) buildEdits(client Client, choice Choice, file string) ([]edit, error) {
+	if !choice.HTTP {
+		if err := osutil.CheckInstalled(c.program); err != nil {
+			return nil, &core.Error{Code: core.CodeUnavailable, Message: err.Error()}
+		}
+	}
 	singles := choice.Servers
 	if len(singles) == 0 {
 		singles = []ServerEntry{{Name: EntryName}}

@@ -39,6 +39,20 @@ func newClaudeConnector(t *testing.T) (c *Connector, home, path string) {
 	return c, home, path
 }
 
+func TestTemporaryProgramIsNamedInNoFile(t *testing.T) {
+	c, _, _ := newClaudeConnector(t)
+	c.program = "/private/var/folders/x/T/AppTranslocation/1/d/Drawbridge.app/Contents/MacOS/drawbridge"
+	if _, err := c.Plan(Choice{Client: "claude-code"}); core.CodeOf(err) != core.CodeUnavailable {
+		t.Errorf("connect: %v", err)
+	}
+	if _, err := c.ManualSetup(Choice{Client: "claude-code"}); core.CodeOf(err) != core.CodeUnavailable {
+		t.Errorf("snippet: %v", err)
+	}
+	if b := c.PlanConnectAll(); len(b.Plans) > 0 {
+		t.Errorf("all: %v", b.Plans)
+	}
+}
+
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(path), 0o755))

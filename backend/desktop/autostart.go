@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -44,6 +45,9 @@ func (a Autostart) arguments() []string {
 func (a Autostart) check() error {
 	if !filepath.IsAbs(a.Program) {
 		return errors.New("cannot start at login: the program's path is not absolute")
+	}
+	if err := osutil.CheckInstalled(a.Program); err != nil {
+		return err
 	}
 	for _, arg := range a.arguments() {
 		if strings.ContainsFunc(arg, func(r rune) bool { return r < ' ' || r == 0x7f }) {
