@@ -224,18 +224,6 @@ func (d *daemon) startDaemon(ctx context.Context, program, link string) (address
 	return localAddress(reply.URL), nil
 }
 
-// openInBrowser lets the daemon's program start the daemon and open the page in the browser.
-func openInBrowser() {
-	self, err := os.Executable()
-	if err == nil {
-		err = osutil.HideConsole(exec.Command(daemonProgram(self))).Run()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "drawbridge-window: cannot open the page in the browser:", err)
-		os.Exit(exitNoWindow)
-	}
-}
-
 // bundledDaemon is the path of the daemon's program in a macOS bundle, relative to the folder of
 // the window's program. It is in a bundle of its own because macOS could otherwise pass links to it
 // instead.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -121,6 +122,18 @@ func Main() {
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "drawbridge-window: cannot show the window:", err)
+		os.Exit(exitNoWindow)
+	}
+}
+
+// openInBrowser lets the daemon's program start the daemon and open the page in the browser.
+func openInBrowser() {
+	self, err := os.Executable()
+	if err == nil {
+		err = osutil.HideConsole(exec.Command(daemonProgram(self))).Run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "drawbridge-window: cannot open the page in the browser:", err)
 		os.Exit(exitNoWindow)
 	}
 }
