@@ -171,6 +171,7 @@ func TestPageWorksInWebKitGTK(t *testing.T) {
 	w.press("Usage")
 	w.shows("Calls and errors")
 	w.press("Settings")
+	w.press("Configuration file")
 	w.press("Edit file")
 	w.shows("Discard changes")
 	w.press("Servers")
