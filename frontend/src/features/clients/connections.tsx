@@ -218,10 +218,14 @@ function ChosenConnect({
   onDone: () => void;
 }) {
   const [choice, setChoice] = useState<Choice>({ http: false, move: movable > 0 });
-  const plan = useQuery(planQuery(connection, choice));
   const connect = useConnect(connection, (done) => {
     toast('ok', escapeControlCharacters(t.connected(connection.name, done.reload)));
     onDone();
+  });
+  // Once its servers are moved, there is nothing to plan.
+  const plan = useQuery({
+    ...planQuery(connection, choice),
+    enabled: !connect.isPending && !connect.isSuccess,
   });
   const [asking, setAsking] = useState<ConnectionPlan | undefined>(undefined);
   const write = (confirmed: ConnectionPlan) => {

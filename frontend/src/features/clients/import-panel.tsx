@@ -56,9 +56,12 @@ function Form({ connection, onDone }: { connection: string; onDone: () => void }
   const { data: list } = useQuery(importableQuery(connection));
   const count = servers?.length ?? (list ?? []).filter((one) => !one.skipReason).length;
   const any = (list ?? []).some((one) => !one.skipReason);
-  const plan = useQuery({ ...importPlanQuery(connection, servers), enabled: any });
   const client = useQueryClient();
   const run = useImport(connection);
+  const plan = useQuery({
+    ...importPlanQuery(connection, servers),
+    enabled: any && !run.isPending && !run.isSuccess,
+  });
   const diff = plan.data?.diff ?? '';
   return (
     <>
