@@ -28,7 +28,7 @@ import (
 // Main shows the window and returns when it is closed. Nothing that can fail or takes long may
 // precede wails.Run, because the Wails tools run Main to find bindings.
 func Main() {
-	if osutil.CheckWindowRuntime() != nil { // Wails would show a dialog that downloads it
+	if osutil.CheckWindowRuntime() != nil { // only on Windows, where Wails would show a dialog that downloads it
 		openInBrowser()
 		return
 	}

@@ -143,7 +143,8 @@ func TestStopEndsProcessThatDoesNotReadItsInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	written := make(chan error, 1)
-	var amount, before atomic.Int64
+	var amount atomic.Int64
+	before := int64(0)
 	go func() {
 		for {
 			n, err := p.Stdin().Write(make([]byte, 1<<10))
@@ -153,9 +154,14 @@ func TestStopEndsProcessThatDoesNotReadItsInput(t *testing.T) {
 			}
 		}
 	}()
-	eventually.True(t, "the pipe is full", func() bool {
-		time.Sleep(50 * time.Millisecond)
-		return amount.Load() > 0 && before.Swap(amount.Load()) == amount.Load()
+	still := 0
+	eventually.True(t, "the pipe is full: nothing more is written", func() bool {
+		if now := amount.Load(); now == 0 || now != before {
+			before, still = now, 0
+			return false
+		}
+		still++
+		return still > 10
 	})
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.Stop(context.Background()) }()
