@@ -60,22 +60,20 @@ func clients() ([]byte, error) {
 		}
 		var notes []string
 		if reload := strings.TrimSuffix(c.Reload, " (assumed, not tested)"); reload != "" && reload != "restart the client" {
-			if reload == "nothing to do; the client reloads the file automatically" {
-				reload = "nothing to do"
-			}
+			reload = strings.TrimSuffix(strings.Replace(reload, "; the client reloads the file automatically", "", 1), " and restarts the server")
 			notes = append(notes, "After connecting: "+escapeCell(reload)+".")
 		}
 		if c.Rewrites {
 			notes = append(notes, "Quit it before connecting.")
 		}
 		if c.MaxTools > 0 {
-			notes = append(notes, fmt.Sprintf("It passes at most %d tools to its model.", c.MaxTools))
+			notes = append(notes, fmt.Sprintf("Its model gets at most %d tools.", c.MaxTools))
 		}
 		if c.Limits.Source != "" {
 			notes = append(notes, strings.ToUpper(c.Limits.Source[:1])+c.Limits.Source[1:]+".")
 		}
 		if c.Synced {
-			notes = append(notes, "Its file is synchronized to other machines, so no token is written to it.")
+			notes = append(notes, "Its file is synchronized, so no token is written to it.")
 		}
 		if len(notes) > 0 {
 			fmt.Fprintf(&b, "\n%s\n", strings.Join(notes, " "))

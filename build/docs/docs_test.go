@@ -64,7 +64,7 @@ func TestLicenseListIsCurrent(t *testing.T) {
 	listed := map[string]string{}
 	for _, section := range strings.Split(string(src), "\n### ")[1:] {
 		licence, _, _ := strings.Cut(section, "\n")
-		for _, m := range regexp.MustCompile("(?m)^- `(.+)@(.+)`$").FindAllStringSubmatch(section, -1) {
+		for _, m := range regexp.MustCompile("(?m)^`(.+)@(.+)`$").FindAllStringSubmatch(section, -1) {
 			listed[m[1]] = m[2]
 			if strings.TrimSpace(licence) == "" {
 				t.Errorf("%s has no licence", m[1])

@@ -166,7 +166,7 @@ func licences(list []thirdPartySoftware) []byte {
 		byLicence := map[string]string{}
 		for _, p := range list {
 			if p.npm == npm {
-				byLicence[p.licence] += fmt.Sprintf("- `%s@%s`\n", p.name, p.version)
+				byLicence[p.licence] += fmt.Sprintf("`%s@%s`\n", p.name, p.version)
 			}
 		}
 		for _, licence := range slices.Sorted(maps.Keys(byLicence)) {
