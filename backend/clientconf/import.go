@@ -77,7 +77,7 @@ func (c *Connector) Servers(choice Choice) ([]ImportedServer, error) {
 	if err := c.assignLabels(all); err != nil {
 		return nil, err
 	}
-	if err := c.extractSecrets(all); err != nil {
+	if err := extractSecrets(c.vault, all); err != nil {
 		return nil, err
 	}
 	c.markShared(all, choice.Client)
@@ -102,7 +102,7 @@ func (c *Connector) readServers(p *Plan) ([]ImportedServer, error) {
 		failed[n] = other.decode()
 		plans = append(plans, other)
 	}
-	p.rules = func(dir string) []toolRules { return c.rulesOutside(p.Client, p.Path, plans, dir) }
+	p.rules = func(dir string) []toolRules { return rulesOutside(c.system, p.Client, p.Path, plans, dir) }
 	all := p.readServers()
 	for n, further := range files {
 		path := further.path
@@ -269,7 +269,7 @@ func (c *Connector) assignLabels(all []ImportedServer) error {
 			return err
 		}
 		for key, entry := range have {
-			have[key] = c.expandSecrets(entry)
+			have[key] = expandSecrets(c.vault, entry)
 		}
 	}
 	for n := range all {

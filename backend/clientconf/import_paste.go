@@ -87,7 +87,7 @@ func (c *Connector) preparePasted(all []ImportedServer) (*PastedServers, error) 
 				Hint: "Choose another name, or remove that one with: drawbridge remove " + core.Slug(i.Name)}
 		}
 	}
-	if err := c.extractSecrets(all); err != nil {
+	if err := extractSecrets(c.vault, all); err != nil {
 		return nil, err
 	}
 	return &PastedServers{Servers: all, c: c}, nil

@@ -405,15 +405,15 @@ func (b *entryConverter) limit(e *configEntry, set toolRules, denied, asked, all
 
 // rulesOutside returns the rules of a client about tools: those in the files that contain its servers, and
 // those in other files. A file that cannot be read restricts every server.
-func (c *Connector) rulesOutside(client Client, own string, plans []*Plan, dir string) (all []toolRules) {
+func rulesOutside(system System, client Client, own string, plans []*Plan, dir string) (all []toolRules) {
 	for _, source := range knownKeys().Clients[client.ID].Rules {
 		files := []string{}
 		for _, path := range source.Files {
-			files = append(files, c.system.expand(strings.ReplaceAll(path, "{DIR}", filepath.ToSlash(filepath.Dir(own))))...)
+			files = append(files, system.expand(strings.ReplaceAll(path, "{DIR}", filepath.ToSlash(filepath.Dir(own))))...)
 		}
 		for _, path := range source.Project {
 			if dir != "" {
-				files = append(files, c.system.expand(filepath.ToSlash(dir)+"/"+path)...)
+				files = append(files, system.expand(filepath.ToSlash(dir)+"/"+path)...)
 			}
 		}
 		found := plans

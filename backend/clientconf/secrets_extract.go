@@ -49,8 +49,8 @@ func (h *secretExtractor) store(key, value string) string {
 
 // extractSecrets replaces the literal secrets of every new server by references. The values stay in
 // the import until it is applied.
-func (c *Connector) extractSecrets(all []ImportedServer) error {
-	if c.vault == nil {
+func extractSecrets(vault Vault, all []ImportedServer) error {
+	if vault == nil {
 		return nil
 	}
 	values := map[string]string{} // shared, because two servers may have the same label
@@ -67,7 +67,7 @@ func (c *Connector) extractSecrets(all []ImportedServer) error {
 			if other, ok := values[name]; ok {
 				return other != value
 			}
-			old, err := c.vault.Get(context.Background(), name)
+			old, err := vault.Get(context.Background(), name)
 			return err == nil && old != value
 		})
 		for _, key := range i.secretKeys {
@@ -141,12 +141,12 @@ var secretRef = osutil.LazyRegexp(`\$\{secret:([^}:]+)\}`)
 
 // expandSecrets returns an entry of our configuration with references to secrets expanded, for
 // comparison with the entries of clients. Secrets that cannot be read stay references.
-func (c *Connector) expandSecrets(entry json.RawMessage) json.RawMessage {
-	if c.vault == nil {
+func expandSecrets(vault Vault, entry json.RawMessage) json.RawMessage {
+	if vault == nil {
 		return entry
 	}
 	return json.RawMessage(secretRef().ReplaceAllStringFunc(string(entry), func(ref string) string {
-		value, err := c.vault.Get(context.Background(), secretRef().FindStringSubmatch(ref)[1])
+		value, err := vault.Get(context.Background(), secretRef().FindStringSubmatch(ref)[1])
 		if err != nil {
 			return ref
 		}
