@@ -90,6 +90,7 @@ func (w *world) finish() {
 		q.cancel()
 	}
 	w.pass(patienceOfCalls) // in the legacy era, a call goes on without its client
+	w.stalls.Wait()
 	w.settle()
 	for _, q := range w.requests {
 		q.cancel()

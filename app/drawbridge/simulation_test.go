@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +34,7 @@ var (
 const simEvents = 2000
 
 // Seeds that failed once.
-var failedSeeds = []int64{1, 323049323}
+var failedSeeds = []int64{1, 323049323, 906115263}
 
 // TestSimulation runs the program with simulated servers, clients and a user, in virtual time. A failure prints
 // its seed; go test -run TestSimulation -seed N ./app/drawbridge repeats it. One event happens at a time, and the
@@ -114,6 +116,7 @@ var simActions = []struct {
 	{12, (*world).actCrash}, {4, (*world).actStick}, {8, (*world).actFate}, {10, (*world).actDisconnect}, {8, (*world).actListen},
 	{5, (*world).actEndSession}, {5, (*world).actSteal}, {3, (*world).actRotate}, {4, (*world).actPause}, {3, (*world).actNetwork},
 	{3, (*world).actClock}, {6, (*world).actOperate}, {12, (*world).actQuiet}, {5, (*world).actBurst},
+	{4, (*world).actStallDisk}, {2, (*world).actSleep},
 }
 
 var simWeight = func() (sum int) {
@@ -496,11 +499,39 @@ func (w *world) actNetwork() {
 	w.d.servers.NetworkChanged()
 }
 
-// actClock sets the wall clock, or lets the machine sleep.
+// actClock sets the wall clock.
 func (w *world) actClock() {
 	by := pick(w, []time.Duration{-2 * time.Hour, -time.Second, time.Second, 2 * time.Hour})
 	w.note("the clock is set by %s", by)
 	w.offset.Add(int64(by))
+}
+
+// actStallDisk keeps the record from writing for a time, as a disk does that does not answer.
+func (w *world) actStallDisk() {
+	d := pick(w, []time.Duration{50 * time.Millisecond, time.Second, 4 * time.Second, 15 * time.Second})
+	w.note("the disk stalls for %s", d)
+	w.stalls.Go(func() {
+		db, err := sql.Open("sqlite", filepath.Join(w.dir, "history.db"))
+		w.must(err)
+		defer db.Close()
+		ctx := context.Background()
+		conn, err := db.Conn(ctx)
+		w.must(err)
+		defer conn.Close()
+		if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err == nil { // else it is stalled already
+			time.Sleep(d)
+			_, err = conn.ExecContext(ctx, "ROLLBACK")
+			w.must(err)
+		}
+	})
+}
+
+// actSleep lets the machine sleep: the monotonic clock stands still, and the network is another one afterwards.
+func (w *world) actSleep() {
+	d := pick(w, []time.Duration{5 * time.Minute, 9 * time.Hour})
+	w.note("the machine sleeps for %s", d)
+	w.offset.Add(int64(d))
+	w.d.servers.NetworkChanged()
 }
 
 func (w *world) actOperate() {

@@ -39,9 +39,10 @@ type world struct {
 	order    []*simServer
 	clients  []*simClient
 	events   int
-	versions int           // definitions that servers have made up
-	trace    []string      // the latest events
-	pending  []*simRequest // see open
+	versions int            // definitions that servers have made up
+	trace    []string       // the latest events
+	pending  []*simRequest  // see open
+	stalls   sync.WaitGroup // of the disk
 
 	mu       sync.Mutex // guards what follows: processes and requests run in goroutines of the program
 	servers  map[string]*simServer

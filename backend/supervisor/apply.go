@@ -325,6 +325,11 @@ func (s *Supervisor) readCatalog(c *config.Server) (catalog *core.Catalog, outda
 	if c.Disabled || s.o.Catalogs == nil || s.listed(c.ID) {
 		return nil, false
 	}
+	if r := s.fleet.Load().byID[c.ID]; r != nil { // it was disabled
+		if next := r.unsaved.Load(); next != nil && next.key == c.LaunchKey() {
+			return next.catalog, false
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	catalog, err := s.o.Catalogs.Catalog(ctx, c.ID, c.LaunchKey())

@@ -311,7 +311,7 @@ func (r *runner) resetRefreshTimer() {
 // refreshCatalog reads the lists again. Registry.Update reports a change only if the result
 // differs.
 func (r *runner) refreshCatalog() {
-	l, c := r.primary, r.config()
+	l := r.primary
 	if l == nil || r.state.phase != phaseRunning {
 		return
 	}
@@ -327,9 +327,7 @@ func (r *runner) refreshCatalog() {
 				r.s.o.Log.Debug("Cannot refresh the lists", "server", r.id, "error", err)
 			} else {
 				l.markHeard()
-				catalog := r.fullCatalog()
-				r.s.o.Registry.Update(r.id, catalog)
-				r.helpers.Go(func() { r.saveCatalog(c, catalog) })
+				r.updateCatalog(r.fullCatalog())
 				r.publish()
 			}
 			r.resetRefreshTimer()
@@ -342,9 +340,7 @@ func (r *runner) listsChanged(kind core.Kind) {
 	if r.primary == nil {
 		return // connected uses the newest catalog anyway
 	}
-	c, catalog := r.config(), r.fullCatalog()
 	r.primary.markHeard()
-	r.s.o.Registry.Update(r.id, catalog, kind)
+	r.updateCatalog(r.fullCatalog(), kind)
 	r.publish()
-	r.helpers.Go(func() { r.saveCatalog(c, catalog) })
 }

@@ -253,9 +253,7 @@ func (r *runner) modernCapabilities(declared json.RawMessage) {
 		return
 	}
 	r.secondEra.capabilities = declared
-	c, catalog := r.config(), r.fullCatalog()
-	r.s.o.Registry.Update(r.id, catalog)
-	r.helpers.Go(func() { r.saveCatalog(c, catalog) })
+	r.updateCatalog(r.fullCatalog())
 }
 
 // closeSecondEra closes the second connection; the next modern call opens a new one. If the

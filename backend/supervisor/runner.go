@@ -33,8 +33,9 @@ type runner struct {
 	startedAt         time.Time          // when the newest start began
 	startDuration     time.Duration      // duration of the newest successful start
 	helpers           sync.WaitGroup
-	idleStopped       bool // stopped because it was idle
-	needsLogin        bool // in phaseWaiting: the user has to sign in
+	unsaved           atomic.Pointer[unsaved] // the newest catalog, until it is saved
+	idleStopped       bool                    // stopped because it was idle
+	needsLogin        bool                    // in phaseWaiting: the user has to sign in
 	remoteRetry       remoteRetry
 	starts            int // number of all starts
 	restarts          int

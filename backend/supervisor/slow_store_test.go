@@ -3,7 +3,9 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -60,6 +62,41 @@ func TestSlowStoreDoesNotBlockUnderLock(t *testing.T) {
 			t.Errorf("the store was asked only %v", kept.asked)
 		}
 	})
+}
+
+// stalledStore saves no catalog until it is released.
+type stalledStore struct {
+	*memoryCaches
+	released atomic.Bool
+}
+
+func (s *stalledStore) SaveCatalog(ctx context.Context, server, key string, c *core.Catalog) error {
+	if !s.released.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return s.memoryCaches.SaveCatalog(ctx, server, key, c)
+}
+
+func TestStartDoesNotWaitForTheStore(t *testing.T) {
+	kept := &stalledStore{memoryCaches: newMemory()}
+	inBubble(t, func(_ *rig, o *Options) { o.Catalogs = kept }, func(g *rig) {
+		g.apply(server("a"))
+		g.want("a", core.StateRunning)
+		off := func(c *config.Server) { c.Disabled = true }
+		g.apply(server("a", off))
+		g.want("a", core.StateDisabled)
+		must(t, g.SetPaused(context.Background(), true))
+		g.apply(server("a"))
+		if len(g.registry.All().Items(core.Tools)) == 0 {
+			t.Error("the tools were lost with the catalog that was not saved")
+		}
+		kept.released.Store(true)
+		time.Sleep(maxStorePause)
+	})
+	if len(kept.catalogs) != 1 {
+		t.Errorf("saved are %v", kept.catalogs)
+	}
 }
 
 // readOnlyStore fails to save an approval.

@@ -38,9 +38,6 @@ func (r *runner) beginStart() {
 	r.helpers.Go(func() {
 		session, err := r.connect(ctx, c, "", upstream.StartupTimeout(c), started)
 		cancel()
-		if err == nil && r.parent == nil {
-			r.saveCatalog(c, session.Catalog())
-		}
 		r.post(func() { r.startFinished(session, err) })
 	})
 }
@@ -149,10 +146,7 @@ func (r *runner) startSucceeded() {
 	l := r.primary
 	catalog := r.fullCatalog()
 	if r.parent == nil {
-		r.s.o.Registry.Update(r.id, catalog)
-		if c := r.config(); len(catalog.ModernCapabilities) > 0 {
-			r.helpers.Go(func() { r.saveCatalog(c, catalog) })
-		}
+		r.updateCatalog(catalog)
 	}
 	r.lastUsed.Store(max(r.lastUsed.Load(), r.startedAt.UnixNano()))
 	r.s.o.Connected(r.id, r.owner.account)
@@ -181,16 +175,41 @@ func (r *runner) fullCatalog() *core.Catalog {
 	return &c
 }
 
-// saveCatalog saves the catalog for the next run.
-func (r *shared) saveCatalog(c *config.Server, catalog *core.Catalog) {
-	if r.s.o.Catalogs == nil {
+// unsaved is a catalog that is to be saved under the key of a launch.
+type unsaved struct {
+	key     string
+	catalog *core.Catalog
+}
+
+// updateCatalog updates the registry at once, and saves the catalog for the next run. Nothing waits for the
+// store: of the catalogs that come while it does not answer, the newest is saved once it does.
+func (r *runner) updateCatalog(catalog *core.Catalog, kinds ...core.Kind) {
+	r.s.o.Registry.Update(r.id, catalog, kinds...)
+	if r.s.o.Catalogs == nil || r.unsaved.Swap(&unsaved{r.config().LaunchKey(), catalog}) != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
-	defer cancel()
-	if err := r.s.o.Catalogs.SaveCatalog(ctx, r.id, c.LaunchKey(), catalog); err != nil {
-		r.s.o.Log.Warn("Cannot save catalog", "server", r.id, "error", err)
-	}
+	r.helpers.Go(func() {
+		pause := 2 * storeTimeout
+		for {
+			next := r.unsaved.Load()
+			ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+			err := r.s.o.Catalogs.SaveCatalog(ctx, r.id, next.key, next.catalog)
+			cancel()
+			if err == nil {
+				if r.unsaved.CompareAndSwap(next, nil) {
+					return
+				}
+				continue
+			}
+			r.s.o.Log.Warn("Cannot save catalog", "server", r.id, "error", err)
+			select {
+			case <-time.After(pause):
+				pause = min(2*pause, maxStorePause)
+			case <-r.done:
+				return
+			}
+		}
+	})
 }
 
 // Connect starts or reaches a server, performs the handshake and reads its lists. ctx bounds all

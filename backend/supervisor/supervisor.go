@@ -23,6 +23,7 @@ const (
 	dependencyRetryDelay   = 3 * time.Second  // delay between starts while an external dependency, such as Docker, is missing
 	watchedDependencyDelay = 30 * time.Second // the same while something else notices its return
 	loginRetryDelay        = time.Hour        // the same while the user has to sign in; LoginChanged triggers an earlier start
+	maxStorePause          = 5 * time.Minute  // between attempts to save a catalog
 	storeTimeout           = 5 * time.Second  // timeout of a query of Catalogs, Eras or CommandApprovals
 	maxParallelStarts      = 4                // parallel starts: enough to overlap waiting for the network, few enough for a small machine
 	startSlotTime          = 5 * time.Second  // after this, a start is probably waiting for the network, so another one may begin

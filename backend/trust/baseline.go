@@ -56,7 +56,7 @@ type Baseline struct {
 	rejudge, changed func(server string) // see Observe
 	wakeup           chan struct{}
 	// saving is held during writes, so that an older state never overwrites a newer one.
-	saving sync.Mutex
+	saving chan struct{}
 
 	mu               sync.Mutex
 	servers          map[string]*serverRecords
@@ -81,7 +81,7 @@ func New(o Options) *Baseline {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Baseline{opts: o, rejudge: func(string) {}, changed: func(string) {}, wakeup: make(chan struct{}, 1), servers: map[string]*serverRecords{}, recordedWarnings: map[string]bool{}, changedServers: map[string]bool{}}
+	return &Baseline{opts: o, rejudge: func(string) {}, changed: func(string) {}, wakeup: make(chan struct{}, 1), saving: make(chan struct{}, 1), servers: map[string]*serverRecords{}, recordedWarnings: map[string]bool{}, changedServers: map[string]bool{}}
 }
 
 // Observe sets what is called when judgements change. It must be called before Apply and Run.

@@ -130,10 +130,14 @@ func (b *Baseline) trimAbsentRecords(s *serverRecords) {
 	}
 }
 
-// Flush saves all unsaved records and events.
+// Flush saves all unsaved records and events. It returns after storeTimeout at the latest.
 func (b *Baseline) Flush(ctx context.Context) error {
-	b.saving.Lock()
-	defer b.saving.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if err := b.beginSaving(ctx); err != nil {
+		return err
+	}
+	defer b.endSaving()
 	b.mu.Lock()
 	ids := sortedKeys(b.servers)
 	b.mu.Unlock()
@@ -145,6 +149,17 @@ func (b *Baseline) Flush(ctx context.Context) error {
 	}
 	return failed
 }
+
+func (b *Baseline) beginSaving(ctx context.Context) error {
+	select {
+	case b.saving <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (b *Baseline) endSaving() { <-b.saving }
 
 func (b *Baseline) flushServer(ctx context.Context, id string) error {
 	type written struct {
@@ -184,8 +199,6 @@ func (b *Baseline) flushServer(ctx context.Context, id string) error {
 		return nil
 	}
 	b.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
 	if err := b.opts.Store.SaveTrust(ctx, id, list, gone, events); err != nil {
 		return err
 	}
@@ -222,8 +235,10 @@ func (b *Baseline) retire(s *serverRecords) {
 // Rename calls move, which renames a server's records on disk. No records are written during the
 // call, and the records of the new name are loaded from disk afterwards.
 func (b *Baseline) Rename(ctx context.Context, from, to string, move func() error) error {
-	b.saving.Lock()
-	defer b.saving.Unlock()
+	if err := b.beginSaving(ctx); err != nil {
+		return err
+	}
+	defer b.endSaving()
 	for _, id := range []string{from, to} {
 		if err := b.flushServer(ctx, id); err != nil {
 			return err
