@@ -62,7 +62,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		Log: d.log, Bus: d.bus, Registry: d.views, Connect: d.dialer.Connect,
 		Impaired: func(server string) string { b, _ := d.rules.Breaker(server); return b.Reason }, Connected: d.rules.Connected,
 		Catalogs: d.history, Eras: d.history, Journal: d.dialer.Journal,
-		LastLines: d.dialer.LastLines, DownloadingLauncher: d.dialer.DownloadingLauncher, Cached: isCached, Usage: d.dialer.Usage,
+		LastLines: d.dialer.LastLines, DownloadingLauncher: d.dialer.DownloadingLauncher, ExpectedStart: d.launch.ExpectedStart, Cached: isCached, Usage: d.dialer.Usage,
 		Confirmed: confirmedEntries(d.options, d.vault), CommandApprovals: commandApprovals{d.history}, Logins: d.logins.keeper.LoginState,
 	})
 	d.calls = gateway.New(gateway.Options{

@@ -132,6 +132,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	if d.files, err = loadConfig(o, d.bus, log); err != nil {
 		return err
 	}
+	process.BeginLoginEnv(d.files.Current().Global.LoginShellTimeout) // no server starts before it is known
 	if err := d.openStorage(ctx); err != nil {
 		return err
 	}

@@ -59,6 +59,14 @@ func New(o Options) *Feature {
 		starts: map[string]Start{}, replaced: map[string]replacement{}}
 }
 
+// ExpectedStart returns how long the start of a server took before, or 0 if unknown.
+func (f *Feature) ExpectedStart(server string) time.Duration {
+	if known := f.known.of(server).Learned; len(known) > 0 {
+		return known[0].DirectStart
+	}
+	return 0
+}
+
 // Apply applies a configuration, and forgets servers that are not in it.
 func (f *Feature) Apply(c *config.Config) {
 	allowed := Settings(c)
@@ -223,6 +231,9 @@ func (f *Feature) Connected(s upstream.Launched) {
 	}
 	allowed := f.allowed[s.Server]
 	f.mu.Unlock()
+	if s.Direct {
+		f.known.started(s.Server, s.Took)
+	}
 	c, why := ParseCommand(s.Spec.Path, s.Spec.Args)
 	if why != "" || s.Direct || !allowed {
 		return

@@ -238,6 +238,9 @@ func TestSecondStartIsDirectWithSameArgumentsFolderAndEnvironment(t *testing.T) 
 		t.Errorf("direct: %q\nnpx:    %q", direct, byNpx)
 	}
 	n.open() // after a restart of Drawbridge
+	if n.feature.ExpectedStart("one") == 0 {
+		t.Error("it is not known how long the direct start took")
+	}
 	n.expect(Directly, "")
 	n.server.Env["TOKEN"] = "t-2"
 	n.expect(Directly, "")

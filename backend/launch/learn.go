@@ -32,6 +32,8 @@ type learned struct {
 	Contents contents          `json:"contents"`
 	At       time.Time         `json:"at"`
 
+	DirectStart time.Duration `json:"directStart"` // of the first direct start; 0 is none
+
 	NpxStart  time.Duration `json:"npxStart"`  // of the newest start by npx from a filled cache; 0 is unknown
 	NpxMemory int64         `json:"npxMemory"` // of npm's processes beside the server
 }

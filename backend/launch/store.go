@@ -79,6 +79,20 @@ func (m *memory) change(server string, f func(remembered) remembered) {
 	m.save()
 }
 
+// started remembers how long the first direct start of a server took.
+func (m *memory) started(server string, took time.Duration) {
+	if known := m.of(server).Learned; len(known) > 0 && known[0].DirectStart == 0 {
+		m.change(server, func(r remembered) remembered {
+			if len(r.Learned) > 0 {
+				first := *r.Learned[0]
+				first.DirectStart = took
+				r = r.with(&first)
+			}
+			return r
+		})
+	}
+}
+
 // retain forgets all servers but those for which keep returns true.
 func (m *memory) retain(keep func(server string) bool) {
 	m.mu.Lock()

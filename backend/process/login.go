@@ -47,6 +47,12 @@ var login = newLoginEnvReader(readLoginEnv)
 // result of an earlier read or our own environment.
 func LoginEnv(ctx context.Context) (map[string]string, error) { return login.get(ctx) }
 
+// BeginLoginEnv starts reading the environment of the login shell, so that the first LoginEnv waits less.
+func BeginLoginEnv(limit time.Duration) {
+	login.setLimit(limit)
+	login.begin()
+}
+
 // ExpireLoginEnv makes the next LoginEnv read the environment again if it was read longer than
 // age ago. It reports whether the next LoginEnv will read it.
 func ExpireLoginEnv(age time.Duration) bool { return login.expire(age) }
@@ -63,17 +69,21 @@ func SetLoginLimit(limit time.Duration) { login.setLimit(limit) }
 // must have only one receiver.
 func LoginEnvRereads() <-chan struct{} { return login.changed }
 
-func (r *loginEnvReader) get(ctx context.Context) (map[string]string, error) {
+// begin starts a read unless there is a current one. It returns what is closed when that has ended.
+func (r *loginEnvReader) begin() chan struct{} {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.done == nil || r.stale {
 		reread := r.done != nil
 		r.done, r.stale, r.lastRead = make(chan struct{}), false, time.Time{}
 		go r.run(r.limit, r.done, reread)
 	}
-	done := r.done
-	r.mu.Unlock()
+	return r.done
+}
+
+func (r *loginEnvReader) get(ctx context.Context) (map[string]string, error) {
 	select {
-	case <-done:
+	case <-r.begin():
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return maps.Clone(r.env), r.err

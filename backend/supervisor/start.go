@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func (r *runner) connect(ctx context.Context, c *config.Server, era core.Era, li
 }
 
 func (r *runner) connectInSlot(ctx context.Context, request upstream.Request, limit time.Duration) (upstream.Session, error) {
-	release, err := r.s.acquireSlot(ctx)
+	release, err := r.s.slots.acquire(ctx, r.s.o.ExpectedStart(r.id))
 	if err != nil {
 		return upstream.Session{}, err
 	}
@@ -92,21 +93,61 @@ func startupTimeoutHint(c *config.Server) string {
 	return `If it just needs more time, increase startupTimeoutMs. If it reads messages with a Content-Length header, set "framing": "content-length".`
 }
 
-// acquireSlot waits for one of the slots that limit parallel starts. The slot is released after
-// startSlotTime even if the start is still in progress, so that a slow download does not delay
-// other servers.
-func (s *Supervisor) acquireSlot(ctx context.Context) (release func(), err error) {
+// startSlots limit parallel starts. Of those that wait, the start that took longest before comes first, so
+// that it does not run alone at the end.
+type startSlots struct {
+	mu      sync.Mutex
+	free    int
+	waiting []*waitingStart
+}
+
+type waitingStart struct {
+	expected time.Duration
+	turn     chan struct{} // closed when it has a slot
+}
+
+// acquire waits for a slot. It is released after startSlotTime even if the start is still in progress, so
+// that a slow download does not delay other servers.
+func (s *startSlots) acquire(ctx context.Context, expected time.Duration) (release func(), err error) {
+	w := &waitingStart{expected, make(chan struct{})}
+	s.mu.Lock()
+	s.waiting = append(s.waiting, w)
+	s.assign()
+	s.mu.Unlock()
 	select {
-	case s.slots <- struct{}{}:
+	case <-w.turn:
 	case <-ctx.Done():
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if at := slices.Index(s.waiting, w); at >= 0 {
+			s.waiting = slices.Delete(s.waiting, at, at+1)
+		} else {
+			s.free++
+			s.assign()
+		}
 		return nil, ctx.Err()
 	}
-	give := sync.OnceFunc(func() { <-s.slots })
+	give := sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.free++
+		s.assign()
+	})
 	early := time.AfterFunc(startSlotTime, give)
 	return func() {
 		early.Stop()
 		give()
 	}, nil
+}
+
+// assign gives free slots to waiting starts. The caller holds mu.
+func (s *startSlots) assign() {
+	slices.SortStableFunc(s.waiting, func(a, b *waitingStart) int { return cmp.Compare(b.expected, a.expected) })
+	for s.free > 0 && len(s.waiting) > 0 {
+		close(s.waiting[0].turn)
+		s.waiting = s.waiting[1:]
+		s.free--
+	}
 }
 
 func (r *runner) startFinished(session upstream.Session, err error) {

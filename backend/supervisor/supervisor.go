@@ -72,6 +72,8 @@ type Options struct {
 	// DownloadingLauncher returns the launcher that is downloading a server during its start, or
 	// "". May be nil.
 	DownloadingLauncher func(server string) string
+	// ExpectedStart returns how long the start of a server took before, or 0 if unknown. May be nil.
+	ExpectedStart func(server string) time.Duration
 	// Cached reports whether the package of a server has been downloaded before. May be nil.
 	Cached func(c *config.Server) bool
 	// Usage returns the resource usage of the processes of a server. May be nil.
@@ -89,7 +91,7 @@ type Options struct {
 // Supervisor runs the servers. All methods are safe for concurrent use.
 type Supervisor struct {
 	o     Options
-	slots chan struct{}
+	slots startSlots
 	quit  chan struct{} // closed when Run shuts down
 	// drainExpired is closed DrainLimit after quit: then calls in flight are no longer waited for.
 	drainExpired chan struct{}
@@ -145,6 +147,9 @@ func New(o Options) *Supervisor {
 	if o.DownloadingLauncher == nil {
 		o.DownloadingLauncher = func(string) string { return "" }
 	}
+	if o.ExpectedStart == nil {
+		o.ExpectedStart = func(string) time.Duration { return 0 }
+	}
 	if o.Cached == nil {
 		o.Cached = func(*config.Server) bool { return false }
 	}
@@ -153,7 +158,7 @@ func New(o Options) *Supervisor {
 			return process.Usage{}, errors.New("resource usage is not available")
 		}
 	}
-	s := &Supervisor{o: o, slots: make(chan struct{}, maxParallelStarts), quit: make(chan struct{}), drainExpired: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, approved: map[string]approval{}, lastCommands: map[string]string{}}
+	s := &Supervisor{o: o, slots: startSlots{free: maxParallelStarts}, quit: make(chan struct{}), drainExpired: make(chan struct{}), applied: make(chan struct{}), all: map[string]*runner{}, approved: map[string]approval{}, lastCommands: map[string]string{}}
 	s.stopCtx, s.killAll = context.WithCancel(context.Background()) //nolint:gosec // killAll is called stopLimit after quit
 	s.fleet.Store(&fleet{byID: map[string]*runner{}})
 	s.listWait.Store(int64(config.DefaultListWait))

@@ -615,3 +615,21 @@ func TestConfirmedCommandMakesNoNotice(t *testing.T) {
 		}
 	})
 }
+
+func TestLongestExpectedStartComesFirstOfThoseThatWait(t *testing.T) {
+	inBubble(t, func(g *rig, o *Options) {
+		g.start = slow(time.Second)
+		o.ExpectedStart = func(server string) time.Duration {
+			return map[string]time.Duration{"short": time.Second, "long": time.Minute}[server]
+		}
+	}, func(g *rig) {
+		g.apply(server("a"), server("b"), server("c"), server("d"))
+		g.apply(server("a"), server("b"), server("c"), server("d"), server("e"), server("f"), server("g"), server("short"), server("long"))
+		advance(1500 * time.Millisecond)
+		if len(g.started("long")) != 1 || len(g.started("short")) != 1 {
+			t.Fatal("they still wait")
+		}
+		advance(5 * time.Second)
+		g.want("g", core.StateRunning)
+	})
+}
