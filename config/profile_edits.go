@@ -43,6 +43,26 @@ func (r *Reloader) SetClient(ctx context.Context, token string, raw json.RawMess
 	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error { return d.SetObject("clients", token, raw) })
 }
 
+// SetClientAccess sets the profile and the approval of a client in the main file. If approval is "", it
+// removes all settings of the client there.
+func (r *Reloader) SetClientAccess(ctx context.Context, client, profile, approval string) error {
+	return r.Edit(ctx, r.o.Sources.Main(), func(d *Document) error {
+		d.Delete(false, "clients", client)
+		if approval == "" {
+			d.Delete(false, "policy", "clients", client)
+			d.deleteEmpty(&d.root, "policy", "clients")
+			d.deleteEmpty(&d.root, "policy")
+		} else if err := d.Set(approval, "policy", "clients", client, "approval"); err != nil {
+			return err
+		}
+		if approval != "" && profile != "" {
+			return d.Set(profile, "clients", client, "profile")
+		}
+		d.deleteEmpty(&d.root, "clients")
+		return nil
+	})
+}
+
 // checkTag returns a conflict error unless the file's profile still has the tag was.
 func (d *Document) checkTag(name, was string) error {
 	if was == "" {

@@ -83,6 +83,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		WantsWorkspace: func(call *core.Call) bool {
 			return d.servers.WantsWorkspace(call.Server) || d.accounts.folderDecides(call.Server) || d.rules.WantsWorkspace(call)
 		},
+		Elsewhere:    func(token string) bool { return d.guests.Has(token) },
 		SessionEnded: d.servers.EndSession, ShimEnded: d.servers.EndShim, Limits: clientLimits, Used: func(token string) *bridge.UsedTools { return d.profiles.Used(token) },
 		ProcessOf: processOf(d.accounts, d.servers),
 	})

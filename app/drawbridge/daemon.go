@@ -24,6 +24,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
 	"github.com/drawbridge-mcp/drawbridge/backend/gateway"
+	"github.com/drawbridge-mcp/drawbridge/backend/guests"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/launch"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -95,6 +96,7 @@ type daemon struct {
 	replaced  *desktop.ReplacementWatcher
 	profiles  *profiles.Feature
 	clients   *clientconf.Feature
+	guests    *guests.Feature
 	recorded  *history.Feature
 	approvals *approvals.Feature
 	windows   *desktop.Feature
@@ -216,6 +218,7 @@ func (d *daemon) serve(server *http.Server, listener net.Listener) {
 			d.life.run("socket", time.Second, func(ctx context.Context) error { return serveSocket(ctx, server, socket) })
 		}
 	}
+	d.life.run("guests", time.Second, d.guests.Run)
 	d.life.run("cleanup", 5*time.Second, d.cleanup.run) // after http, so that it does not delay the first responses
 	d.life.run("bridge", time.Second, d.front.Run)      // stops before http, so that open streams get their last response
 	d.life.early = append(d.life.early, d.front.RefuseRequests, d.calls.RefuseCalls)
@@ -273,6 +276,9 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 		Tokens: d.tokens, Sessions: d.front.Sessions, Log: d.log, Live: d.dialer.LiveCall,
 		Limits: clientLimits, ToolMode: d.profiles.ToolMode,
 	}
+	d.guests = &guests.Feature{
+		Folder: filepath.Join(o.Folders.Data, "guests"), Config: d.files, Tokens: d.tokens, Handler: d.records.withFrameLog(d.front), End: d.front.EndClient, Log: d.log,
+	}
 	d.windows = &desktop.Feature{URL: d.url, Sessions: sessions, Settings: d.settings}
 	d.pages = api.New(api.Options{
 		Version: version, URL: d.url, StartedAt: d.startedAt, ConfigPath: o.Sources.Main(),
@@ -309,7 +315,7 @@ func (d *daemon) features() []web.Feature {
 	return []web.Feature{
 		d.packages, d.launch,
 		&oauth.Feature{Logins: d.logins, Config: d.files.Current, Servers: d.servers},
-		d.clients,
+		d.clients, d.guests,
 		&doctor.Feature{
 			Version: version, URL: d.url, Folders: d.options.Folders, Sources: d.options.Sources, Config: d.files, Servers: d.servers,
 			Clients: d.clients, Secrets: d.vault, Withheld: d.baseline.Withheld, Status: func() any { return d.pages.Status() }, Local: doctor.Local, Redact: redact,

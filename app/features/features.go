@@ -6,6 +6,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
+	"github.com/drawbridge-mcp/drawbridge/backend/guests"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/marketplace"
 	"github.com/drawbridge-mcp/drawbridge/backend/oauth"
@@ -21,5 +22,5 @@ import (
 
 // Commands returns what adds the commands of each feature.
 func Commands() []terminal.Commands {
-	return []terminal.Commands{approvals.Commands, clientconf.Commands, desktop.Commands, doctor.Commands, history.Commands, marketplace.Commands, oauth.Commands, policy.Commands, profiles.Commands, sandbox.Commands, secret.Commands, shim.Commands, supervisor.Commands, trust.Commands}
+	return []terminal.Commands{approvals.Commands, clientconf.Commands, desktop.Commands, doctor.Commands, guests.Commands, history.Commands, marketplace.Commands, oauth.Commands, policy.Commands, profiles.Commands, sandbox.Commands, secret.Commands, shim.Commands, supervisor.Commands, trust.Commands}
 }

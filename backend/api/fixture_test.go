@@ -24,6 +24,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/doctor"
+	"github.com/drawbridge-mcp/drawbridge/backend/guests"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/launch"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -310,7 +311,7 @@ func newSite(t *testing.T) *site {
 		ConfigEditor: s.fakes, Renamer: s.fakes, Tokens: tokens, Admin: admin, Bus: s.bus,
 		Approvals: pending, Commands: s.fakes,
 		Rules: rules, Trust: baseline,
-		Features:     []web.Feature{&doctor.Feature{}, &policy.Feature{Policy: rules}, clients, recorded, &marketplace.Feature{}, &launch.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, changes, servers, pending, windows},
+		Features:     []web.Feature{&doctor.Feature{}, &guests.Feature{}, &policy.Feature{Policy: rules}, clients, recorded, &marketplace.Feature{}, &launch.Feature{}, &oauth.Feature{Logins: inactive{}, Config: s.fakes.Current, Servers: s.fakes}, &profiles.Feature{}, &secret.Feature{Store: vault, Config: s.fakes.Current, Servers: s.fakes}, &sandbox.Feature{Servers: s.fakes, Sampler: observer}, changes, servers, pending, windows},
 		FollowWindow: windows.FollowWindow, Clients: clients, Logins: inactive{}, Metrics: inactive{}, Copies: config.BackupsOf(dir),
 		Observer: observer,
 		Notices:  func() []core.Notice { return nil }, KnowsReleases: func() bool { return false },

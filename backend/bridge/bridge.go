@@ -70,6 +70,9 @@ type Options struct {
 	// WantsWorkspace reports whether a call depends on the working folder of the client. Clients
 	// are asked for their roots only on such calls. nil: no call does.
 	WantsWorkspace func(*core.Call) bool
+	// Elsewhere reports whether the client with the named token works on another file system. The folders
+	// that it reports mean nothing here, and are ignored. nil: no client does.
+	Elsewhere func(token string) bool
 	// ProcessOf sets the account of a call, and identifies the process or connection of the server
 	// that would serve it. nil: each server has one.
 	ProcessOf func(*core.Call) (string, error)
@@ -95,6 +98,9 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
+	if o.Elsewhere == nil {
+		o.Elsewhere = func(string) bool { return false }
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -210,6 +216,13 @@ func (b *Bridge) closeIdleSessions() {
 	}
 	for _, s := range b.sessions.removeWhere(func(s *session) bool { return !b.views.has(s.listener.endpoint) }) {
 		b.endSession(s, "its server was removed")
+	}
+}
+
+// EndClient ends the sessions of a client whose token was revoked, with their calls.
+func (b *Bridge) EndClient(token string) {
+	for _, s := range b.sessions.removeWhere(func(s *session) bool { return s.token == token }) {
+		b.endSession(s, "its client was removed")
 	}
 }
 

@@ -448,7 +448,7 @@ func askRoots(sink core.ServerMessageHandler) func(context.Context) ([]string, e
 // aggregate endpoint.
 func (vs *views) folderSelectsProfile(ep endpoint, token string) bool {
 	v := vs.visibility.Load()
-	return ep.server == "" && ep.profile == "" && v != nil && v.Folders && v.Clients[token].Profile == ""
+	return ep.server == "" && ep.profile == "" && v != nil && v.Folders && v.Clients[token].Profile == "" && !vs.Elsewhere(token)
 }
 
 // applyFolderProfile limits a request of a legacy session to the profile of the folder that the

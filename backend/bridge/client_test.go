@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -355,6 +356,52 @@ func TestFolderThatClientReportsDecidesItsProfile(t *testing.T) {
 	}
 	if a, b, c := office.asked.Load(), elsewhere.asked.Load(), silent.asked.Load()+incapable.asked.Load(); a != 1 || b != 1 || c != 0 {
 		t.Errorf("asked %d and %d times, without the capability %d times", a, b, c)
+	}
+}
+
+// The folders of a client on another file system mean nothing here: a rule or a profile for a folder of
+// the same name must not apply.
+func TestFoldersOfClientElsewhereAreIgnored(t *testing.T) {
+	s := newProfileFixture(t, func(o *Options) {
+		o.Elsewhere = func(token string) bool { return token == "free" }
+		o.WantsWorkspace = func(*core.Call) bool { return true }
+	})
+	withFolders(s)
+	c := newFolderClient(s, "/office", `{"roots":{}}`, WorkspaceHeader, absolute("/office"))
+	if got := c.request(1, "tools/call", `"name":"out__do"`); !strings.Contains(got, "do of out") || c.asked.Load() != 0 {
+		t.Errorf("got %s, asked %d times", got, c.asked.Load())
+	}
+	if call := s.gateway.last(); call.Workspace != "" {
+		t.Errorf("the call is made in %q", call.Workspace)
+	}
+}
+
+func TestEndedClientLosesItsSessionsAndCalls(t *testing.T) {
+	s := newFixture(t, func(ctx context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+		if c.Client.Token == "free" {
+			<-ctx.Done()
+			return core.Reply{}, context.Cause(ctx)
+		}
+		return core.Reply{Result: textReply("ok")}, nil
+	})
+	gone, other := newFolderClient(s, "", `{}`), append(s.openSession("/mcp", `{}`, ClientHeader, "other"), ClientHeader, "other")
+	ended := make(chan string)
+	go func() { ended <- gone.request(1, "tools/call", `"name":"math__add"`) }()
+	eventually.Complete(t, 5*time.Second, func() string {
+		if s.gateway.last() == nil {
+			return "no call"
+		}
+		return ""
+	})
+	s.bridge.EndClient("free")
+	if got := <-ended; !strings.Contains(got, "session ended") {
+		t.Error("the call in flight got", got)
+	}
+	if got := gone.request(2, "tools/list", ""); !strings.Contains(got, "unknown or has ended") {
+		t.Error("the session is still used:", got)
+	}
+	if got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, other...)); !strings.Contains(got, "ok") {
+		t.Error("another client got", got)
 	}
 }
 

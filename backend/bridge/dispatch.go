@@ -313,7 +313,7 @@ func (cs *calls) hold(rq *request, result splitResult) (splitResult, *rpcError, 
 // changed.
 func (cs *calls) resolveWorkspace(ctx context.Context, rq *request, call *core.Call, sink core.ServerMessageHandler) {
 	call.Workspace = rq.workspace
-	if call.Server == "" || cs.WantsWorkspace == nil || !cs.WantsWorkspace(call) || !parseClientCapabilities(rq.capabilities).roots {
+	if call.Server == "" || cs.WantsWorkspace == nil || !cs.WantsWorkspace(call) || cs.Elsewhere(call.Client.Token) || !parseClientCapabilities(rq.capabilities).roots {
 		return
 	}
 	ask := askRoots(sink)

@@ -34,6 +34,9 @@ func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	origin := readOrigin(r.Header)
+	if b.Elsewhere(origin.token) {
+		origin.workspace = ""
+	}
 	if b.Credential != nil {
 		origin.credential, _ = b.Credential(origin.token)
 	}

@@ -39,6 +39,16 @@ func Bearer(o BearerOptions) func(http.Handler) http.Handler {
 		})
 }
 
+// GuestBearer is Bearer for the socket of one guest: only the token of that guest is accepted.
+func GuestBearer(tokens *Tokens, guest string, log *slog.Logger) func(http.Handler) http.Handler {
+	return authenticate(log, "this socket requires the token of its guest", "Ask the user for it: drawbridge guests shows where it is.",
+		func(_ http.ResponseWriter, r *http.Request) (string, bool) {
+			token, _ := BearerOf(r)
+			name, ok := tokens.find(token, true)
+			return guest, ok && name == guest
+		})
+}
+
 // authenticate returns a middleware that admits the requests that identify accepts. It always sets
 // or removes ClientHeader, which holds the returned name. Failures are rate-limited.
 func authenticate(log *slog.Logger, detail, hint string, identify func(http.ResponseWriter, *http.Request) (name string, ok bool)) func(http.Handler) http.Handler {

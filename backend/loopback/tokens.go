@@ -26,6 +26,10 @@ type Token struct {
 	Name      string    `json:"name"`
 	Token     string    `json:"token"`
 	CreatedAt time.Time `json:"createdAt"`
+	// Guest means that the token is accepted only on the socket of the guest with this name. Then UID is a
+	// user who may connect to it besides this one and root, or 0.
+	Guest bool `json:"guest,omitempty"`
+	UID   int  `json:"uid,omitempty"`
 }
 
 var tokenName = osutil.LazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -102,15 +106,17 @@ func (t *Tokens) refresh() error {
 // for every call took 2.5 to 3 % of the processor time of a call of 60 B.
 const recheckInterval = 10 * time.Millisecond
 
-// Client returns the name of the client that token was issued to. Its running time does not
-// depend on how much of token is correct.
-func (t *Tokens) Client(token string) (name string, ok bool) {
+// Client returns the name of the client that token was issued to, unless it is a guest. Its running
+// time does not depend on how much of token is correct.
+func (t *Tokens) Client(token string) (name string, ok bool) { return t.find(token, false) }
+
+func (t *Tokens) find(token string, guest bool) (name string, ok bool) {
 	sum := digestOf(token)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
 	if now.Sub(t.checkedAt) < recheckInterval {
-		if name, ok := t.match(token, sum); ok {
+		if name, ok := t.match(token, sum, guest); ok {
 			return name, true
 		}
 	}
@@ -123,7 +129,7 @@ func (t *Tokens) Client(token string) (name string, ok bool) {
 	} else {
 		t.readErrorLogged = false
 	}
-	return t.match(token, sum)
+	return t.match(token, sum, guest)
 }
 
 // Digest returns the digest of the token of a client, which changes when it is rotated. ok is false if
@@ -143,10 +149,10 @@ func (t *Tokens) Digest(name string) (sum [sha256.Size]byte, ok bool) {
 	return sum, false
 }
 
-// match compares token with every known token. It must be called with t.mu held.
-func (t *Tokens) match(token string, sum digest) (name string, ok bool) {
+// match compares token with every known token of clients, or of guests. It must be called with t.mu held.
+func (t *Tokens) match(token string, sum digest, guest bool) (name string, ok bool) {
 	for i := range t.digests {
-		if t.digests[i].equal(sum) && strings.HasPrefix(token, TokenPrefix) {
+		if t.digests[i].equal(sum) && t.tokens[i].Guest == guest && strings.HasPrefix(token, TokenPrefix) {
 			name, ok = t.tokens[i].Name, true
 		}
 	}
@@ -174,7 +180,7 @@ func (t *Tokens) Get(name string) (Token, bool, error) {
 
 // Create returns the token of the client called name, and creates it if it does not exist.
 func (t *Tokens) Create(name string) (out Token, err error) {
-	err = t.update(name, func(all []Token, i int) []Token {
+	err = t.update(name, false, func(all []Token, i int) []Token {
 		if i >= 0 {
 			out = all[i]
 			return all
@@ -187,7 +193,7 @@ func (t *Tokens) Create(name string) (out Token, err error) {
 
 // Rotate replaces the token of the client called name; the previous token becomes invalid.
 func (t *Tokens) Rotate(name string) (out Token, err error) {
-	err = t.update(name, func(all []Token, i int) []Token {
+	err = t.update(name, false, func(all []Token, i int) []Token {
 		out = newToken(name)
 		if i < 0 {
 			return append(all, out)
@@ -198,10 +204,32 @@ func (t *Tokens) Rotate(name string) (out Token, err error) {
 	return out, err
 }
 
+// CreateGuest creates the token of a guest. The name must be free.
+func (t *Tokens) CreateGuest(name string, uid int) (guest Token, err error) {
+	guest = newToken(name)
+	guest.Guest, guest.UID = true, uid
+	taken := false
+	err = t.update(name, true, func(all []Token, i int) []Token {
+		if taken = i >= 0; taken {
+			return all
+		}
+		return append(all, guest)
+	})
+	if err == nil && taken {
+		err = core.Errorf(core.CodeConflict, "there is already a guest named %q", name)
+	}
+	return guest, err
+}
+
 // Revoke removes the token of the client called name.
-func (t *Tokens) Revoke(name string) error {
+func (t *Tokens) Revoke(name string) error { return t.revoke(name, false) }
+
+// RevokeGuest removes the token of the guest called name.
+func (t *Tokens) RevokeGuest(name string) error { return t.revoke(name, true) }
+
+func (t *Tokens) revoke(name string, guest bool) error {
 	found := false
-	err := t.update(name, func(all []Token, i int) []Token {
+	err := t.update(name, guest, func(all []Token, i int) []Token {
 		if found = i >= 0; !found {
 			return all
 		}
@@ -233,9 +261,10 @@ func withFileLock(path string, f func() error) error {
 }
 
 // update calls edit with a copy of the current tokens and the index of name among them (-1 if
-// absent), and writes the result, under the interprocess lock. It does not hold t.mu meanwhile,
+// absent), and writes the result, under the interprocess lock. It refuses the token of a guest for a
+// client, and the reverse. It does not hold t.mu meanwhile,
 // because waiting for another process may take seconds during which requests must be served.
-func (t *Tokens) update(name string, edit func(all []Token, i int) []Token) error {
+func (t *Tokens) update(name string, guest bool, edit func(all []Token, i int) []Token) error {
 	if !ValidTokenName(name) {
 		return &core.Error{
 			Code: core.CodeValidation, Message: "the name of a client must be 1 to 64 letters, digits, '.', '_' or '-'",
@@ -247,7 +276,14 @@ func (t *Tokens) update(name string, edit func(all []Token, i int) []Token) erro
 		if err != nil {
 			return err
 		}
-		tokens := edit(slices.Clone(before), slices.IndexFunc(before, func(one Token) bool { return one.Name == name }))
+		i := slices.IndexFunc(before, func(one Token) bool { return one.Name == name })
+		if i >= 0 && before[i].Guest != guest {
+			if guest {
+				return core.Errorf(core.CodeConflict, "%q is the name of a client: choose another name for the guest", name)
+			}
+			return &core.Error{Code: core.CodeConflict, Message: fmt.Sprintf("%q is a guest, whose token is accepted only on its own socket", name), Hint: "List the guests with: drawbridge guests."}
+		}
+		tokens := edit(slices.Clone(before), i)
 		if slices.Equal(before, tokens) {
 			return nil
 		}

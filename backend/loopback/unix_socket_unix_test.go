@@ -67,7 +67,7 @@ func TestSocketIsPrivateToUser(t *testing.T) {
 	if ln, err = ListenSocket(other); err != nil {
 		t.Fatal(err)
 	}
-	ln.(*boundedListener).Listener.(*sameUserListener).uid++
+	ln.(*boundedListener).Listener.(*userListener).users[0]++
 	serveOn(t, ln, "too much")
 	c, err := net.Dial("unix", SocketFile(other))
 	must(t, err)

@@ -1,12 +1,16 @@
 package shim
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -26,8 +30,8 @@ const startEvery = 15 * time.Second
 
 // stdioFlags are the flags of the shim.
 type stdioFlags struct {
-	client, server, profile string
-	debug                   bool
+	client, server, profile, socket string
+	debug                           bool
 }
 
 // Commands adds the command that connects a stdio client.
@@ -45,6 +49,7 @@ func stdio(e *terminal.Env) *cobra.Command {
 	f.StringVar(&flags.client, "client", "stdio", "the `NAME` under which the calls are recorded")
 	f.StringVar(&flags.server, "server", "", "offer only this `SERVER`, with the original tool names")
 	f.StringVar(&flags.profile, "profile", "", "offer only this `PROFILE`")
+	f.StringVar(&flags.socket, "socket", "", "connect to this `SOCKET` of a guest, with the token in DRAWBRIDGE_TOKEN or beside it; also DRAWBRIDGE_SOCKET")
 	f.BoolVar(&flags.debug, "debug", false, "print debug messages on stderr")
 	return cmd
 }
@@ -62,26 +67,28 @@ func runStdio(ctx context.Context, e *terminal.Env, flags stdioFlags) error {
 	if !loopback.ValidTokenName(flags.client) {
 		return terminal.UsageError(fmt.Errorf("%q is not a valid client name", flags.client))
 	}
-	folders, err := e.Folders()
-	if err != nil {
-		return err
-	}
 	log := slog.New(slog.DiscardHandler)
 	if flags.debug || e.DebugEnabled() {
 		log = slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	finder := &daemonFinder{folders: folders, path: path, client: flags.client, own: folders.CustomData, log: log}
-	dir, err := os.Getwd()
-	if err != nil {
-		log.Debug("The working directory is unknown", "error", err)
-		dir = ""
+	o := Options{In: e.Stdin, Out: e.Stdout, Log: log}
+	if socket := cmp.Or(flags.socket, e.Getenv("DRAWBRIDGE_SOCKET")); socket != "" {
+		guest := &guestSocket{path: socket, endpoint: path, getenv: e.Getenv}
+		// Processes in different containers can have the same number.
+		o.Find, o.Dial, o.ID = guest.find, guest.dial, "guest-"+rand.Text()
+	} else {
+		folders, err := e.Folders()
+		if err != nil {
+			return err
+		}
+		finder := &daemonFinder{folders: folders, path: path, client: flags.client, own: folders.CustomData, log: log}
+		o.Find, o.Dial, o.ID = finder.find, loopback.Dialer(folders.Data), flags.client+"-"+strconv.Itoa(os.Getpid())
+		if o.Dir, err = os.Getwd(); err != nil {
+			log.Debug("The working directory is unknown", "error", err)
+			o.Dir = ""
+		}
 	}
-	s, err := New(Options{
-		Dir: dir,
-		In:  e.Stdin, Out: e.Stdout, Find: finder.find, Log: log,
-		Dial: loopback.Dialer(folders.Data),
-		ID:   flags.client + "-" + strconv.Itoa(os.Getpid()),
-	})
+	s, err := New(o)
 	if err != nil {
 		return err
 	}
@@ -91,6 +98,32 @@ func runStdio(ctx context.Context, e *terminal.Env, flags stdioFlags) error {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
 	return s.Run(ctx)
+}
+
+// guestSocket is the socket of a guest, which the sandbox of this process has been given. The daemon is
+// on another system, so it is never started here.
+type guestSocket struct {
+	path, endpoint string
+	getenv         func(string) string
+}
+
+// find implements Options.Find.
+func (g *guestSocket) find(context.Context, bool) (Address, error) {
+	token := g.getenv("DRAWBRIDGE_TOKEN")
+	if token == "" {
+		file := filepath.Join(filepath.Dir(g.path), loopback.GuestToken)
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return Address{}, &core.Error{Code: core.CodeUnavailable, Message: "cannot read the token of this guest: " + err.Error(),
+				Hint: "Mount the folder of the guest, or set DRAWBRIDGE_TOKEN. The command drawbridge guests show NAME, on the host, prints how."}
+		}
+		token = strings.TrimSpace(string(data))
+	}
+	return Address{URL: "http://localhost" + g.endpoint, Token: token}, nil
+}
+
+func (g *guestSocket) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "unix", g.path)
 }
 
 // daemonFinder finds the daemon for a shim and starts it if none is running.

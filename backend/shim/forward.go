@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"net"
 	"net/http"
@@ -96,7 +97,7 @@ func readResponse(m message, resp *http.Response, each func(data []byte)) error 
 			return nil
 		}
 		if resp.StatusCode == http.StatusUnauthorized {
-			return &core.Error{Code: core.CodeUnauthorized, Message: "Drawbridge does not accept this client's token", Hint: "Connect the client again: drawbridge clients connect."}
+			return &core.Error{Code: core.CodeUnauthorized, Message: "Drawbridge does not accept this client's token", Hint: "Connect the client again: drawbridge clients connect. For a guest, run on its host: drawbridge guests."}
 		}
 		return fmt.Errorf("Drawbridge responded with status %d", resp.StatusCode)
 	}
@@ -164,7 +165,7 @@ func (s *Shim) post(ctx context.Context, m message, session string) (*http.Respo
 		if err == nil {
 			return resp, nil
 		}
-		if opErr, ok := errors.AsType[*net.OpError](err); !ok || opErr.Op != "dial" {
+		if opErr, ok := errors.AsType[*net.OpError](err); !ok || opErr.Op != "dial" || errors.Is(err, fs.ErrPermission) {
 			return nil, fmt.Errorf("the connection to Drawbridge was lost: %w", err)
 		}
 		s.forgetAddress(address)

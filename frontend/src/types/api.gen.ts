@@ -1533,6 +1533,56 @@ export interface Grant {
   until: string;
   where: string;
 }
+export interface Guest {
+  /**
+   * Whether its calls wait for approval, at least
+   */
+  approval: 'never' | 'ask' | 'deny' | 'destructive';
+  createdAt: string;
+  /**
+   * Folder with its socket and its token, to be mounted in the sandbox
+   */
+  folder: string;
+  /**
+   * Name of its token, and in the history
+   */
+  name: string;
+  /**
+   * Why its socket is not open; empty if it is
+   */
+  problem: string;
+  /**
+   * The only profile that it can use; empty: all servers
+   */
+  profile: string;
+  /**
+   * What to write where, without the token
+   */
+  setup: SetupStep[];
+  /**
+   * Id of a user who can connect besides this one and root; 0: none
+   */
+  uid: number;
+}
+export interface SetupStep {
+  text: string;
+  title: string;
+}
+export interface GuestInputBody {
+  /**
+   * Whether its calls wait for approval, at least; ask if missing
+   */
+  approval?: 'never' | 'ask' | 'destructive';
+  name: string;
+  /**
+   * The only profile that it can use; empty: all servers
+   */
+  profile?: string;
+  /**
+   * Id, on this machine, of another user who can connect: for programs that run in a container as neither root nor you
+   */
+  uid?: number;
+}
 export interface HeldCalls {
   calls: number;
   /**
@@ -1791,6 +1841,10 @@ export interface ListFinding {
 }
 export interface ListGrant {
   items: Grant[];
+  next: string;
+}
+export interface ListGuest {
+  items: Guest[];
   next: string;
 }
 export interface ListHiddenTool {

@@ -1,0 +1,243 @@
+//go:build !windows
+
+package guests
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
+	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
+	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// host is the feature in a data folder, whose endpoints answer with the name of the client. The one at
+// /hang answers only when its request ends.
+type host struct {
+	*webtest.Site
+	*Feature
+	data  string
+	stop  func()
+	mu    sync.Mutex
+	ended []string
+}
+
+const before = "{\"profiles\": {\"small\": {\"servers\": {}}}}\n"
+
+func newHost(t *testing.T, data string) *host {
+	t.Helper()
+	file := filepath.Join(data, "config.jsonc")
+	if _, err := os.Stat(file); err != nil {
+		must(t, os.WriteFile(file, []byte(before), 0o600))
+	}
+	files := config.NewReloader(config.ReloaderOptions{Sources: config.Sources{DefaultFile: file}, Bus: new(core.Bus), Log: slog.New(slog.DiscardHandler)})
+	must(t, files.Load())
+	tokens, err := loopback.NewTokens(data, nil)
+	must(t, err)
+	h := &host{data: data}
+	h.Feature = &Feature{
+		Folder: filepath.Join(data, "guests"), Config: files, Tokens: tokens, Log: slog.New(slog.DiscardHandler),
+		End: func(name string) { h.mu.Lock(); defer h.mu.Unlock(); h.ended = append(h.ended, name) },
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.WriteString(w, r.Header.Get(loopback.ClientHeader)); err != nil || r.URL.Path != "/hang" {
+				return
+			}
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}),
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	configured := make(chan struct{})
+	go func() { _ = files.Run(ctx, func(*config.Config) {}); close(configured) }()
+	go func() { _ = h.Run(ctx); close(done) }()
+	h.stop = func() { cancel(); <-done; <-configured }
+	t.Cleanup(h.stop)
+	h.Site = webtest.New(h.Feature)
+	return h
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// ask sends a request to the socket of a guest with the token in the folder of another.
+func (h *host) ask(socket, tokenOf, path string) (*http.Response, error) {
+	token, _ := os.ReadFile(filepath.Join(h.data, "guests", tokenOf, loopback.GuestToken))
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(h.data, "guests", socket, loopback.GuestSocket))
+	}}
+	r, err := http.NewRequest("GET", "http://localhost"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	return (&http.Client{Transport: transport}).Do(r)
+}
+
+func (h *host) answer(t *testing.T, socket, tokenOf string) string {
+	t.Helper()
+	resp, err := h.ask(socket, tokenOf, "/mcp")
+	if err != nil {
+		return "no connection"
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	return fmt.Sprintf("%d %s", resp.StatusCode, body)
+}
+
+func TestGuestAsksByDefaultAndLeavesNothing(t *testing.T) {
+	h := newHost(t, shortDir(t))
+	var one Guest
+	must(t, json.Unmarshal([]byte(h.Do(t, "/api/v1/guests", `{"name":"one","profile":"small"}`, 200)), &one))
+	h.Do(t, "/api/v1/guests", `{"name":"two","approval":"never"}`, 200)
+	c := h.Config.Current()
+	if c.Policy.Clients["one"].Approval != "ask" || c.Clients["one"].Profile != "small" || c.Policy.Clients["two"].Approval != "never" {
+		t.Errorf("%+v %+v", c.Policy.Clients, c.Clients)
+	}
+	token, err := os.ReadFile(filepath.Join(one.Folder, loopback.GuestToken))
+	must(t, err)
+	if text := fmt.Sprint(one.Setup); strings.Contains(text, strings.TrimSpace(string(token))) || !strings.Contains(text, one.Folder) || one.Problem != "" {
+		t.Errorf("%+v", one)
+	}
+	for _, ask := range [][3]string{{"one", "one", "200 one"}, {"two", "two", "200 two"}, {"one", "two", "401"}, {"two", "one", "401"}} {
+		if got := h.answer(t, ask[0], ask[1]); !strings.HasPrefix(got, ask[2]) {
+			t.Errorf("%s with the token of %s: %s", ask[0], ask[1], got)
+		}
+	}
+	h.Want(t, "GET", "/api/v1/guests", "", 200, `"name":"one","profile":"small","approval":"ask"`, `"name":"two"`)
+
+	// Removing a guest ends its requests at once, and nothing of it is left.
+	resp, err := h.ask("one", "one", "/hang")
+	must(t, err)
+	defer resp.Body.Close()
+	h.Want(t, "DELETE", "/api/v1/guests/one", "", 204)
+	if _, err := io.Copy(io.Discard, resp.Body); err == nil {
+		t.Error("the request of a removed guest ended as if it was complete")
+	}
+	if got := h.answer(t, "one", "one"); got != "no connection" || strings.Join(h.ended, " ") != "one" {
+		t.Error(got, h.ended)
+	}
+	if got := h.answer(t, "two", "two"); got != "200 two" {
+		t.Error("the other guest got", got)
+	}
+	h.Want(t, "DELETE", "/api/v1/guests/two", "", 204)
+	if text, err := os.ReadFile(filepath.Join(h.data, "config.jsonc")); string(text) != before {
+		t.Errorf("%s %v", text, err)
+	}
+	if left, err := os.ReadDir(filepath.Join(h.data, "guests")); len(left) != 0 {
+		t.Error(left, err)
+	}
+	h.Want(t, "DELETE", "/api/v1/guests/two", "", 404)
+}
+
+func TestGuestsComeBackWithDaemon(t *testing.T) {
+	data := shortDir(t)
+	h := newHost(t, data)
+	h.Do(t, "/api/v1/guests", `{"name":"one"}`, 200)
+	h.stop()
+	if got := h.answer(t, "one", "one"); got != "no connection" {
+		t.Error("a stopped daemon answers", got)
+	}
+	h = newHost(t, data)
+	eventually.Complete(t, 5*time.Second, func() string {
+		if got := h.answer(t, "one", "one"); got != "200 one" {
+			return got
+		}
+		return ""
+	})
+	if !h.Has("one") || h.Has("two") {
+		t.Error("guests are not told from clients")
+	}
+}
+
+// A guest that cannot be added leaves nothing.
+func TestGuestWithBadNameOrProfileIsRefused(t *testing.T) {
+	h := newHost(t, shortDir(t))
+	if _, err := h.Tokens.Create("cursor"); err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]int{
+		`{"name":""}`:        422,
+		`{"name":".."}`:      422,
+		`{"name":"../x"}`:    422,
+		`{"name":"a/b"}`:     422,
+		`{"name":"a.b"}`:     422,
+		`{"name":"Dev"}`:     422,
+		`{"name":"-v"}`:      422,
+		`{"name":"a\u0000"}`: 422,
+		`{"name":"` + strings.Repeat("a", 33) + `"}`: 422,
+		`{"name":"x","approval":"deny"}`:             422,
+		`{"name":"x","profile":"none"}`:              404,
+		`{"name":"cursor"}`:                          409,
+	} {
+		if got, text := h.Ask("POST", "/api/v1/guests", body); got != want && (want != 422 || got != 400) {
+			t.Errorf("%s: %d %s", body, got, text)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(h.data, "config.jsonc")); string(text) != before {
+		t.Errorf("%s %v", text, err)
+	}
+	if left, _ := os.ReadDir(filepath.Join(h.data, "guests")); len(left) != 0 {
+		t.Error(left)
+	}
+	h.Want(t, "DELETE", "/api/v1/guests/cursor", "", 409)
+	h.Want(t, "DELETE", "/api/v1/guests/..%2Fx", "", 400)
+}
+
+func TestCommandPrintsHowToConnectGuest(t *testing.T) {
+	h := newHost(t, shortDir(t))
+	d := terminaltest.New(t, Commands)
+	d.Mux.Handle("/", h.Mux)
+	run := func(code int, args ...string) string {
+		t.Helper()
+		r := d.Run(false, args...)
+		if r.Code != code {
+			t.Fatalf("%v: %+v", args, r)
+		}
+		return r.Out
+	}
+	text := run(0, "guests", "add", "one")
+	for _, want := range []string{filepath.Join(h.data, "guests", "one") + ",target=/run/drawbridge,type=bind,readonly", `"--socket"`, "ssh -R", "drawbridge guests remove one"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	if again := run(0, "guests", "show", "one"); again != text {
+		t.Error(again)
+	}
+	if list := run(0, "guests"); !strings.Contains(list, "one") || !strings.Contains(list, "ask") {
+		t.Error(list)
+	}
+	run(0, "guests", "remove", "one")
+	run(1, "guests", "show", "one")
+}
