@@ -7,6 +7,7 @@ import { ClientAccess, ClientContext } from '@/features/profiles/client-access';
 import { tokensQuery } from '@/features/settings/api';
 import { TokensPanel } from '@/features/settings/tokens-panel';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
+import { guestsQuery } from '@/lib/guests-query';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { useCostedTools } from './tool-context-costs';
@@ -21,6 +22,7 @@ export function ClientsRoute() {
     profiles,
     useQuery(featuresQuery),
     useQuery(tokensQuery),
+    useQuery(guestsQuery),
   ]);
   if (!ready) return <LoadingPage title={texts.clients.title} />;
   return (

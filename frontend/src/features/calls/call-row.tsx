@@ -1,10 +1,12 @@
 import { Link } from '@tanstack/react-router';
 import { memo, type ReactNode } from 'react';
+import { GuestBadge } from '@/components/guest-badge';
 import { OutcomeBadge, outcomeIcon } from '@/components/outcome-badge';
 import { ServerPrefix } from '@/components/server-prefix';
 import { useApprovalOf } from '@/lib/approvals-query';
 import { classes } from '@/lib/class-names';
 import { bytes, clock, escapeControlCharacters, exactTime } from '@/lib/format';
+import { useIsGuest } from '@/lib/guests-query';
 import { jsonMembers, jsonString } from '@/lib/json-text';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
@@ -87,7 +89,7 @@ export const CallRow = memo(function CallRow({
         </Link>
       </Cell>
     ),
-    client: <TextCell key="client" text={clientName(call)} />,
+    client: <ClientCell key="client" call={call} />,
     session: (
       <TextCell key="session" text={escapeControlCharacters(call.session.slice(0, 40))} code />
     ),
@@ -164,6 +166,17 @@ function TextCell({ text, code, number }: { text: string; code?: boolean; number
       )}
     >
       {text}
+    </Cell>
+  );
+}
+
+/** The client of a call: a guest by its own name, because guests often run the same program. */
+function ClientCell({ call }: { call: Call }) {
+  const isGuest = useIsGuest();
+  if (!isGuest(call.token)) return <TextCell text={clientName(call)} />;
+  return (
+    <Cell wide className="truncate text-ink2">
+      <span title={clientName(call)}>{call.token}</span> <GuestBadge token={call.token} />
     </Cell>
   );
 }

@@ -3,14 +3,17 @@ import { Link } from '@tanstack/react-router';
 import { MonitorSmartphone } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { CopyField } from '@/components/copy-button';
+import { GuestBadge } from '@/components/guest-badge';
 import { Failed, PageHeader } from '@/components/page';
 import { age, count, escapeControlCharacters, exactTime } from '@/lib/format';
+import { useIsGuest } from '@/lib/guests-query';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { clientsQuery, connectionsQuery } from './api';
 import { FeatureMatrix } from './client-features-by-server';
 import { ConnectionState } from './connections';
+import { GuestsPanel } from './guests';
 import { type JoinedClient, joinClients, wasSeen } from './joined-clients';
 import { isOnline } from './online';
 
@@ -45,7 +48,8 @@ export function ClientsPage({
 }) {
   const { data: clients } = useSuspenseQuery(clientsQuery);
   const connections = useQuery(connectionsQuery);
-  const all = joinClients(connections.data ?? [], clients, tokens);
+  const isGuest = useIsGuest();
+  const all = joinClients(connections.data ?? [], clients, tokens, isGuest);
   return (
     <>
       <PageHeader title={t.title} />
@@ -78,6 +82,12 @@ export function ClientsPage({
               Tokens
             </h2>
             {tokensPanel}
+          </section>
+          <section aria-labelledby="guests-title">
+            <h2 id="guests-title" className="mb-2 font-semibold">
+              Guests
+            </h2>
+            <GuestsPanel />
           </section>
           <Rare title="Manual setup" open={!all.some(wasSeen)}>
             <ConnectHelp />
@@ -146,7 +156,7 @@ function ClientRow({
       ) : (
         <div>
           <h3 className="truncate font-semibold">
-            {escapeControlCharacters(client.name.slice(0, 200))}
+            {escapeControlCharacters(client.name.slice(0, 200))} <GuestBadge token={client.token} />
           </h3>
           {facts}
         </div>

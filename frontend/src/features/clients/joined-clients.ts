@@ -26,6 +26,7 @@ export function joinClients(
   connections: Connection[],
   clients: Client[],
   tokens: string[] = [],
+  isGuest: (token: string) => boolean = () => false,
 ): JoinedClient[] {
   const all = new Map<string, JoinedClient>();
   const of = (token: string, name: string) => {
@@ -44,7 +45,9 @@ export function joinClients(
     return one;
   };
   for (const client of clients) {
-    const one = of(client.token, client.name || client.token || texts.clients.anonymous);
+    // Guests often run the same program, so they are named by their tokens.
+    const name = isGuest(client.token) ? '' : client.name;
+    const one = of(client.token, name || client.token || texts.clients.anonymous);
     one.hasToken ||= client.hasToken;
     one.sessions += client.sessions;
     one.calls += client.calls;

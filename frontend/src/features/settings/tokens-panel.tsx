@@ -8,6 +8,7 @@ import { DiffView } from '@/components/diff-view';
 import { Failure } from '@/components/failure';
 import { TextField } from '@/components/text-field';
 import { age, escapeControlCharacters } from '@/lib/format';
+import { useIsGuest } from '@/lib/guests-query';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
@@ -23,10 +24,15 @@ const words = {
 /** The tokens of the clients. Rotating or revoking one shows the change of the client's file. */
 export function TokensPanel() {
   const { data } = useQuery(tokensQuery);
+  const isGuest = useIsGuest();
   const tokens = new Map<string, Client>();
   for (const client of data ?? []) {
     const known = tokens.get(client.token);
-    if (client.hasToken && (!known || (client.lastSeen ?? '') > (known.lastSeen ?? '')))
+    if (
+      client.hasToken &&
+      !isGuest(client.token) &&
+      (!known || (client.lastSeen ?? '') > (known.lastSeen ?? ''))
+    )
       tokens.set(client.token, client);
   }
   const [fresh, setFresh] = useState<{ name: string; token: string } | undefined>(undefined);
