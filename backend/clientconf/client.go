@@ -79,6 +79,10 @@ type Client struct {
 	NamePrefix      string `json:"namePrefix"`
 	// Limits are what the client does with what servers say.
 	Limits Limits `json:"limits"`
+	// Gateway is set for another gateway; see Sources.
+	Gateway *Gateway `json:"gateway"`
+	// SwitchOff says how the user switches off what the client starts itself, for a source.
+	SwitchOff string `json:"off"`
 	// InitialContent is the initial content of a new file.
 	InitialContent string `json:"header"`
 }

@@ -22,7 +22,7 @@ import (
 
 // Commands adds the commands about the clients on this machine and their tokens.
 func Commands(e *terminal.Env, root *cobra.Command) {
-	root.AddCommand(clients(e), token(e))
+	root.AddCommand(clients(e), token(e), export(e))
 }
 
 func clients(e *terminal.Env) *cobra.Command {
@@ -93,6 +93,9 @@ func listClients(ctx context.Context, e *terminal.Env, all bool) error {
 		if c.Problem != "" {
 			fmt.Fprintln(e.Stdout, terminal.EscapeLine(c.Key+": "+c.Problem))
 		}
+	}
+	for _, s := range c.presentSources() {
+		fmt.Fprintf(e.Stdout, "Found %s (%s). Copy the servers with: drawbridge clients import %s\n", s.Client.Name, e.ShortPath(s.Path), s.Key)
 	}
 	if left == 0 || len(list) == 0 {
 		return nil
@@ -171,7 +174,7 @@ func clientCommand(e *terminal.Env, f *connectFlags, use, short string, most int
 			if err != nil {
 				return err
 			}
-			client, err := Find(args[0])
+			client, err := FindSource(args[0])
 			if err != nil {
 				return err
 			}

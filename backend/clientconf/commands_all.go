@@ -367,7 +367,7 @@ func clientsMove(e *terminal.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t := c.PlanMoveAll()
+		t := c.PlanMoveAll(true)
 		return applyToAll(ctx, e, t, f.yes, diff, "Move "+describeCount(t)+" to Drawbridge?")
 	})
 	return cmd

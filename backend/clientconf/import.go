@@ -102,11 +102,12 @@ func (c *Connector) readServers(p *Plan) ([]ImportedServer, error) {
 		failed[n] = other.decode()
 		plans = append(plans, other)
 	}
+	p.gatewayOf = c.system.gatewayOf
 	p.rules = func(dir string) []toolRules { return rulesOutside(c.system, p.Client, p.Path, plans, dir) }
 	all := p.readServers()
 	for n, further := range files {
 		path := further.path
-		plans[n+1].rules = p.rules
+		plans[n+1].rules, plans[n+1].gatewayOf = p.rules, p.gatewayOf
 		found := plans[n+1].readServers()
 		if failed[n] != nil {
 			found = []ImportedServer{{Client: p.Client.ID, Name: filepath.Base(path), SkipReason: failed[n].Error()}}
@@ -135,6 +136,9 @@ func (p *Plan) decode() error {
 	m, err := p.file.decode()
 	if err == nil {
 		p.root, err = cloneMap(m) // TOML numbers become JSON numbers
+	}
+	if err == nil {
+		p.root = p.Client.unpack(p.root, filepath.Dir(p.target))
 	}
 	return err
 }
@@ -204,7 +208,15 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 		if b.off {
 			b.addNote("The server is disabled, because the client has it switched off")
 		}
+		if p.Client.SwitchOff != "" {
+			b.addNote("To keep the client from starting it as well, %s", p.Client.SwitchOff)
+		}
 		var err error
+		if entry, isObject := entries[name].(map[string]any); isObject && p.gatewayOf != nil {
+			if _, ok := p.gatewayOf(entry); ok { // see removeGateways
+				continue
+			}
+		}
 		if p.pasted {
 			i.Entry, err = b.convertPasted(entries[name])
 		} else {
@@ -542,7 +554,7 @@ func (c *Connector) UndoImport(ctx context.Context, id string) (UndoOutcome, err
 // PlanImport plans to import servers of a client into our configuration without changing the
 // client. names selects servers; none means all.
 func (c *Connector) PlanImport(choice Choice, names []string) (*PlannedImport, error) {
-	client, err := ByID(choice.Client)
+	client, err := sourceByID(choice.Client)
 	if err != nil {
 		return nil, err
 	}

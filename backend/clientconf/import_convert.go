@@ -120,6 +120,16 @@ func (b *entryConverter) convert(value any) (*configEntry, error) {
 		m["command"] = nested["path"]
 		delete(m, "path")
 	}
+	if b.client.ID == "mcpproxy" {
+		m = maps.Clone(m)
+		if kind := firstString(m, "protocol"); kind != "auto" {
+			m["type"] = kind
+		}
+		if m["quarantined"] == true {
+			b.disabled = true
+			b.addNote("The server is disabled, because it is quarantined in %s", b.client.Name)
+		}
+	}
 	e := &configEntry{}
 	words, isText := textList(firstMember(m, commandKeys...))
 	args, argsAreText := textList(m["args"])
@@ -193,7 +203,7 @@ func (b *entryConverter) convertProgram(e *configEntry, m map[string]any, words 
 		}
 		b.addNote("%s keeps %s in its keyring: set %s in Drawbridge's environment", b.client.Name, strings.Join(keys, ", "), same)
 	}
-	e.Cwd = b.convertText(firstString(m, "cwd", "workingDirectory", "working_directory"))
+	e.Cwd = b.convertText(firstString(m, "cwd", "workingDirectory", "working_directory", "working_dir"))
 	if address, err := url.Parse(e.Cwd); err == nil && address.Scheme == "file" {
 		if e.Cwd = address.Path; len(e.Cwd) > 2 && e.Cwd[2] == ':' { // /C:/folder
 			e.Cwd = e.Cwd[1:]
@@ -281,6 +291,10 @@ func (b *entryConverter) convertMap(key string, v any, inherit *[]string) map[st
 		}
 	}
 	for at, item := range list {
+		if one, isObject := item.(map[string]any); isObject && firstString(one, "key") != "" { // of Toolport
+			out[firstString(one, "key")] = b.convertVariable(one)
+			continue
+		}
 		text, _ := item.(string)
 		name, value, hasValue := strings.Cut(text, "=")
 		switch {
@@ -296,6 +310,21 @@ func (b *entryConverter) convertMap(key string, v any, inherit *[]string) map[st
 		return nil
 	}
 	return out
+}
+
+// convertVariable returns the value of a variable that is listed as {key, value, secret}. The value of a
+// secret is in the keyring of the other gateway.
+func (b *entryConverter) convertVariable(one map[string]any) string {
+	if one["secret"] != true {
+		return b.convertText(firstString(one, "value"))
+	}
+	return b.storedElsewhere(core.Slug(b.name) + "." + firstString(one, "key"))
+}
+
+// storedElsewhere returns a reference to a secret whose value cannot be read.
+func (b *entryConverter) storedElsewhere(name string) string {
+	b.addNote("%s keeps %s in its keyring: store the value with drawbridge secret set %s", b.client.Name, name, name)
+	return "${secret:" + name + "}"
 }
 
 var (
@@ -349,6 +378,11 @@ func (b *entryConverter) convertReference(ref string, has func(string) bool) str
 		b.needsCommand = true
 		return ref
 	case !braces:
+		return ref
+	case braces && kind == "keyring" && b.client.ID == "mcpproxy":
+		return b.storedElsewhere(name)
+	case kind == "secret" && b.client.SwitchOff != "": // see extensionServers
+		b.storedElsewhere(name)
 		return ref
 	case kind == "input" && has("${input:}"):
 		return b.convertInput(name)

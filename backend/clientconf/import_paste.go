@@ -232,6 +232,9 @@ var errNoServers = &core.Error{Code: core.CodeValidation, Message: "the text con
 // findPasted returns the servers of m: m itself, those from the location where some client keeps them, or
 // those directly in m.
 func findPasted(m map[string]any) ([]ImportedServer, error) {
+	if servers, ok := exported(m); ok {
+		m = map[string]any{"mcpServers": servers}
+	}
 	if isEntry(m) {
 		m = map[string]any{"mcpServers": map[string]any{entryName(m): m}}
 	}

@@ -56,6 +56,7 @@ type Plan struct {
 	file      document       // before, parsed
 	root      map[string]any // before, decoded
 	rules     func(dir string) []toolRules
+	gatewayOf func(entry map[string]any) (Client, bool) // nil: nobody looks for other gateways
 	parsed    []parsedFile
 	further   []*Plan // the same move in further files of the client
 }
@@ -66,6 +67,9 @@ func (p *Plan) Key() string { return Key(p.choice.Client, p.choice.Project) }
 // Plan prepares the connection of a client. If the file cannot be edited safely, it returns
 // an error whose hint is the snippet to paste.
 func (c *Connector) Plan(choice Choice) (*Plan, error) {
+	if _, err := ByID(choice.Client); err != nil { // the file of a source is never written
+		return nil, err
+	}
 	p, err := c.openPlan(choice)
 	if err != nil {
 		return nil, err
@@ -80,7 +84,7 @@ func (c *Connector) Plan(choice Choice) (*Plan, error) {
 	if err := p.readFile(); err != nil {
 		return nil, err
 	}
-	if err := c.removeStaleEntries(p); err != nil {
+	if err := errors.Join(c.removeStaleEntries(p), c.removeGateways(p)); err != nil {
 		return nil, err
 	}
 	if err := p.splice(); err != nil {
@@ -101,7 +105,7 @@ func (c *Connector) openPlan(choice Choice) (*Plan, error) {
 
 // locatePlan is openPlan without the warnings, for which all processes are listed.
 func (c *Connector) locatePlan(choice Choice) (*Plan, error) {
-	client, err := ByID(choice.Client)
+	client, err := sourceByID(choice.Client)
 	if err != nil {
 		return nil, err
 	}

@@ -59,13 +59,22 @@ func (p *Plan) movedServers() (names []string) {
 }
 
 // PlanMoveAll plans to move the servers of every installed client that
-// has servers and is not connected, except some by their ids.
-func (c *Connector) PlanMoveAll(except ...string) *Batch {
-	return c.planBatch(func(planner *Connector, t *Batch, id string) (*configChange, error) {
+// has servers and is not connected, except some by their ids. A client that only starts another gateway is
+// connected instead. With sources, it also plans to import the servers of the other gateways.
+func (c *Connector) PlanMoveAll(sources bool, except ...string) *Batch {
+	return c.planBatch(sources, func(planner *Connector, t *Batch, id string) (*configChange, error) {
 		if slices.Contains(except, id) {
 			return nil, nil
 		}
+		if slices.ContainsFunc(Sources(), func(s Client) bool { return s.ID == id }) {
+			return c.planImportInBatch(planner, t, id)
+		}
 		p, err := planner.PlanMove(Choice{Client: id}, nil, false)
+		if err != nil {
+			if connected, failed := planner.Plan(Choice{Client: id}); failed == nil && len(connected.originals) > 0 {
+				p, err = connected, nil
+			}
+		}
 		if err != nil || p.sharesFile(t.Plans) {
 			return nil, err
 		}
@@ -77,20 +86,24 @@ func (c *Connector) PlanMoveAll(except ...string) *Batch {
 // PlanImportAll plans an import for every installed client that
 // has servers and is not connected.
 func (c *Connector) PlanImportAll() *Batch {
-	return c.planBatch(func(planner *Connector, t *Batch, id string) (*configChange, error) {
-		i, err := planner.PlanImport(Choice{Client: id}, nil)
-		if err != nil || len(i.config.Servers) == 0 {
-			return nil, err
-		}
-		i.c = c
-		t.Imports = append(t.Imports, i)
-		return i.config, nil
+	return c.planBatch(true, func(planner *Connector, t *Batch, id string) (*configChange, error) {
+		return c.planImportInBatch(planner, t, id)
 	})
+}
+
+func (c *Connector) planImportInBatch(planner *Connector, t *Batch, id string) (*configChange, error) {
+	i, err := planner.PlanImport(Choice{Client: id}, nil)
+	if err != nil || len(i.config.Servers) == 0 {
+		return nil, err
+	}
+	i.c = c
+	t.Imports = append(t.Imports, i)
+	return i.config, nil
 }
 
 // PlanConnectAll plans to connect every installed client that is not connected.
 func (c *Connector) PlanConnectAll() *Batch {
-	return c.planBatch(func(planner *Connector, t *Batch, id string) (*configChange, error) {
+	return c.planBatch(false, func(planner *Connector, t *Batch, id string) (*configChange, error) {
 		p, err := planner.Plan(Choice{Client: id})
 		if err != nil || p.Action == Equal || p.sharesFile(t.Plans) {
 			return nil, err
@@ -107,15 +120,20 @@ func (p *Plan) sharesFile(others []*Plan) bool {
 	}) || slices.ContainsFunc(p.further, func(f *Plan) bool { return f.sharesFile(others) })
 }
 
-// planBatch calls plan for each installed client that is not connected.
-func (c *Connector) planBatch(plan func(planner *Connector, t *Batch, id string) (*configChange, error)) *Batch {
+// planBatch calls plan for each installed client that is not connected, and then for each source that is
+// there.
+func (c *Connector) planBatch(sources bool, plan func(planner *Connector, t *Batch, id string) (*configChange, error)) *Batch {
 	t := &Batch{c: c}
 	planner := *c
 	pending := &pendingVault{Vault: c.vault, values: map[string]string{}}
 	if c.vault != nil {
 		planner.vault = pending
 	}
-	for _, s := range c.List() {
+	list := c.List()
+	if sources { // imports are applied after the other plans
+		list = append(list, c.presentSources()...)
+	}
+	for _, s := range list {
 		if !s.Detected || s.Project != "" || s.Path == "" || s.Connected {
 			continue
 		}
@@ -303,6 +321,9 @@ func (c *Connector) addToConfig(all []ImportedServer) (o *configChange, added []
 // says that such rules no longer match. This happens in every file that the client reads. Undo reverts
 // all files.
 func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Plan, error) {
+	if _, err := ByID(choice.Client); err != nil {
+		return nil, err
+	}
 	all, skipped, err := c.selectServers(choice, names)
 	if err != nil {
 		return nil, err
@@ -428,7 +449,7 @@ func (c *Connector) planMoveInFile(choice Choice, all []ImportedServer, ids map[
 			return nil, err
 		}
 	}
-	if err := c.removeStaleEntries(p); err != nil {
+	if err := errors.Join(c.removeStaleEntries(p), c.removeGateways(p)); err != nil {
 		return nil, err
 	}
 	return p, p.splice()

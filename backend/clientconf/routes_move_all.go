@@ -72,7 +72,7 @@ type takeoverPlanInput struct {
 }
 
 func (f *Feature) planTakeover(_ context.Context, in *takeoverPlanInput) (*web.Answer[TakeoverPlan], error) {
-	return web.Reply(takeoverPlan(f.Connector.PlanMoveAll(in.Except...)))
+	return web.Reply(takeoverPlan(f.Connector.PlanMoveAll(false, in.Except...)))
 }
 
 func takeoverPlan(t *Batch) TakeoverPlan {
@@ -93,7 +93,7 @@ func takeoverPlan(t *Batch) TakeoverPlan {
 }
 
 func (f *Feature) takeOver(ctx context.Context, in *takeoverInput) (*web.Answer[web.List[TakeoverResult]], error) {
-	t := f.Connector.PlanMoveAll(in.Body.Except...)
+	t := f.Connector.PlanMoveAll(false, in.Body.Except...)
 	if takeoverPlan(t).Plan != in.Body.Plan {
 		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "a file has changed since the preview", Hint: "Nothing was written. Review it again."}
 	}
