@@ -216,15 +216,16 @@ func TestAutoModeNeverCostsMore(t *testing.T) {
 
 func TestSignaturesSayWhatAToolTakes(t *testing.T) {
 	for schema, want := range map[string]string{
-		`{"type":"object","properties":{"b":{"type":"integer"},"a":{"type":"string"}},"required":["a"]}`:                                    `(a: string, b?: integer)`,
-		`{"type":"object","properties":{"x":{"enum":["r","w"]},"y":{"type":["string","null"]},"z":{"const":1}}}`:                            `(x?: "r"|"w", y?: string|null, z?: 1)`,
-		`{"type":"object","properties":{"l":{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"number"}]}}}}`:                     `(l?: (string|number)[])`,
-		`{"type":"object","properties":{"o":{"type":"object","properties":{"p q":{"type":"boolean"}},"required":["p q"]}}}`:                 `(o?: {"p q": boolean})`,
-		`{"type":"object","properties":{"r":{"$ref":"#/$defs/d"}},"$defs":{"d":{"type":"object","properties":{"r":{"$ref":"#/$defs/d"}}}}}`: `(r?: {r?: object})`,
-		`{"type":"object"}`: `(object)`, `{}`: `(any)`, `{"type":"object","properties":{}}`: `()`, `{"type":"evil\nname"}`: `(any)`, `[]`: `(any)`, `{"$ref":"http://x"}`: `(any)`,
+		`{"type":"object","properties":{"b":{"type":"integer"},"a":{"type":"string"}},"required":["a"]}`:                                    `(a,b?:integer)`,
+		`{"type":"object","properties":{"x":{"enum":["r","w"]},"y":{"type":["string","null"]},"z":{"const":1}}}`:                            `(x?:"r"|"w",y?:string|null,z?:1)`,
+		`{"type":"object","properties":{"l":{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"number"}]}}}}`:                     `(l?:(string|number)[])`,
+		`{"type":"object","properties":{"o":{"type":"object","properties":{"p q":{"type":"boolean"}},"required":["p q"]}}}`:                 `(o?:{"p q":boolean})`,
+		`{"type":"object","properties":{"r":{"$ref":"#/$defs/d"}},"$defs":{"d":{"type":"object","properties":{"r":{"$ref":"#/$defs/d"}}}}}`: `(r?:{r?:object})`,
+		`{"anyOf":[{"type":"object","properties":{"a":{}}},{"type":"object","properties":{"b":{}}}]}`:                                       `({a?:any}|{b?:any})`,
+		`{"type":"object"}`: `(...)`, `{}`: `(...)`, `{"type":"object","properties":{}}`: `()`, `{"type":"evil\nname"}`: `(...)`, `[]`: `(...)`, `{"$ref":"http://x"}`: `(...)`,
 	} {
 		item := registry.Item{Public: "t", Target: registry.Target{Raw: json.RawMessage(`{"name":"t","description":"Does it. Well.","inputSchema":` + schema + `}`)}}
-		if got := signature(item); got != "t"+want+" - Does it." {
+		if got := signature(item); got != "t"+want+": Does it" {
 			t.Errorf("%s: %s", schema, got)
 		}
 	}

@@ -37,8 +37,8 @@ type member struct {
 	is       shape
 }
 
-// signature returns one line about a tool: its name, its arguments with their types, a question mark
-// after those that may be left out, and the first sentence of its description.
+// signature returns one line about a tool: its name, its arguments with their types unless they are
+// strings, a question mark after those that may be left out, ... if it takes any, and the first sentence of its description.
 func signature(item registry.Item) string {
 	found, _ := wire.Pick(item.Raw, "description", "inputSchema")
 	description, _ := wire.Unquote(wire.Bytes(item.Raw, found[0]))
@@ -52,20 +52,23 @@ func signature(item registry.Item) string {
 	}
 	line = core.ShortenBytes(line, maxSignatureBytes)
 	if text := firstSentence(description); text != "" {
-		line += " - " + text
+		line += ": " + strings.TrimSuffix(text, ".")
 	}
 	return line
 }
 
 func argumentsOf(s shape) string {
 	text := s.String()
-	if inner, ok := strings.CutPrefix(text, "{"); ok {
-		return "(" + strings.TrimSuffix(inner, "}") + ")"
+	switch {
+	case s.members != nil:
+		text = text[1 : len(text)-1]
+	case s.name != "":
+		text = "..." // any
 	}
 	return "(" + text + ")"
 }
 
-// String returns the shape in the notation of TypeScript.
+// String returns the shape in the notation of TypeScript, in which members without a type are strings.
 func (s shape) String() string {
 	switch {
 	case len(s.anyOf) > 0:
@@ -92,9 +95,11 @@ func (s shape) String() string {
 			if !m.required {
 				name += "?"
 			}
-			parts[i] = name + ": " + m.is.String()
+			if parts[i] = name; m.is.String() != "string" {
+				parts[i] += ":" + m.is.String()
+			}
 		}
-		return "{" + strings.Join(parts, ", ") + "}"
+		return "{" + strings.Join(parts, ",") + "}"
 	}
 	return s.name
 }

@@ -183,6 +183,8 @@ const (
 	builtinServer        = "drawbridge"
 	defaultSearchResults = 5
 	maxSearchResults     = 20
+	// leastScore is the part of the best score that a tool needs to be in an answer without a limit.
+	leastScore = 1.0 / 3
 	// maxDescriptionBytes bounds one result in bytes. Tools that do not fit are listed without
 	// their schema.
 	maxDescriptionBytes = 64 << 10
@@ -209,7 +211,7 @@ func searchListing(ep endpoint, v *registry.View, builtin *registry.View) []byte
 	}
 	if ep.toolMode == ToolsSearch {
 		return []byte(`{"tools":[` + string(toolDefinition(findTools, "Find tools",
-			"Finds the tools for a task among "+summary+". Describe in a few words what you want to do; the result has one line for each tool: its name, its arguments with their types (? marks those that may be left out) and what it does. Then use "+callTool+" to call the tool that fits.",
+			"Finds the tools for a task among "+summary+". Describe in a few words what you want to do; the result has one line for each tool: its name, its arguments (? marks those that may be left out; those without a type are strings) and what it does. Then use "+callTool+" to call the tool that fits.",
 			`{"type":"object","properties":{"query":{"type":"string","description":"What you want to do, in plain words, or the exact name of a tool"},"server":{"type":"string","description":"Only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":20,"description":"Maximum number of tools; default: 5"},"names":{"type":"array","items":{"type":"string"},"maxItems":20,"description":"Instead of a query: names of tools whose complete definitions you need"}}}`, true)) +
 			`,` + string(toolDefinition(callTool, "Call a tool",
 			"Calls a tool that "+findTools+" has found, with arguments that fit its input schema.",
@@ -351,17 +353,14 @@ func (vs *views) searchTools(rq *request) core.Reply {
 	if in.valid() {
 		return vs.definitions(rq, in.Names)
 	}
-	if in.Limit <= 0 {
-		in.Limit = defaultSearchResults
-	}
-	in.Limit = min(in.Limit, maxSearchResults)
+	limit := min(cmp.Or(max(in.Limit, 0), defaultSearchResults), maxSearchResults)
 	views := []*registry.View{vs.of(rq.endpoint, rq.client.Token)}
 	if builtin := vs.builtinView(rq.endpoint); builtin != nil {
 		views = append(views, builtin)
 	}
 	var found []registry.Found
 	for _, v := range views {
-		found = append(found, v.Find(in.Query, in.Server, 2*in.Limit)...)
+		found = append(found, v.Find(in.Query, in.Server, 2*limit)...)
 	}
 	if rq.endpoint.used != nil {
 		for i, f := range found { // of tools that fit about equally, the one that the client uses
@@ -369,17 +368,12 @@ func (vs *views) searchTools(rq *request) core.Reply {
 			found[i].Score *= 1 + min(0.05*math.Log2(1+float64(calls)), 0.3)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b registry.Found) int {
-		switch {
-		case a.Score > b.Score:
-			return -1
-		case a.Score < b.Score:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(found, func(a, b registry.Found) int { return cmp.Compare(b.Score, a.Score) })
 	var lines []string
-	for _, f := range found[:min(in.Limit, len(found))] {
+	for _, f := range found[:min(limit, len(found))] {
+		if in.Limit == 0 && f.Score < found[0].Score*leastScore {
+			break
+		}
 		lines = append(lines, signature(f.Item))
 	}
 	if len(lines) == 0 {

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -83,9 +82,8 @@ func recordHistory(t *testing.T, items []registry.Item) (*store.Store, []int64) 
 }
 
 // The arguments that a client has sent are what the signatures tell. Questions that were recorded are
-// answered as well with the client's own use, and in fewer bytes than the definitions of the same tools,
-// although those of this corpus have only 177 bytes (for those of published servers, see
-// TestFoundToolsNeedAThirdOfTheirDefinitions).
+// answered as well with the client's own use, and in about a third of the bytes of the definitions of the
+// five tools that fit best, although those of this corpus have only 177 bytes.
 func TestRecordedQuestionsAndArgumentsFitTheSignatures(t *testing.T) {
 	r := corpus(t)
 	items := r.All().Items(core.Tools)
@@ -130,8 +128,11 @@ func TestRecordedQuestionsAndArgumentsFitTheSignatures(t *testing.T) {
 			continue
 		}
 		questions++
-		if slices.ContainsFunc(r.All().Find(question, "", defaultSearchResults), func(f registry.Found) bool { return f.Item.Server == record.Server && f.Item.Name == record.Name }) {
-			plain++
+		for _, f := range r.All().Find(question, "", defaultSearchResults) {
+			defined += len(f.Item.Raw)
+			if f.Item.Server == record.Server && f.Item.Name == record.Name {
+				plain++
+			}
 		}
 		params := wire.AppendString([]byte(`{"query":`), question)
 		params = append(params, '}')
@@ -140,7 +141,6 @@ func TestRecordedQuestionsAndArgumentsFitTheSignatures(t *testing.T) {
 		answered += len(answer)
 		for line := range strings.Lines(answer) {
 			name, _, _ := strings.Cut(line, "(")
-			defined += len(byPublic[name].Raw)
 			if byPublic[name].Server == record.Server && byPublic[name].Name == record.Name {
 				own++
 			}
@@ -151,7 +151,7 @@ func TestRecordedQuestionsAndArgumentsFitTheSignatures(t *testing.T) {
 	if questions != 430 || len(ids) != recordedCalls {
 		t.Fatalf("%d questions in %d calls", questions, len(ids))
 	}
-	if own < plain || answered*100 > defined*60 || fit*100 < calls*99 {
+	if own < plain || answered*100 > defined*35 || fit*100 < calls*99 {
 		t.Error("worse than promised")
 	}
 }

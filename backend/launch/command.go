@@ -25,7 +25,7 @@ var (
 )
 
 var (
-	packageName  = osutil.LazyRegexp(`^(@[A-Za-z0-9~_-][A-Za-z0-9~_.-]*/)?[A-Za-z0-9~_-][A-Za-z0-9~_.-]*$`)
+	packageName  = osutil.LazyRegexp(`^(@[A-Za-z0-9~_-][A-Za-z0-9~_.-]*/)?[A-Za-z0-9~_][A-Za-z0-9~_.-]*$`)
 	versionOrTag = osutil.LazyRegexp(`^[A-Za-z0-9^~<>=*][A-Za-z0-9^~<>=.*+| _-]*$`)
 	archive      = osutil.LazyRegexp(`(?i)\.(tgz|tar|tar\.gz)$`)
 	programName  = osutil.LazyRegexp(`^[A-Za-z0-9~_][A-Za-z0-9~_.-]*$`)

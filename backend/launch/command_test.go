@@ -141,7 +141,7 @@ func TestFormsOfNpxCommands(t *testing.T) {
 // FuzzParseCommand: whatever is accepted names packages of a registry, and its arguments are the last ones
 // of the command, in their order.
 func FuzzParseCommand(f *testing.F) {
-	for _, seed := range []string{"npx\n-y\nsrv@1\na\n\nb", "npm\nexec\nsrv\na\n--\n-b", "cmd\n/c\nnpx\n-p\n@a/b\nrun", "npx\n--package=git+ssh://x\nrun", "node\nnpx-cli.js\nsrv"} {
+	for _, seed := range []string{"npx\n-y\nsrv@1\na\n\nb", "npm\nexec\nsrv\na\n--\n-b", "cmd\n/c\nnpx\n-p\n@a/b\nrun", "npx\n--package=git+ssh://x\nrun", "node\nnpx-cli.js\nsrv", "npx\n--\n-"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
