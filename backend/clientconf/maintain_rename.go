@@ -44,7 +44,7 @@ func (c *Connector) RenameServer(ctx context.Context, from, to, label string, to
 }
 
 // renameOwnServer renames a server in the records of what moves added to our configuration.
-func (c recordFolder) renameOwnServer(from, label string) error {
+func (c *recordFolder) renameOwnServer(from, label string) error {
 	records, err := c.records()
 	for _, r := range records {
 		if r.Own == nil {
