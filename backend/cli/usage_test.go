@@ -132,7 +132,7 @@ func TestEveryMistakeAtThePromptHasANextStep(t *testing.T) {
 		{"run files read", 2, `did you mean "call"`}, {"update files", 2, `did you mean "versions"`}, {"policy zz", 2, `did you mean "explain --rules"`},
 		{"frobnicate", 2, "drawbridge --help"}, {"help histroy", 2, `did you mean "history"`}, {"help debug", 0, "Usage:\n  drawbridge status"}, {"help", 0, "Advanced"}, {"DOCTOR", 2, `did you mean "doctor"`}, {"--stats", 2, "See: drawbridge --help"},
 		// Words after a command.
-		{"check zz", 2, "It has: run, save"}, {"check rum checkout", 2, `did you mean "run"`}, {"clients conect cursor", 2, `did you mean "connect"`},
+		{"check zz", 2, "It has: remove, run, save"}, {"check rum checkout", 2, `did you mean "run"`}, {"clients conect cursor", 2, `did you mean "connect"`},
 		{"clients undoo", 1, "drawbridge clients undo"}, {"secret st github.token", 2, `did you mean "set"`}, {"secret zz", 2, "It has: rm, set, unlock"},
 		{"profiles st x files", 2, `did you mean "set"`}, {"backup resto", 2, `did you mean "restore"`}, {"tools acept files read", 2, `did you mean "accept"`},
 		{"tools acept", 1, "drawbridge tools accept"}, {"approvals alow", 1, "drawbridge approvals allow"}, {"versions updte files", 2, `did you mean "update"`},

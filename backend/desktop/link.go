@@ -64,7 +64,7 @@ func ResolveLink(link string) (string, error) {
 }
 
 // linkPages are the pages that a link may open.
-var linkPages = []string{"servers", "add", "calls", "tools", "clients", "approvals", "settings", "configuration", "usage", "profiles", "directory", "checks", "sessions", "welcome"}
+var linkPages = []string{"servers", "add", "calls", "tools", "clients", "approvals", "settings", "configuration", "usage", "profiles", "directory", "sessions", "welcome"}
 
 func resolvePage(p string, invalid func(string) (string, error)) (string, error) {
 	clean := path.Clean("/" + p)

@@ -266,7 +266,12 @@ func checks(e *terminal.Env) *cobra.Command {
 			})
 		},
 	}
-	cmd.AddCommand(checkRun(e), checkSave(e))
+	cmd.AddCommand(checkRun(e), checkSave(e), &cobra.Command{
+		Use: "remove CHECK", Short: "Remove a saved check", Args: terminal.ArgCount(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.RequestChange(cmd.Context(), http.MethodDelete, "checks/"+url.PathEscape(args[0]), nil, "Check "+args[0]+" removed.")
+		},
+	})
 	return cmd
 }
 

@@ -44,10 +44,11 @@ func TestCheckRunAllWritesJUnit(t *testing.T) {
 	}
 }
 
-func TestCheckRunExitCodes(t *testing.T) {
+func TestCheckExitCodes(t *testing.T) {
 	f := terminaltest.New(t, Commands)
 	f.Answer("GET /api/v1/servers", `{"items":[]}`)
 	f.Answer("GET /api/v1/checks", `{"items":[]}`)
+	f.Answer("DELETE /api/v1/checks/old", `{}`)
 	ran := filepath.Join(t.TempDir(), "missing", "results.xml")
 	for _, c := range []struct {
 		args []string
@@ -59,6 +60,8 @@ func TestCheckRunExitCodes(t *testing.T) {
 		{[]string{"check", "run", "--all"}, 1, "there are no saved checks"}, // nothing tested is not a pass
 		{[]string{"check", "run", "smoke", "--junit", ran}, 1, "cannot write the JUnit file"},
 		{[]string{"check", "run", "gone", "--json"}, 1, "404"},
+		{[]string{"check", "remove", "old"}, 0, ""},
+		{[]string{"check", "remove", "gone"}, 1, "404"},
 	} {
 		if got := f.Run(true, c.args...); got.Code != c.code || !strings.Contains(got.Err, c.says) {
 			t.Errorf("%v: %d %q", c.args, got.Code, got.Err)

@@ -84,7 +84,7 @@ func (f *Feature) saveCheckFromCalls(ctx context.Context, in *checkOfCallsInput)
 		return nil, err
 	}
 	if old, err := f.Store.SavedCheck(ctx, in.Name); err != nil || old != nil {
-		return nil, cmp.Or(err, error(&core.Error{Code: core.CodeConflict, Message: "a check with this name already exists", Hint: "Choose another name, or delete the existing check on the Checks page."}))
+		return nil, cmp.Or(err, error(&core.Error{Code: core.CodeConflict, Message: "a check with this name already exists", Hint: "Choose another name, or delete the existing check with: drawbridge check remove " + in.Name}))
 	}
 	c, skipped, err := CheckFromCalls(ctx, f.Store, in.Name, q, in.Body.Exact)
 	if err != nil {

@@ -62,9 +62,9 @@ async function conflict(page, daemon) {
 }
 
 async function fail(page) {
-  await refuse(page, '**/api/v1/checks*', 422, 'cannot read the checks: the disk is full');
+  await refuse(page, '**/api/v1/usage*', 422, 'cannot read the history: the disk is full');
   await page.evaluate(() => {
-    location.hash = '/checks';
+    location.hash = '/usage';
   });
   await button(page, 'Try again').waitFor();
 }

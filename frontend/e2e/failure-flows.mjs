@@ -32,7 +32,7 @@ flow('every page recovers by itself after the daemon does', 'full', async (page,
   const paths = [
     '/servers/filesystem?view=diagnostics',
     '/usage',
-    '/checks',
+    '/sessions',
     '/clients',
     '/settings',
   ];
@@ -67,16 +67,16 @@ flow(
   'a page that cannot be loaded keeps its heading and states the reason',
   'full',
   async (page, daemon) => {
-    await refuse(page, '**/api/v1/checks*', 422, 'cannot read the checks: the disk is full');
-    await page.goto(`${daemon.url}/#/checks`);
+    await refuse(page, '**/api/v1/sessions*', 422, 'cannot read the history: the disk is full');
+    await page.goto(`${daemon.url}/#/sessions`);
     await page
       .getByText(/the disk is full/)
       .first()
       .waitFor();
-    await page.getByRole('heading', { name: 'Checks', level: 1 }).waitFor();
-    await page.unroute('**/api/v1/checks*');
+    await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
+    await page.unroute('**/api/v1/sessions*');
     await page.getByRole('button', { name: 'Try again' }).click();
-    await settled(page, '/checks');
+    await settled(page, '/sessions');
     await page.getByText('Cannot show this page').waitFor({ state: 'detached' });
   },
 );

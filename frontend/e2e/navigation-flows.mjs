@@ -8,7 +8,7 @@ const places = ['Overview', 'Servers', 'Tools', 'Calls', 'Clients', 'Approvals',
 const views = {
   Overview: { at: '/', others: { Usage: '/usage' } },
   Servers: { at: '/servers', others: { 'Browse servers': '/directory' } },
-  Calls: { at: '/calls', others: { Sessions: '/sessions', Checks: '/checks' } },
+  Calls: { at: '/calls', others: { Sessions: '/sessions' } },
   Clients: { at: '/clients', others: { Profiles: '/profiles' } },
   Settings: { at: '/settings', others: { 'Configuration file': '/configuration' } },
 };
@@ -67,7 +67,6 @@ flow(
     for (const [keys, path] of [
       ['gh', /#\/sessions$/],
       ['gu', /#\/usage$/],
-      ['gk', /#\/checks$/],
       ['gp', /#\/profiles$/],
       ['gd', /#\/directory$/],
     ])

@@ -18,7 +18,6 @@ const pages = [
   '#/profiles',
   '#/approvals',
   '#/usage',
-  '#/checks',
   '#/settings',
   '#/configuration',
 ];

@@ -37,7 +37,6 @@ export const addresses = [
   '#/sessions',
   '#/sessions/SESSION',
   '#/usage',
-  '#/checks',
   '#/directory',
   '#/directory?name=io.github.brave%2Fbrave-search-mcp-server',
   '#/directory?file=1',

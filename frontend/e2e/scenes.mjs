@@ -79,41 +79,12 @@ const files = {
     context_servers: { notes: npx('memory'), all: npx('everything') },
   }),
 };
-const step = (server, tool, expect, args) => ({
-  server,
-  tool,
-  arguments: JSON.stringify(args),
-  expect,
-});
-const checks = {
-  'files-basics': {
-    steps: [
-      step('filesystem', 'list_directory', { outcome: 'ok' }, { path: '/home/ada/projects' }),
-      step('filesystem', 'read_text_file', { outcome: 'ok', contains: ['Done'] }, { path: 'a' }),
-    ],
-  },
-  'staging-schema': {
-    auto: 'on',
-    steps: [
-      step('postgres', 'query', { outcome: 'ok', contains: ['bridge'] }, { sql: 'select 1' }),
-    ],
-  },
-  'writes-a-plan': {
-    auto: 'off',
-    steps: [step('filesystem', 'write_file', { outcome: 'ok' }, {})],
-  },
-};
-
-/** What has happened: connected clients, and checks. */
+/** What has happened: connected clients. */
 async function used(daemon) {
   for (const key of ['claude-code', 'claude-desktop'])
     await daemon.api('POST', `/connections/${key}/connect`, {});
   await daemon.api('POST', '/tokens/cursor/create');
   await daemon.running('filesystem');
-  for (const [name, check] of Object.entries(checks))
-    await daemon.api('PUT', `/checks/${name}`, check);
-  for (const name of ['files-basics', 'staging-schema'])
-    await daemon.api('POST', `/checks/${name}/run`, {});
 }
 
 /** By name: the files, what is done with them once, what differs then, and what each daemon waits for. */

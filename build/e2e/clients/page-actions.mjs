@@ -323,38 +323,7 @@ await step('a recording rule keeps no payloads of a tool', async () => {
   await rule.click()
   await rule.waitFor({ state: 'detached' })
 })
-await step('save a call as a check, run it, change it so that it fails, remove it', async () => {
-  const { callId } = await call('demo', 'echo', { text: 'checked by the page' })
-  await until('it is recorded', async () => (await api('GET', `/api/v1/calls/${callId}`)).id)
-  const saved = async (wanted) => {
-    await go(`/calls/${callId}`)
-    await page.getByRole('button', { name: 'Save as check' }).click()
-    const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('Name').fill('echo-check')
-    await dialog.getByLabel('Result contains').fill(wanted)
-    await dialog.getByRole('checkbox', { name: 'Result equals' }).check()
-    await accessible('/calls, saving a check')
-    await dialog.getByRole('button', { name: 'Save check' }).click()
-    await page.waitForURL(/#\/checks/)
-    await page.getByRole('button', { name: 'Run echo-check' }).click()
-    const report = page.getByRole('list', { name: 'Report for echo-check' })
-    await report.waitFor() // without confirmation, because the tool is read-only
-    return report
-  }
-  await saved('checked by the page')
-  await page.getByText(/Passed · .*run manually/).waitFor()
-  const report = await saved('nobody says this')
-  await report.getByText('expected text 1 is not in the result').waitFor()
-  await page.getByText(/Failed · .*run manually/).waitFor()
-  await accessible('/checks')
-  const [check] = (await api('GET', '/api/v1/checks')).items
-  if (check.last.ok || check.last.failed !== 1) throw new Error(JSON.stringify(check))
-  await page.getByRole('button', { name: 'Delete echo-check' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-  await page.getByRole('heading', { name: 'No saved checks' }).waitFor()
-  if ((await api('GET', '/api/v1/checks')).items.length > 0) throw new Error('it is still there')
-})
-await step('repeat and check a call of a writing tool after confirmation', async () => {
+await step('repeat a call of a writing tool after confirmation', async () => {
   const entities = [{ name: 'Ada', entityType: 'person', observations: ['confirmed'] }]
   const callId = await recorded(await call('memory', 'create_entities', { entities }))
   const dialog = page.getByRole('dialog')
@@ -368,38 +337,6 @@ await step('repeat and check a call of a writing tool after confirmation', async
   await page.getByRole('button', { name: 'Send again' }).click()
   await dialog.getByRole('button', { name: 'Send again' }).click()
   await page.waitForURL(new RegExp(`with=${callId}`))
-  await go(`/calls/${callId}`)
-  await page.getByRole('button', { name: 'Save as check' }).click()
-  await dialog.getByLabel('Name').fill('writes')
-  await dialog.getByRole('button', { name: 'Save check' }).click()
-  await page.waitForURL(/#\/checks/)
-  await page.getByRole('button', { name: 'Run writes' }).click()
-  await dialog.getByText('memory / create_entities').waitFor()
-  await closeDialog()
-  if ((await count()) !== 2) throw new Error('it is checked without confirmation')
-  await page.getByRole('button', { name: 'Run writes' }).click()
-  await dialog.getByRole('button', { name: 'Run' }).click()
-  await page.getByText(/Passed · .*run manually/).waitFor()
-  await api('DELETE', '/api/v1/checks/writes')
-})
-await step('undo a check that replaced another', async () => {
-  const { callId } = await call('demo', 'echo', { text: 'checked twice' })
-  await until('it is recorded', async () => (await api('GET', `/api/v1/calls/${callId}`)).id)
-  const wanted = async () => (await api('GET', '/api/v1/checks')).items.find((one) => one.name === 'twice')?.steps[0].expect.contains?.[0]
-  for (const text of ['checked', 'something else']) {
-    await go(`/calls/${callId}`)
-    await page.getByRole('button', { name: 'Save as check' }).click()
-    const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('Name').fill('twice')
-    await dialog.getByLabel('Result contains').fill(text)
-    if (text !== 'checked') await dialog.getByText(/A check with this name exists/).waitFor()
-    await dialog.getByRole('button', { name: 'Save check' }).click()
-    await page.waitForURL(/#\/checks/)
-    await until('it is saved', async () => (await wanted()) === text)
-  }
-  await (await undo()).click()
-  await until('the first is back', async () => (await wanted()) === 'checked')
-  await api('DELETE', '/api/v1/checks/twice')
 })
 await step('back up the history, never over an existing file', async () => {
   const recording = await advanced()

@@ -10,7 +10,6 @@ import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { CallRemedy } from './call-remedy';
 import { MakeRuleButton } from './make-rule';
-import { SaveCheckButton } from './save-check';
 
 export function CallsRoute() {
   const { id } = useParams({ strict: false });
@@ -27,12 +26,7 @@ export function CallsRoute() {
               id={id}
               toolOf={toolOf}
               remedy={(call) => <CallRemedy call={call} toolName={toolOf(call).name} />}
-              saveCheck={(call) => (
-                <>
-                  <SaveCheckButton key={call.id} id={call.id} />
-                  <MakeRuleButton key={`rule ${call.id}`} id={call.id} />
-                </>
-              )}
+              makeRule={(call) => <MakeRuleButton key={call.id} id={call.id} />}
               onClose={close}
             />
           </DetailBoundary>

@@ -4,7 +4,6 @@ import {
   FileCog,
   Layers,
   LayoutDashboard,
-  ListChecks,
   type LucideIcon,
   MessageCircleQuestion,
   MonitorSmartphone,
@@ -28,7 +27,6 @@ type Path =
   | '/configuration'
   | '/approvals'
   | '/usage'
-  | '/checks'
   | '/directory'
   | '/profiles'
   | '/sessions'
@@ -67,7 +65,6 @@ export const pages: NavigationPage[] = [
     tab: true,
   },
   { to: '/sessions', text: texts.sessions.title, icon: Route, key: 'h', of: '/calls', tab: true },
-  { to: '/checks', text: texts.checks.title, icon: ListChecks, key: 'k', of: '/calls', tab: true },
   {
     to: '/profiles',
     text: texts.profiles.title,

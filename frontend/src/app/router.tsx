@@ -40,7 +40,6 @@ const lazy = {
   approvals: lazyChunk(() => import('./approvals-route')),
   sessions: lazyChunk(() => import('./sessions-route')),
   usage: lazyChunk(() => import('./usage-route')),
-  checks: lazyChunk(() => import('./checks-route')),
   directory: lazyChunk(() => import('./directory-route')),
   welcome: lazyChunk(() => import('./welcome-route')),
   clients: lazyChunk(() => import('./clients-route')),
@@ -154,12 +153,6 @@ const usage = createRoute({
   component: lazyRouteComponent(lazy.usage, 'UsageRoute'),
 });
 
-const checks = createRoute({
-  getParentRoute: () => root,
-  path: '/checks',
-  component: lazyRouteComponent(lazy.checks, 'ChecksRoute'),
-});
-
 const directory = createRoute({
   getParentRoute: () => root,
   path: '/directory',
@@ -227,7 +220,6 @@ export function makeRouter() {
       approvals,
       sessions.addChildren([session]),
       usage,
-      checks,
       directory,
       welcome,
       clients,

@@ -5,7 +5,6 @@ import { DetailBoundary, Split } from '@/components/split-view';
 import { SessionTimeline } from '@/features/calls/session-timeline';
 import { SessionsPage } from '@/features/calls/sessions-page';
 import { texts } from '@/lib/texts';
-import { SaveCheck } from './save-check';
 import { ServeSession } from './serve-session';
 
 export function SessionsRoute() {
@@ -25,7 +24,6 @@ export function SessionsRoute() {
             <SessionTimeline
               session={session}
               serve={(servers) => <ServeSession session={session} servers={servers} />}
-              saveCheck={(ids, done) => <SaveCheck ids={ids} onClose={done} />}
               onClose={close}
             />
           </DetailBoundary>

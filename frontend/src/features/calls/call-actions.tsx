@@ -19,13 +19,13 @@ export function CallActions({
   call,
   server,
   tool,
-  saveCheck,
+  makeRule,
   onGone,
 }: {
   call: Detail;
   server: string;
   tool: { name: string; readOnly: boolean };
-  saveCheck: ((call: Call) => ReactNode) | undefined;
+  makeRule: ((call: Call) => ReactNode) | undefined;
   onGone: () => void;
 }) {
   const { data: status } = useQuery(statusQuery);
@@ -52,7 +52,7 @@ export function CallActions({
             <GitCompare className="size-3.5" aria-hidden />
             Compare…
           </Link>
-          {saveCheck?.(call)}
+          {makeRule?.(call)}
         </>
       )}
       <Menu

@@ -33,7 +33,7 @@ export function CallDetail({
   id,
   toolOf,
   remedy,
-  saveCheck,
+  makeRule,
   onClose,
 }: {
   id: string;
@@ -41,8 +41,8 @@ export function CallDetail({
   toolOf: (call: Call) => { name: string; readOnly: boolean };
   /** Further actions for a call that failed. */
   remedy?: (call: Call) => ReactNode;
-  /** A button that creates a check from a call that can be repeated. */
-  saveCheck?: (call: Call) => ReactNode;
+  /** A button that creates a rule from a call that can be repeated. */
+  makeRule?: (call: Call) => ReactNode;
   onClose: () => void;
 }) {
   const labelOf = useServerName();
@@ -121,7 +121,7 @@ export function CallDetail({
             call={call}
             server={labelOf(call.server)}
             tool={toolOf(call)}
-            saveCheck={saveCheck}
+            makeRule={makeRule}
             onGone={onClose}
           />
         </div>

@@ -1,8 +1,8 @@
 import { useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { FileQuestion, List, ListChecks } from 'lucide-react';
-import { type ReactNode, useState } from 'react';
-import { Button, buttonClasses } from '@/components/button';
+import { FileQuestion, List } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { buttonClasses } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
 import { outcomeIcon } from '@/components/outcome-badge';
 import { RecordInFullMenu } from '@/components/record-in-full-menu';
@@ -17,8 +17,6 @@ import type { Call } from '@/types/api';
 import { timelineLimit, timelineQuery, useLiveCalls } from './api';
 import { CallDuration } from './call-duration';
 import { callName, Excerpts } from './call-row';
-import { CheckSelectionBar, maxSelectedCalls } from './check-selection-bar';
-import { canRepeat } from './copy-as';
 import { DeleteCallsButton } from './delete-calls-button';
 import { ExportMenu } from './export-menu';
 import { isFailure } from './filters';
@@ -32,20 +30,15 @@ const t = texts.sessions;
 /** The calls of one session in order, with the pauses between them. */
 export function SessionTimeline({
   session,
-  saveCheck,
   serve,
   onClose,
 }: {
   session: string;
-  /** Creates a check from the selected calls. */
-  saveCheck: (ids: string[], close: () => void) => ReactNode;
   /** The button that starts a replay server for the recorded calls to these servers. */
   serve: (servers: string[]) => ReactNode;
   onClose: () => void;
 }) {
   const labelOf = useServerName();
-  const [picked, setPicked] = useState<ReadonlySet<string> | undefined>(undefined);
-  const [saving, setSaving] = useState(false);
   const [form, setForm] = useStored('drawbridge.session', checkForm);
   const { data: timeline } = useSuspenseQuery(timelineQuery(session));
   const live = useLiveCalls();
@@ -109,12 +102,6 @@ export function SessionTimeline({
           </Link>
           <CopyButton showLabel label="Copy ID" text={session} />
           <ExportMenu small filters={{ session }} />
-          {picked === undefined && calls.some(canCheck) && (
-            <Button small look="quiet" onClick={() => setPicked(new Set())}>
-              <ListChecks className="size-3.5" aria-hidden />
-              {texts.checks.save}
-            </Button>
-          )}
           {servers.length > 0 && serve(servers)}
           <RecordInFullMenu session={session} />
           <DeleteCallsButton
@@ -126,36 +113,21 @@ export function SessionTimeline({
       }
       onClose={onClose}
     >
-      {picked && (
-        <CheckSelectionBar
-          chosen={picked.size}
-          onNext={() => setSaving(true)}
-          onCancel={() => setPicked(undefined)}
+      <div className="px-4 pt-3 md:px-5">
+        <SegmentedControl
+          label="Show as"
+          value={form}
+          options={[
+            { value: 'list', text: 'List' },
+            { value: 'waterfall', text: t.waterfall.title },
+          ]}
+          onChange={(next) => setForm(checkForm(next))}
         />
-      )}
-      {picked &&
-        saving &&
-        saveCheck(
-          calls.map((call) => call.id).filter((id) => picked.has(id)),
-          () => setSaving(false),
-        )}
-      {picked === undefined && (
-        <div className="px-4 pt-3 md:px-5">
-          <SegmentedControl
-            label="Show as"
-            value={form}
-            options={[
-              { value: 'list', text: 'List' },
-              { value: 'waterfall', text: t.waterfall.title },
-            ]}
-            onChange={(next) => setForm(checkForm(next))}
-          />
-        </div>
-      )}
+      </div>
       {timeline.more && (
         <p className="px-5 pt-3 text-xs text-ink3">{`Showing the last ${timelineLimit} calls of this session.`}</p>
       )}
-      {form === 'waterfall' && picked === undefined ? (
+      {form === 'waterfall' ? (
         <Waterfall calls={calls} />
       ) : (
         <ol className="px-4 py-3 md:px-5">
@@ -166,15 +138,6 @@ export function SessionTimeline({
               server={labelOf(call.server)}
               before={calls[index - 1]}
               start={start}
-              picked={picked && canCheck(call) ? picked.has(call.id) : undefined}
-              full={(picked?.size ?? 0) >= maxSelectedCalls}
-              onPick={() =>
-                setPicked((old) => {
-                  const next = new Set(old);
-                  if (!next.delete(call.id)) next.add(call.id);
-                  return next;
-                })
-              }
             />
           ))}
         </ol>
@@ -192,27 +155,16 @@ const canServe = (call: Call) =>
   !call.fromServer &&
   ['tools/call', 'prompts/get', 'resources/read'].includes(call.method);
 
-/** Whether the call has ended and can be repeated. */
-const canCheck = (call: Call) => canRepeat(call) && call.outcome !== '';
-
 function Step({
   call,
   server,
   before,
   start,
-  picked,
-  full,
-  onPick,
 }: {
   call: Call;
   server: string;
   before: Call | undefined;
   start: number;
-  /** Whether it is selected; undefined if it cannot be selected. */
-  picked: boolean | undefined;
-  /** The maximum number of calls is selected. */
-  full: boolean;
-  onPick: () => void;
 }) {
   const at = moment(call.at) ?? 0;
   const ended = before ? (moment(before.at) ?? 0) + before.tookNs / 1e6 : at;
@@ -230,16 +182,6 @@ function Step({
         <span className="w-16 shrink-0 text-right text-xs leading-5 whitespace-nowrap text-ink3">
           {sinceStart(at - start)}
         </span>
-        {picked !== undefined && (
-          <input
-            type="checkbox"
-            aria-label={`Select ${escapeControlCharacters(`${server} / ${callName(call)}`.slice(0, 200))}`}
-            checked={picked}
-            disabled={full && !picked}
-            onChange={onPick}
-            className="relative z-10 mt-0.5 size-4 shrink-0 accent-accent"
-          />
-        )}
         <span className={classes('pt-0.5', Icon.color)}>
           <Icon.icon className="size-4" aria-hidden />
         </span>

@@ -7,7 +7,6 @@ import { More } from '@/components/more';
 import { textOfSide } from '@/lib/changes-as-text';
 import { duration, escapeControlCharacters } from '@/lib/format';
 import { withoutPrototypes } from '@/lib/own-property';
-import { texts } from '@/lib/texts';
 import type { ComparedCall, ComparisonReport } from '@/types/api';
 
 const comparisonTexts = withoutPrototypes({
@@ -134,7 +133,7 @@ function Result({
             params={{ id: call.callId }}
             className="text-xs text-accent underline-offset-2 hover:underline"
           >
-            {texts.checks.openCall}
+            Open call
           </Link>
         )}
       </p>
@@ -167,8 +166,8 @@ function Result({
           {open && (
             <div className="mt-1">
               <MergeDiff
-                before={textOfSide(changes, 'before', texts.checks.whole)}
-                after={textOfSide(changes, 'after', texts.checks.whole)}
+                before={textOfSide(changes, 'before', 'entire result')}
+                after={textOfSide(changes, 'after', 'entire result')}
                 label={`Differences in ${what}, ${number}`}
               />
             </div>
@@ -178,7 +177,7 @@ function Result({
       <More of={call.more ?? 0} shown={0} />
       {unstable.length > 0 && (
         <p className="mt-1 text-xs text-ink3 [overflow-wrap:anywhere]">
-          {`Not compared, because the values differ between runs of the current version: ${unstable.map((path) => escapeControlCharacters(path || texts.checks.whole)).join(', ')}`}
+          {`Not compared, because the values differ between runs of the current version: ${unstable.map((path) => escapeControlCharacters(path || 'entire result')).join(', ')}`}
         </p>
       )}
     </li>

@@ -1,6 +1,6 @@
 const loaded = (n: string) => (n === '1' ? '1 call loaded' : `${n} calls loaded`);
 
-/** The calls, sessions and checks. */
+/** The calls and sessions. */
 export const callsTexts = {
   calls: {
     title: 'Calls',
@@ -68,13 +68,5 @@ export const callsTexts = {
       expired: 'Expired',
       nobody: 'No approver available',
     } as Record<string, string>,
-  },
-  checks: {
-    title: 'Checks',
-
-    openCall: 'Open call',
-
-    whole: 'entire result',
-    save: 'Save as check',
   },
 } as const;
