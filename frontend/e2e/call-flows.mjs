@@ -1,6 +1,6 @@
 // The history of calls and its statistics in states that a real daemon cannot create quickly.
 import assert from 'node:assert/strict';
-import { changeItem, changeResponse } from './answers.mjs';
+import { changeResponse } from './answers.mjs';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
 import { becomes, focused, live, until } from './waiting.mjs';
@@ -158,32 +158,6 @@ flow('the filters stay beside an open call', 'full', async (page, daemon) => {
   );
   await inspect(page, 'all');
 });
-
-flow(
-  'a session is shown as a waterfall, with approvals and questions on the same axis',
-  'full',
-  async (page, daemon) => {
-    const all = await history(daemon);
-    // The newest session may have a single call.
-    const { session } = all.find((c) => all.filter((o) => o.session === c.session).length > 3);
-    const calls = all.filter((c) => c.session === session);
-    const [asked, question] = calls;
-    const answered = { approval: 'once', tookNs: 8e9, queuedNs: 6e9, outcome: 'ok' };
-    await changeItem(page, asked.id, answered);
-    await changeItem(page, question.id, { fromServer: true, method: 'elicitation/create' });
-    await page.goto(`${daemon.url}/#/sessions/${session}`);
-    await page.getByRole('radio', { name: 'Waterfall' }).click();
-    const bars = page.getByRole('list', { name: 'Waterfall' }).getByRole('listitem');
-    await bars.first().waitFor();
-    await becomes(() => bars.count(), calls.length);
-    await bars.getByText('Allowed once after 6.00 s').waitFor({ state: 'attached' });
-    await bars.getByText('Server to client').waitFor({ state: 'attached' });
-    await inspect(page, 'all');
-    await page.reload(); // the choice is kept
-    await bars.first().getByRole('link').click();
-    await page.waitForURL(/#\/calls\/\d+\?session=/);
-  },
-);
 
 flow(
   'a session is recorded in full, visibly, until somebody stops it',

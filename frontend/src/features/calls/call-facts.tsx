@@ -27,7 +27,7 @@ export function Timing({ call }: { call: Call }) {
         rows={[
           ['Total', duration(call.tookNs)],
           [
-            waitedForUser(call) ? texts.sessions.waterfall.asked : 'Queued',
+            waitedForUser(call) ? 'Waited for approval' : 'Queued',
             queued > 0 && duration(queued),
           ],
           ['Approval', call.approval && (texts.sessions.approvals[call.approval] ?? call.approval)],

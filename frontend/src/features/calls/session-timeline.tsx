@@ -6,12 +6,10 @@ import { buttonClasses } from '@/components/button';
 import { CopyButton } from '@/components/copy-button';
 import { outcomeIcon } from '@/components/outcome-badge';
 import { RecordInFullMenu } from '@/components/record-in-full-menu';
-import { SegmentedControl } from '@/components/segmented-control';
 import { DetailFrame, Gone } from '@/components/split-view';
 import { classes } from '@/lib/class-names';
 import { count, cut, duration, escapeControlCharacters, exactTime, moment } from '@/lib/format';
 import { useServerName } from '@/lib/server-lookup';
-import { useStored } from '@/lib/stored-preference';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { timelineLimit, timelineQuery, useLiveCalls } from './api';
@@ -22,8 +20,6 @@ import { ExportMenu } from './export-menu';
 import { isFailure } from './filters';
 import { SessionFrames } from './session-frames';
 import { folderName } from './sessions-page';
-import { pauseMs } from './time-axis';
-import { sinceStart, Waterfall } from './waterfall';
 
 const t = texts.sessions;
 
@@ -39,7 +35,6 @@ export function SessionTimeline({
   onClose: () => void;
 }) {
   const labelOf = useServerName();
-  const [form, setForm] = useStored('drawbridge.session', checkForm);
   const { data: timeline } = useSuspenseQuery(timelineQuery(session));
   const live = useLiveCalls();
   const known = new Set(timeline.calls.map((call) => call.id));
@@ -113,41 +108,31 @@ export function SessionTimeline({
       }
       onClose={onClose}
     >
-      <div className="px-4 pt-3 md:px-5">
-        <SegmentedControl
-          label="Show as"
-          value={form}
-          options={[
-            { value: 'list', text: 'List' },
-            { value: 'waterfall', text: t.waterfall.title },
-          ]}
-          onChange={(next) => setForm(checkForm(next))}
-        />
-      </div>
       {timeline.more && (
         <p className="px-5 pt-3 text-xs text-ink3">{`Showing the last ${timelineLimit} calls of this session.`}</p>
       )}
-      {form === 'waterfall' ? (
-        <Waterfall calls={calls} />
-      ) : (
-        <ol className="px-4 py-3 md:px-5">
-          {calls.map((call, index) => (
-            <Step
-              key={call.id}
-              call={call}
-              server={labelOf(call.server)}
-              before={calls[index - 1]}
-              start={start}
-            />
-          ))}
-        </ol>
-      )}
+      <ol className="px-4 py-3 md:px-5">
+        {calls.map((call, index) => (
+          <Step
+            key={call.id}
+            call={call}
+            server={labelOf(call.server)}
+            before={calls[index - 1]}
+            start={start}
+          />
+        ))}
+      </ol>
       <SessionFrames session={session} />
     </DetailFrame>
   );
 }
 
-const checkForm = (value: unknown) => (value === 'waterfall' ? 'waterfall' : 'list');
+/** A longer pause between two calls is shown. */
+const pauseMs = 20_000;
+
+/** Time since the session's first call. */
+const sinceStart = (ms: number) =>
+  `+${duration(ms * 1e6).replace(/\.\d+(?= s)/, '')}`.replace('+0 ns', '0 s');
 
 /** Whether a replay server can return the recorded result of the call. */
 const canServe = (call: Call) =>

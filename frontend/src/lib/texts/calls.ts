@@ -55,10 +55,6 @@ export const callsTexts = {
     one: 'Session',
     failed: (n: string) => `${n} failed`,
 
-    waterfall: {
-      title: 'Waterfall',
-      asked: 'Waited for approval',
-    },
     approvals: {
       once: 'Allowed once',
       minutes: 'Allowed for 10 minutes',
