@@ -26,10 +26,7 @@ export function Timing({ call }: { call: Call }) {
       <Facts
         rows={[
           ['Total', duration(call.tookNs)],
-          [
-            waitedForUser(call) ? 'Waited for approval' : 'Queued',
-            queued > 0 && duration(queued),
-          ],
+          [waitedForUser(call) ? 'Waited for approval' : 'Queued', queued > 0 && duration(queued)],
           ['Approval', call.approval && (texts.sessions.approvals[call.approval] ?? call.approval)],
           ['Server', reached ? duration(call.tookNs - queued) : 'Not called'],
         ]}

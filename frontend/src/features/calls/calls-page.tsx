@@ -16,11 +16,10 @@ import type { Call } from '@/types/api';
 import { erasuresQuery, historyStateQuery } from './api';
 import { type Sort, sorted, sorts, useColumns } from './call-columns';
 import { CallList } from './call-list';
+import { ColumnMenu } from './column-menu';
 import { ExportMenu } from './export-menu';
 import { FacetPanel } from './facets';
 import { type CallFilters, callFilters, outcomeText, readTokens } from './filters';
-import { ViewMenu } from './saved-view-menu';
-import type { SavedView } from './saved-views';
 import { useCalls } from './use-calls';
 
 const chipsTexts = {
@@ -87,10 +86,6 @@ export function CallsPage({ selected }: { selected: string | undefined }) {
     },
     [navigate, selected],
   );
-  const openView = (view: SavedView) => {
-    setColumns(view.columns);
-    navigate({ to: '/calls', search: { ...view.filters, sort: view.sort } });
-  };
   // Beside an open detail, only larger screens have space for a third column.
   const roomy = useWideScreen(selected === undefined ? undefined : '1280px');
   const [panel, setPanel] = useState<boolean | undefined>(undefined);
@@ -113,7 +108,7 @@ export function CallsPage({ selected }: { selected: string | undefined }) {
           <Filter className="size-4" aria-hidden />
           {t.filters}
         </Button>
-        <ViewMenu current={{ filters, sort, columns }} onColumns={setColumns} onOpen={openView} />
+        <ColumnMenu columns={columns} onChange={setColumns} />
         <ExportMenu filters={filters} />
       </PageHeader>
       {filtered && <Chips filters={filters} onChange={change} />}
