@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -52,48 +50,6 @@ func TestProfileNeedsExistingServers(t *testing.T) {
 		}
 	}
 	if got := f.Run(false, "profiles", "use", "cursor", "office", "--profile", "work"); got.Code != 2 {
-		t.Errorf("%+v", got)
-	}
-}
-
-// TestSuggestedProfileIsSaved checks that --save writes the suggestion of the folder, and never
-// replaces the profile that the folder has.
-func TestSuggestedProfileIsSaved(t *testing.T) {
-	f := newFakeDaemon(t)
-	profile, asked, saved := "", make(chan string, 5), make(chan string, 5)
-	f.Mux.HandleFunc("GET /api/v1/profile-suggestions", func(w http.ResponseWriter, r *http.Request) {
-		asked <- r.URL.Query().Get("folder")
-		fmt.Fprintf(w, `{"days":30,"items":[{"folder":"/home/ada/shop","profile":%q,"name":"shop","entry":{"servers":{"files":{"includeTools":["read"]}}},
-			"tools":[{"server":"files","tool":"read","calls":7}],"allTools":214,"tokens":90,"saved":41000,"last":"2026-11-20T10:00:00Z"}]}`, profile)
-	})
-	f.Mux.HandleFunc("PUT /api/v1/profiles/{name}", func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		saved <- r.PathValue("name") + " " + string(body)
-		io.WriteString(w, `{}`)
-	})
-	if got := f.Run(false, "profiles", "suggest"); got.Code != 0 || !strings.Contains(got.Out, "~41000 tokens") || !strings.Contains(got.Out, "/home/ada/shop") {
-		t.Errorf("%+v", got)
-	}
-	if one := <-asked; one != "" {
-		t.Error(one)
-	}
-	if got := f.Run(false, "profiles", "suggest", "--folder", "shop"); got.Code != 0 || !strings.Contains(got.Out, "1 of 214 tools were called in the last 30 days") || !strings.Contains(got.Out, "read") {
-		t.Errorf("%+v", got)
-	}
-	if one := <-asked; !filepath.IsAbs(one) || filepath.Base(one) != "shop" {
-		t.Error(one)
-	}
-	if got := f.Run(false, "profiles", "suggest", "--folder", "shop", "--save"); got.Code != 0 || !strings.Contains(got.Out, "profiles remove shop") {
-		t.Errorf("%+v", got)
-	}
-	if one := <-saved; one != `shop {"entry":{"servers":{"files":{"includeTools":["read"]}}}}` {
-		t.Error(one)
-	}
-	profile = "other"
-	if got := f.Run(false, "profiles", "suggest", "--folder", "shop", "--save"); got.Code != 1 || !strings.Contains(got.Err, `already has the profile "other"`) {
-		t.Errorf("%+v", got)
-	}
-	if got := f.Run(false, "profiles", "suggest", "--save"); got.Code != 2 {
 		t.Errorf("%+v", got)
 	}
 }

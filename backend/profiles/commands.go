@@ -7,13 +7,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
@@ -116,7 +113,7 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 	use.Flags().StringVar(&list, "mode", "", "list the client's tools in this `MODE`: all, search, deferred or auto")
 	use.Flags().IntVar(&maxTokens, "max-result-tokens", 0, "truncate tool results for the client after about this `NUMBER` of tokens; 0 means no limit")
 	use.Flags().BoolVar(&singleCopy, "single-copy", false, "remove structuredContent from results whose text repeats it")
-	cmd.AddCommand(set, remove, use, suggestProfiles(e))
+	cmd.AddCommand(set, remove, use)
 	root.AddCommand(cmd)
 }
 
@@ -150,91 +147,4 @@ func listProfiles(ctx context.Context, e *terminal.Env) error {
 		}
 		return []string{cmp.Or(p.Name, "(everything)"), p.Address, p.ToolMode, strconv.Itoa(p.Tools), "~" + strconv.Itoa(tokens[p.ToolMode]), cmp.Or(strings.Join(p.Clients, ", "), "-"), servers}
 	})
-}
-
-func suggestProfiles(e *terminal.Env) *cobra.Command {
-	var folder string
-	var days int
-	var save bool
-	cmd := &cobra.Command{
-		Use: "suggest", Short: "Suggest profiles for folders from the tools that were called there", Args: terminal.NoArgs,
-		Long: "Suggest profiles for the folders in which clients work, based on the tools that they called there. With --folder, list the tools of one folder; with --save, save them as its profile.",
-		Example: "  drawbridge profiles suggest\n" +
-			"  drawbridge profiles suggest --folder . --save",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if save && folder == "" {
-				return terminal.UsageError(errors.New("--save requires --folder"))
-			}
-			query := url.Values{"days": {strconv.Itoa(days)}}
-			if folder != "" {
-				path, err := filepath.Abs(folder)
-				if err != nil {
-					return err
-				}
-				folder = path
-				query.Set("folder", path)
-			}
-			return printSuggestions(cmd.Context(), e, query, folder, days, save)
-		},
-	}
-	cmd.Flags().StringVar(&folder, "folder", "", "only this `FOLDER`, with its tools")
-	cmd.Flags().IntVar(&days, "days", 30, "base suggestions on the calls of the last `NUMBER` days")
-	cmd.Flags().BoolVar(&save, "save", false, "save the profile of the folder; remove it with 'profiles remove'")
-	return cmd
-}
-
-func printSuggestions(ctx context.Context, e *terminal.Env, query url.Values, folder string, days int, save bool) error {
-	d := e.Daemon()
-	raw, err := d.RequestRaw(ctx, http.MethodGet, "profile-suggestions", query, nil)
-	if err != nil {
-		return err
-	}
-	if e.JSON && !save {
-		return e.PrintRaw(raw)
-	}
-	var list ProfileSuggestions
-	if err := terminal.Decode(raw, &list); err != nil {
-		return err
-	}
-	if len(list.Items) == 0 {
-		if folder != "" {
-			return fmt.Errorf("no tool was called in %s in the last %s", terminal.EscapeLine(folder), core.Plural(days, "day"))
-		}
-		_, err := fmt.Fprintln(e.Stdout, "There is nothing to suggest yet: a folder must have been used for a few days. To see the tools of one folder, use --folder.")
-		return err
-	}
-	if folder == "" {
-		t := terminal.Table{Title: "%d suggestions", Head: []string{"Folder", "Tools", "Of", "Saves", "Last call"}, Right: []bool{false, true, true, true}, Keep: []bool{0: true, 4: true}}
-		for _, one := range list.Items {
-			t.Add(e.ShortPath(one.Folder), strconv.Itoa(len(one.Tools)), strconv.Itoa(one.AllTools), fmt.Sprintf("~%d tokens", one.Saved), one.Last.Local().Format(time.DateOnly))
-		}
-		if err := e.PrintTable(&t); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintln(e.Stdout, "Save one with: drawbridge profiles suggest --folder FOLDER --save")
-		return err
-	}
-	one := list.Items[0]
-	if save {
-		if one.Profile != "" {
-			return fmt.Errorf("%s already has the profile %q: change it with 'profiles set', or remove it first", terminal.EscapeLine(folder), one.Profile)
-		}
-		return e.RequestChange(ctx, http.MethodPut, "profiles/"+url.PathEscape(one.Name), map[string]any{"entry": one.Entry},
-			fmt.Sprintf("Clients that work in %s now use the profile %s. Undo it with: drawbridge profiles remove %s", terminal.EscapeLine(folder), one.Name, one.Name))
-	}
-	t := terminal.Table{Title: "%d tools", Head: []string{"Server", "Tool", "Calls"}, Right: []bool{false, false, true}, Keep: []bool{true, true}}
-	for _, tool := range one.Tools {
-		t.Add(tool.Server, tool.Tool, strconv.FormatInt(tool.Calls, 10))
-	}
-	if err := e.PrintTable(&t); err != nil {
-		return err
-	}
-	text := fmt.Sprintf("In %s, %d of %d tools were called in the last %s. A profile with only these tools would take about %d tokens and save %d per session.", folder, len(one.Tools), one.AllTools, core.Plural(days, "day"), one.Tokens, one.Saved)
-	if one.Profile != "" {
-		text += " The folder already has the profile " + one.Profile + "."
-	} else {
-		text += " Save it with --save."
-	}
-	_, err = fmt.Fprintln(e.Stdout, terminal.EscapeLine(strings.TrimSpace(text)))
-	return err
 }

@@ -1,5 +1,5 @@
 // Package profiles is the feature of profiles: named subsets of servers and tools that clients are
-// limited to, what they cost, and suggestions for folders, from the tools that were called there.
+// limited to, what they cost, and which tools clients use.
 package profiles
 
 import (
@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
@@ -29,8 +28,7 @@ type Feature struct {
 	// Limits returns what is known of the client with a token.
 	Limits func(token string) bridge.ClientLimits
 
-	dismissing sync.Mutex // serializes changes of the dismissed suggestions
-	used       atomic.Pointer[map[string]*bridge.UsedTools]
+	used atomic.Pointer[map[string]*bridge.UsedTools]
 }
 
 // Editor writes profiles, clients and hidden tools to the configuration; *config.Reloader implements
@@ -156,7 +154,6 @@ func (f *Feature) Routes(r *web.Router) {
 	web.Op(r, "GET", "/api/v1/tools/hidden", "Tools that the configuration hides from all clients by their name", f.listHiddenTools)
 	web.Op(r, "POST", "/api/v1/tools/hide", "Hide tools from all clients, or show them again, in one change to the configuration", f.hideTools)
 	web.Op(r, "PUT", "/api/v1/client-views/{token}", "Set the profile, the accounts and the tool mode of a client", f.putClientSettings)
-	f.registerSuggestions(r)
 }
 
 // bytesPerToken is an estimate for JSON; each model counts differently.

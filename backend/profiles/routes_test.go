@@ -10,7 +10,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
-	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -42,9 +41,8 @@ func (b *fakeVisibilityEditor) HideTools(context.Context, map[string][]string, b
 // site is the feature with its operations.
 type site struct {
 	*webtest.Site
-	feature  Feature
-	views    *registry.Registry
-	recorder *store.Recorder
+	feature Feature
+	views   *registry.Registry
 }
 
 func newSite(t *testing.T, editor Editor) *site {

@@ -74,7 +74,6 @@ CREATE INDEX call_by_server ON call (server_id, id);
 CREATE INDEX call_by_target ON call (target_id, id);
 CREATE INDEX call_by_client ON call (client_id, id);
 CREATE INDEX call_by_session ON call (session_id, id) WHERE session_id IS NOT NULL;
-CREATE INDEX call_by_folder ON call (workspace_id, target_id, id) WHERE workspace_id IS NOT NULL;
 CREATE INDEX task_request_by_call ON call (task_call_id) WHERE task_call_id IS NOT NULL;
 CREATE INDEX task_request_by_client ON call (client_id) WHERE task_call_id IS NOT NULL;
 CREATE INDEX call_failed ON call (outcome, id, task_call_id, server_id, target_id, client_id, version_id, workspace_id, took_ns) WHERE outcome <> 1;

@@ -157,28 +157,6 @@ flow('a profile of a thousand tools is chosen by search', 'full', async (page, d
   await chosen(11).waitFor();
 });
 
-flow(
-  'a suggested profile is made, dismissed, and both are undone',
-  'full',
-  async (page, daemon) => {
-    await addMany(daemon);
-    await page.goto(`${daemon.url}/#/profiles`);
-    const list = page.getByRole('region', { name: 'Suggested profiles' });
-    const notes = list.getByRole('listitem').filter({ hasText: '/home/ada/notes' });
-    await notes.getByText(/\d+ of [\d,]+ tools were called here in the last 30 days/).waitFor();
-    await notes.getByRole('button', { name: 'Create profile' }).click();
-    await list.getByText('now use the profile notes').waitFor();
-    await page.getByRole('link', { name: 'notes', exact: true }).waitFor();
-    await list.getByRole('button', { name: 'Undo' }).click();
-    await page.getByRole('link', { name: 'notes', exact: true }).waitFor({ state: 'detached' });
-    await notes.getByRole('button', { name: /^Dismiss/ }).click();
-    await list.getByText(/^Suggestion for .* dismissed/).waitFor();
-    await page.reload();
-    await settled(page, '/profiles');
-    assert.equal(await notes.count(), 0);
-  },
-);
-
 flow('the approval of a changed command shows the difference', 'trouble', async (page, daemon) => {
   const card = (what) => page.getByRole('listitem').filter({ hasText: `search ${what}` });
   await page.goto(`${daemon.url}/#/approvals`);

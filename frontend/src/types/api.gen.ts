@@ -1371,13 +1371,6 @@ export interface Field {
   required: boolean;
   secret: boolean;
 }
-export interface DismissInputBody {
-  /**
-   * False: suggest it again
-   */
-  dismissed: boolean;
-  folder: string;
-}
 export interface DockerContext {
   address: string;
   current: boolean;
@@ -2438,54 +2431,6 @@ export interface ToolModeTokens {
   auto: number;
   deferred: number;
   search: number;
-}
-export interface ProfileSuggestion {
-  /**
-   * Number of tools without the profile
-   */
-  allTools: number;
-  calls: number;
-  /**
-   * JSON object for PUT /api/v1/profiles/{name}
-   */
-  entry: {
-    [k: string]: unknown;
-  };
-  first: string;
-  folder: string;
-  last: string;
-  /**
-   * Unused name for the new profile
-   */
-  name: string;
-  /**
-   * The profile that the folder already has, or empty
-   */
-  profile: string;
-  /**
-   * Estimated tokens that a session saves if it lists all tools
-   */
-  saved: number;
-  /**
-   * Estimated context size of its tool list
-   */
-  tokens: number;
-  /**
-   * Tools of the profile, the most called first
-   */
-  tools: ToolUse[];
-}
-export interface ToolUse {
-  /**
-   * At most 100 calls per folder are counted
-   */
-  calls: number;
-  server: string;
-  tool: string;
-}
-export interface ProfileSuggestions {
-  days: number;
-  items: ProfileSuggestion[];
 }
 export interface Profiles {
   /**

@@ -2,7 +2,7 @@ import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@ta
 import { profilesQuery } from '@/lib/profiles-query';
 import { request, requestText } from '@/lib/request';
 import { toastError } from '@/lib/toast';
-import type { ClientSettings, HiddenTool, List, Profile, ProfileSuggestions } from '@/types/api';
+import type { ClientSettings, HiddenTool, List, Profile } from '@/types/api';
 import { type Entry, textOf } from './profile-entry';
 
 /** What an unsaved profile would offer and cost. */
@@ -15,24 +15,6 @@ export const costQuery = (entry: Entry) =>
     placeholderData: keepPreviousData,
     retry: false,
   });
-
-/** Suggested profiles for folders, each with the tools that were called there. */
-export const suggestionsQuery = queryOptions({
-  queryKey: ['profiles', 'suggestions'],
-  queryFn: ({ signal }) =>
-    request<ProfileSuggestions>('GET', '/api/v1/profile-suggestions', { signal }),
-  staleTime: 60_000,
-});
-
-/** Dismisses the suggestion for a folder, or undoes that. */
-export function useDismiss() {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (body: { folder: string; dismissed: boolean }) =>
-      requestText('PUT', '/api/v1/profile-suggestions/dismissed', { body }),
-    onSettled: () => client.invalidateQueries({ queryKey: suggestionsQuery.queryKey }),
-  });
-}
 
 const address = (name: string) => `/api/v1/profiles/${encodeURIComponent(name)}`;
 

@@ -8,7 +8,6 @@ import { count, escapeControlCharacters, wellFormed } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import type { Profile } from '@/types/api';
-import { Suggestions } from './profile-suggestions';
 
 const t = texts.profiles;
 
@@ -62,7 +61,6 @@ export function ProfilesPage({ selected }: { selected: string | undefined }) {
             )}
           </div>
         )}
-        <Suggestions />
       </div>
     </>
   );

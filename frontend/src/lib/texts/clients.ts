@@ -51,11 +51,6 @@ export const clientsTexts = {
       `Remove ${n === 1 ? '1 unused tool' : `${count(n)} unused tools`}${tokens ? ` (saves ~${tokens} tokens)` : ''}`,
     takenOut: (n: number) => `${tools(n)} removed; save to apply.`,
     undo: 'Undo',
-    suggestions: {
-      use: (n: number, all: number, days: number) =>
-        `${count(n)} of ${tools(all)} ${n === 1 ? 'was' : 'were'} called here in the last ${days === 1 ? 'day' : `${days} days`}.`,
-      dismiss: (folder: string) => `Dismiss the suggestion for ${folder}`,
-    },
   },
   connections: {
     live: (n: number) => `Working, ${tools(n)} visible`,
