@@ -72,7 +72,7 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 func history(e *terminal.Env) *cobra.Command {
 	var filter callFilter
 	var limit int
-	var follow, all, asCSV, asHAR bool
+	var follow, all, asCSV bool
 	cmd := &cobra.Command{
 		Use: "history [ID|WORDS]", Short: "Show, search and export the recorded calls", Args: cobra.ArbitraryArgs,
 		Long: "Show the newest calls, or one call with its arguments and result.\n\n" +
@@ -98,10 +98,8 @@ func history(e *terminal.Env) *cobra.Command {
 				query.Set("client", e.ClientName(cmd.Context(), client))
 			}
 			switch {
-			case follow && (all || asCSV || asHAR):
-				return terminal.UsageError(errors.New("--follow cannot be combined with --csv, --har or --export"))
-			case asCSV && asHAR:
-				return terminal.UsageError(errors.New("--csv and --har cannot be combined"))
+			case follow && (all || asCSV):
+				return terminal.UsageError(errors.New("--follow cannot be combined with --csv or --export"))
 			case follow && filter.version != "":
 				return terminal.UsageError(errors.New("--follow cannot be combined with --server-version"))
 			case follow && filter.tag != "":
@@ -110,12 +108,10 @@ func history(e *terminal.Env) *cobra.Command {
 				return followCalls(cmd.Context(), e, query)
 			case asCSV:
 				query.Set("format", "csv")
-			case asHAR:
-				query.Set("format", "har")
 			case !all:
 				return calls(cmd.Context(), e, query)
 			}
-			if (all || asHAR) && !cmd.Flags().Changed("limit") {
+			if all && !cmd.Flags().Changed("limit") {
 				query.Del("limit")
 			}
 			return export(cmd.Context(), e, query)
@@ -126,7 +122,6 @@ func history(e *terminal.Env) *cobra.Command {
 	filter.flags(f)
 	f.BoolVar(&all, "export", false, "print all calls that match, with arguments and results, as JSON Lines")
 	f.BoolVar(&asCSV, "csv", false, "print CSV, with arguments and results")
-	f.BoolVar(&asHAR, "har", false, "print an HTTP Archive for browser developer tools")
 	f.BoolVarP(&follow, "follow", "f", false, "print new calls as they finish, until interrupted")
 	cmd.AddCommand(historyPrune(e), recordFull(e))
 	return cmd

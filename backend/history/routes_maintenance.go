@@ -165,15 +165,14 @@ func ClockNotice(h *store.HeldCalls) core.Notice {
 
 type exportInput struct {
 	CallFilter
-	Format string `query:"format" enum:"jsonl,csv,har,cassette" doc:"Default: jsonl"`
+	Format string `query:"format" enum:"jsonl,csv,cassette" doc:"Default: jsonl"`
 	Limit  int    `query:"limit" minimum:"1" doc:"Default: all"`
 }
 
 func (f *Feature) registerExport(r *web.Router) {
-	web.Op(r, "GET", "/api/v1/export", "Calls as JSONL, CSV (format=csv), an HTTP Archive (format=har) or a cassette of one server (format=cassette), with the filters of GET /api/v1/calls", f.export,
+	web.Op(r, "GET", "/api/v1/export", "Calls as JSONL, CSV (format=csv) or a cassette of one server (format=cassette), with the filters of GET /api/v1/calls", f.export,
 		map[string]*huma.Response{"200": {Description: "The file", Content: map[string]*huma.MediaType{
 			"application/jsonl": {Schema: &huma.Schema{Type: huma.TypeString}}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}},
-			"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}},
 		}}})
 }
 
@@ -187,8 +186,6 @@ func (f *Feature) export(ctx context.Context, in *exportInput) (*huma.StreamResp
 	switch in.Format {
 	case "csv":
 		write, kind, name = CSV, "text/csv; charset=utf-8", "calls.csv"
-	case "har":
-		write, kind, name = HAR, "application/json", "calls.har"
 	case "cassette":
 		if q.Server == "" {
 			return nil, &core.Error{Code: core.CodeValidation, Message: "the request is not valid", Fields: []core.FieldError{{Field: "query.server", Error: "is required for a cassette"}}}
