@@ -71,8 +71,39 @@ func encode(v any) string {
 	return string(text)
 }
 
-// differ collects the differences between two values. The first may be a description: see
-// stableValue.
+// newChanges returns how now differs from before, without the parts in which two results of the same version
+// differ, before and again; unstable has their paths. The JSON in strings is compared by its parts.
+func newChanges(before, again, now []byte) (changes []Change, unstable []string) {
+	of := func(text []byte) []Change {
+		d := differ{insideText: true}
+		d.compare("", decodeOrText(before), decodeOrText(text))
+		return d.changes
+	}
+	for _, c := range of(again) {
+		unstable = append(unstable, c.Path)
+	}
+	changes = slices.DeleteFunc(of(now), func(c Change) bool {
+		return slices.ContainsFunc(unstable, func(path string) bool { return c.Path == path || strings.HasPrefix(c.Path, path+"/") })
+	})
+	return changes, unstable
+}
+
+// decodeContainer decodes a string that contains a JSON object or list.
+func decodeContainer(text string) (any, bool) {
+	if text = strings.TrimSpace(text); text == "" || text[0] != '{' && text[0] != '[' {
+		return nil, false
+	}
+	return decode([]byte(text))
+}
+
+func decodeOrText(text []byte) any {
+	if v, ok := decode(text); ok {
+		return v
+	}
+	return string(text)
+}
+
+// differ collects the differences between two values.
 type differ struct {
 	insideText bool // compare the JSON in strings by its parts
 	changes    []Change
@@ -89,19 +120,6 @@ func (d *differ) add(c Change) {
 
 func (d *differ) compare(path string, known, value any) {
 	switch k := known.(type) {
-	case unstable:
-		return
-	case textWords:
-		if text, ok := value.(string); ok && k.matches(text) {
-			return
-		}
-	case jsonText:
-		if text, ok := value.(string); ok {
-			if v, ok := decodeContainer(text); ok {
-				d.compare(path, k.inner, v)
-				return
-			}
-		}
 	case string:
 		if text, ok := value.(string); ok && text != k && d.insideText && d.compareInside(path, k, text) {
 			return
@@ -117,7 +135,7 @@ func (d *differ) compare(path string, known, value any) {
 			return
 		}
 	}
-	if before, after := encode(original(known)), encode(value); before != after {
+	if before, after := encode(known), encode(value); before != after {
 		d.add(Change{path, "changed", before, after})
 	}
 }
@@ -142,14 +160,13 @@ func (d *differ) objects(path string, known, value map[string]any) {
 		k, before := known[key]
 		v, after := value[key]
 		at := path + "/" + escapePointer(key)
-		u, masked := k.(unstable)
 		switch {
 		case before && after:
 			d.compare(at, k, v)
 		case after:
 			d.add(Change{Path: at, Kind: "added", After: encode(v)})
-		case !masked || !u.optional:
-			d.add(Change{Path: at, Kind: "removed", Before: encode(original(k))})
+		default:
+			d.add(Change{Path: at, Kind: "removed", Before: encode(k)})
 		}
 	}
 }
@@ -161,7 +178,7 @@ func (d *differ) lists(path string, known, value []any) {
 		case i >= len(known):
 			d.add(Change{Path: at, Kind: "added", After: encode(value[i])})
 		case i >= len(value):
-			d.add(Change{Path: at, Kind: "removed", Before: encode(original(known[i]))})
+			d.add(Change{Path: at, Kind: "removed", Before: encode(known[i])})
 		default:
 			d.compare(at, known[i], value[i])
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,10 +25,8 @@ type VersionComparison struct {
 	// Refused returns the reason not to send one call, such as a rule on its arguments, or "".
 	Refused func(tool string, arguments []byte) string
 	// Old and Repeat run the current version, Candidate the other one. What differs between Old and
-	// Repeat is unstable and therefore not a difference of the Candidate.
+	// Repeat is not a difference of the Candidate.
 	Old, Repeat, Candidate Sender
-	// Progress, if not nil, is called before each call with the number of finished calls.
-	Progress func(finished, total int)
 }
 
 // Sender sends calls to one server. upstream.Conn implements it.
@@ -41,7 +40,6 @@ const (
 	Alike     = "alike"
 	Different = "different"
 	Failed    = "failed" // it succeeds with the current version, but not with the candidate
-	Slower    = "slower"
 	Skipped   = "skipped"
 )
 
@@ -50,7 +48,6 @@ type ComparisonReport struct {
 	Alike     int            `json:"alike"`
 	Different int            `json:"different"`
 	Failed    int            `json:"failed"`
-	Slower    int            `json:"slower"`
 	Skipped   int            `json:"skipped"`
 	Enough    bool           `json:"enough" doc:"Whether results could be compared, of at least half of the calls that were sent"`
 	Calls     []ComparedCall `json:"calls" nullable:"false"`
@@ -65,7 +62,7 @@ func (r *ComparisonReport) compared() bool {
 		case c.Definitions != "":
 		case c.Result != Skipped:
 			compared++
-		case c.OldNs > 0:
+		case c.sent:
 			without++
 		}
 	}
@@ -83,15 +80,14 @@ type ComparedCall struct {
 	Arguments string   `json:"arguments,omitempty" doc:"JSON text: an object"`
 	CallID    string   `json:"callId,omitempty" doc:"The recorded call that was repeated"`
 	Check     string   `json:"check,omitempty" doc:"The saved check that contains the call"`
-	Result    string   `json:"result" enum:"alike,different,failed,slower,skipped" doc:"failed: succeeds with the current version only; slower: at least twice the time, and 100 ms more"`
+	Result    string   `json:"result" enum:"alike,different,failed,skipped" doc:"failed: succeeds with the current version only"`
 	Reason    string   `json:"reason,omitempty" doc:"Why it failed or was skipped, or which expectations of the check are no longer met"`
 	Changes   []Change `json:"changes,omitempty" doc:"Differences from the result of the current version"`
 	More      int      `json:"more,omitempty" doc:"Number of further differences, which changes leaves out"`
 	Unstable  []string `json:"unstable,omitempty" doc:"JSON Pointers of values that also differ between runs of the current version; they are not compared. The last entry may say how many are left out"`
-	OldNs     int64    `json:"oldNs,omitempty" doc:"Duration with the current version, in nanoseconds"`
-	NewNs     int64    `json:"newNs,omitempty" doc:"Duration with the candidate, in nanoseconds"`
 
 	expect *Expect
+	sent   bool // and the current version responded
 }
 
 // ErrNotSent is the cause of the error of a Sender that did not send the call.
@@ -106,8 +102,6 @@ const (
 	maxExamined         = 5000 // recorded calls that are searched
 	maxPayloads         = 1000 // recorded calls that are read
 	comparedCallTimeout = 30 * time.Second
-	maxReruns           = 3 // further runs of the current version to find out what is unstable
-	slowerBy            = 100 * time.Millisecond
 )
 
 // Select returns the calls to send: the steps of the checks (JSON documents) for the server, and
@@ -196,12 +190,8 @@ func (r *VersionComparison) selectRecorded(ctx context.Context, from Calls) (lis
 // Run compares the definitions and sends the calls, one after the other, until ctx is done.
 func (r *VersionComparison) Run(ctx context.Context, calls []ComparedCall) ComparisonReport {
 	report := ComparisonReport{Calls: append(r.compareDefinitions(), calls...)}
-	first := len(report.Calls) - len(calls)
 	for i := range report.Calls {
 		c := &report.Calls[i]
-		if r.Progress != nil && i >= first {
-			r.Progress(i-first, len(calls))
-		}
 		if c.Result == "" {
 			r.compare(ctx, c)
 			if ctx.Err() != nil { // the results may be incomplete
@@ -215,8 +205,6 @@ func (r *VersionComparison) Run(ctx context.Context, calls []ComparedCall) Compa
 			report.Different++
 		case Failed:
 			report.Failed++
-		case Slower:
-			report.Slower++
 		default:
 			report.Skipped++
 		}
@@ -241,39 +229,25 @@ func (r *VersionComparison) compare(ctx context.Context, c *ComparedCall) {
 		c.Result, c.Reason = Skipped, "the current version did not respond: "+before.reason()
 		return
 	}
-	c.OldNs = max(1, int64(before.took))
+	c.sent = true
 	now := r.send(ctx, r.Candidate, c)
 	if errors.Is(now.err, ErrNotSent) {
 		c.Result, c.Reason = Skipped, "not sent to the other version: "+now.reason()
 		return
 	}
-	known := newStableValue(before.text)
 	again := r.send(ctx, r.Repeat, c)
-	for n := 0; ; n++ {
-		if again.err != nil || again.outcome != before.outcome {
-			c.Result, c.Reason, c.Changes = Skipped, unstableOutcome+": "+before.describe()+", then "+again.describe(), nil
-			return
-		}
-		known.add(again.text)
-		if c.Changes = known.compare(now.text); n == maxReruns || len(c.Changes) == 0 || ctx.Err() != nil {
-			break
-		}
-		again = r.send(ctx, r.Old, c)
+	if again.err != nil || again.outcome != before.outcome {
+		c.Result, c.Reason = Skipped, unstableOutcome+": "+before.describe()+", then "+again.describe()
+		return
 	}
-	slowest := max(before.took, again.took)
-	if isSlower(now.took, slowest) && now.err == nil && ctx.Err() == nil { // once may be chance
-		now.took = min(now.took, r.send(ctx, r.Candidate, c).took)
-	}
-	c.Unstable, c.OldNs, c.NewNs = known.paths(), int64(slowest), int64(now.took)
+	c.Changes, c.Unstable = newChanges(before.text, again.text, now.text)
 	switch {
 	case before.outcome == core.OutcomeOK && now.outcome != core.OutcomeOK:
 		c.Result, c.Reason = Failed, now.reason()
 	case before.outcome != now.outcome || len(c.Changes) > 0:
 		c.Result = Different
-	case !known.comparable():
-		c.Result, c.Reason = Skipped, "nothing to compare: the whole result differs between runs of the current version"
-	case isSlower(now.took, slowest):
-		c.Result = Slower
+	case slices.ContainsFunc(c.Unstable, func(path string) bool { return path == "" || path == "/content/0/text" }):
+		c.Result, c.Reason = Skipped, "nothing to compare: the text differs between runs of the current version"
 	default:
 		c.Result = Alike
 	}
@@ -281,14 +255,12 @@ func (r *VersionComparison) compare(ctx context.Context, c *ComparedCall) {
 		return
 	}
 	unmet, _ := c.expect.unmet(now.outcome, now.text, int64(now.took))
-	if met, _ := c.expect.unmet(before.outcome, before.text, int64(slowest)); len(met) > 0 {
+	if met, _ := c.expect.unmet(before.outcome, before.text, int64(before.took)); len(met) > 0 {
 		c.Reason = "the current version did not meet the expectations of the check"
 	} else if len(unmet) > 0 {
 		c.Result, c.Reason = Different, strings.Join(unmet, "; ")
 	}
 }
-
-func isSlower(now, before time.Duration) bool { return now > 2*before && now > before+slowerBy }
 
 type sentCall struct {
 	text    []byte // the result, or the error
@@ -420,9 +392,8 @@ func (r *VersionComparison) compareDefinitions() []ComparedCall {
 		if string(before) == "{}" && string(now) == "{}" {
 			continue
 		}
-		known := newStableValue(before)
-		known.add(definitionsOf(r.Repeat.Catalog(), name))
-		c := ComparedCall{Definitions: name, Result: Alike, Changes: known.compare(now), Unstable: known.paths()}
+		c := ComparedCall{Definitions: name, Result: Alike}
+		c.Changes, c.Unstable = newChanges(before, definitionsOf(r.Repeat.Catalog(), name), now)
 		if len(c.Changes) > 0 {
 			c.Result = Different
 		}

@@ -58,24 +58,14 @@ func compareVersions(t *testing.T, old, candidate map[string]string, took time.D
 			return ""
 		},
 	}
-	told := 0
-	r.Progress = func(finished, total int) {
-		if finished != told || total != len(calls) {
-			t.Errorf("%d of %d are finished, want %d of %d", finished, total, told, len(calls))
-		}
-		told++
-	}
 	var report ComparisonReport
 	synctest.Test(t, func(t *testing.T) { report = r.Run(t.Context(), calls) })
-	if told != len(calls) {
-		t.Errorf("the progress of %d of %d calls was told", told, len(calls))
-	}
 	return report, all
 }
 
 func TestComparisonNamesEveryDifferenceAndNothingUnstable(t *testing.T) {
 	old := map[string]string{
-		"same": `{"content":[{"text":"a"}]}`, "time": `{"content":[{"text":"call {n} of me"}],"n":{n}}`, "mixed": `{"id":{n},"v":1}`,
+		"same": `{"content":[{"text":"a"}]}`, "time": `{"content":[{"text":"{\"n\":{n}}"}],"n":{n}}`, "mixed": `{"id":{n},"v":1}`,
 		"changed": `{"v":1}`, "gone": `{"v":1}`, "fails": `{"code":-1,"message":"no"}`, "mended": `{"isError":true}`, "write": `{}`, "private": `{}`,
 	}
 	candidate := map[string]string{
@@ -91,7 +81,7 @@ func TestComparisonNamesEveryDifferenceAndNothingUnstable(t *testing.T) {
 		got = append(got, fmt.Sprint(c.Tool, " ", c.Result, " ", c.Changes, " ", c.Unstable, " ", c.Reason))
 	}
 	want := []string{
-		"same alike [] [] ", "time alike [] [/content/0/text /n] ", "mixed different [{/v changed 1 2}] [/id] ", "changed different [{/v changed 1 2}] [] ",
+		"same alike [] [] ", "time alike [] [/content/0/text/n /n] ", "mixed different [{/v changed 1 2}] [/id] ", "changed different [{/v changed 1 2}] [] ",
 		"gone failed [{/code added  -32602} {/message added  \"unknown tool\"} {/v removed 1 }] [] unknown tool", "fails alike [] [] ",
 		"mended different [{/isError changed true false}] [] ", "write skipped [] [] may have side effects", "same skipped [] [] a rule refuses it",
 		"never answers skipped [] [] the current version did not respond: the server is gone",
@@ -99,7 +89,7 @@ func TestComparisonNamesEveryDifferenceAndNothingUnstable(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if r := report; r.Alike != 3 || r.Different != 3 || r.Failed != 1 || r.Skipped != 3 || r.Slower != 0 {
+	if r := report; r.Alike != 3 || r.Different != 3 || r.Failed != 1 || r.Skipped != 3 {
 		t.Errorf("%+v", report)
 	}
 	for _, s := range all {
@@ -123,8 +113,7 @@ func TestComparisonLeavesOutWhatIsUnstable(t *testing.T) {
 		"first run fails":           {busy, ok, bad, `skipped ` + unstableOutcome + `: "busy", then a result`},
 		"no second answer":          {ok, "", bad, `skipped ` + unstableOutcome + `: a result, then "the server is gone"`},
 		"both fail":                 {busy, busy, busy, "alike "},
-		"whole text is masked":      {`{"content":[{"type":"text","text":"alpha beta"}]}`, `{"content":[{"type":"text","text":"gamma delta"}]}`, `{"content":[{"type":"text","text":"eps zeta"}]}`, "skipped nothing to compare: the whole result differs between runs of the current version"},
-		"a part of it is masked":    {`{"content":[{"type":"text","text":"total 1"}]}`, `{"content":[{"type":"text","text":"total 2"}]}`, `{"content":[{"type":"text","text":"total 3"}]}`, "alike "},
+		"whole text is masked":      {`{"content":[{"type":"text","text":"alpha beta"}]}`, `{"content":[{"type":"text","text":"gamma delta"}]}`, `{"content":[{"type":"text","text":"eps zeta"}]}`, "skipped nothing to compare: the text differs between runs of the current version"},
 		"candidate was not sent":    {ok, ok, "not sent", "skipped not sent to the other version: it ended 5 times"},
 		"candidate does not answer": {ok, ok, "", "failed the server is gone"},
 	} {
@@ -141,14 +130,8 @@ func TestComparisonLeavesOutWhatIsUnstable(t *testing.T) {
 	}
 }
 
-func TestComparisonShowsSlowerCallsAndEndsWithItsContext(t *testing.T) {
+func TestComparisonEndsWithItsContext(t *testing.T) {
 	same := map[string]string{"a": `{}`}
-	if report, _ := compareVersions(t, same, same, 150*time.Millisecond, ComparedCall{Tool: "a"}); report.Slower != 1 || report.Calls[0].NewNs != int64(150*time.Millisecond) {
-		t.Errorf("%+v", report)
-	}
-	if report, _ := compareVersions(t, same, same, 90*time.Millisecond, ComparedCall{Tool: "a"}); report.Alike != 1 {
-		t.Errorf("%+v", report)
-	}
 	if report, _ := compareVersions(t, same, same, time.Hour, ComparedCall{Tool: "a"}); report.Failed != 1 || report.Calls[0].Reason != "no response within 30s" {
 		t.Errorf("%+v", report)
 	}
@@ -162,13 +145,13 @@ func TestComparisonShowsSlowerCallsAndEndsWithItsContext(t *testing.T) {
 }
 
 func TestComparisonChecksExpectationsOfChecks(t *testing.T) {
-	old, candidate := map[string]string{"a": `{"text":"old {n}"}`}, map[string]string{"a": `{"text":"old {n}"}`}
+	old, candidate := map[string]string{"a": `{"text":"old","n":{n}}`}, map[string]string{"a": `{"text":"old","n":{n}}`}
 	for _, c := range []struct {
 		expect Expect
 		want   string
 	}{
 		{Expect{Contains: []string{"old"}}, "alike "},
-		{Expect{Contains: []string{"old 1"}}, "alike "},
+		{Expect{Contains: []string{"1"}}, "alike "},
 		{Expect{Contains: []string{"other"}}, "alike the current version did not meet the expectations of the check"},
 		{Expect{MaxNs: int64(50 * time.Millisecond)}, "different it took longer than expected"},
 	} {
@@ -240,7 +223,7 @@ func TestComparisonIncludesPromptsResourcesAndLists(t *testing.T) {
 	candidate.Instructions, candidate.Prompts = "Be brief.", items("p", `{"name":"p","description":"is"}`)
 	candidate.Resources = items("a://1", `{"uri":"a://1","size":9}`)
 	answers := func(lists core.Catalog, prompt string) *comparedVersion {
-		return &comparedVersion{lists: lists, answers: map[string]string{"p": prompt, "a://1": `{"contents":[{"text":"call {n} of me"}]}`}}
+		return &comparedVersion{lists: lists, answers: map[string]string{"p": prompt, "a://1": `{"contents":[{"text":"a","n":{n}}]}`}}
 	}
 	first, second := answers(old, `{"messages":[1]}`), answers(repeat, `{"messages":[1]}`)
 	second.sent = []string{"started later"}
@@ -259,7 +242,7 @@ func TestComparisonIncludesPromptsResourcesAndLists(t *testing.T) {
 	}
 	want := []string{
 		`server different [{/instructions changed "Be kind." "Be brief."}] [] `, `prompts different [{/gone removed {"name":"gone"} } {/p/description changed "was" "is"}] [] `,
-		"resources alike [] [/a:~1~11/size] ", "resourceTemplates alike [] [] ", "a://1 alike [] [/contents/0/text] 3", "p different [{/messages/0 changed 1 2}] [] 1",
+		"resources alike [] [/a:~1~11/size] ", "resourceTemplates alike [] [] ", "a://1 alike [] [/contents/0/n] 3", "p different [{/messages/0 changed 1 2}] [] 1",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

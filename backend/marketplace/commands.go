@@ -9,8 +9,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
@@ -158,9 +156,10 @@ func updateVersion(ctx context.Context, e *terminal.Env, o versionUpdateOptions)
 		}
 	}
 	if o.compare {
-		stop := showComparison(ctx, e, d, o.server)
-		data, err = change(ChangeVersionInputBody{Action: "compare", Key: v.Key, Also: o.also})
-		if stop(); err != nil {
+		if !e.JSON && e.Attended() {
+			fmt.Fprintln(e.Stderr, "Comparing, for at most 5 minutes.")
+		}
+		if data, err = change(ChangeVersionInputBody{Action: "compare", Key: v.Key, Also: o.also}); err != nil {
 			return err
 		}
 		if !e.JSON {
@@ -212,56 +211,16 @@ func reasonNotToUpdate(r *history.ComparisonReport) string {
 	return ""
 }
 
-// showComparison shows in a terminal how far the comparison of a server is, until stop is called.
-func showComparison(ctx context.Context, e *terminal.Env, d *terminal.Daemon, server string) (stop func()) {
-	if e.JSON || !e.Attended() {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var done sync.WaitGroup
-	done.Go(func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for shown := ""; ; {
-			select {
-			case <-ctx.Done():
-				if shown != "" {
-					fmt.Fprintln(e.Stderr)
-				}
-				return
-			case <-tick.C:
-			}
-			v, err := terminal.Get[ServerVersion](ctx, d, versionPath(server), nil)
-			if r := v.Comparing; err == nil && r != nil && r.Total > 0 {
-				if text := fmt.Sprintf("Comparing: %d of %s", r.Finished, core.Plural(r.Total, "call")); text != shown {
-					fmt.Fprint(e.Stderr, "\r"+text)
-					shown = text
-				}
-			}
-		}
-	})
-	return func() {
-		cancel()
-		done.Wait()
-	}
-}
-
 // printComparison prints a table of the compared calls, the differences, and a summary.
 func printComparison(e *terminal.Env, r *history.ComparisonReport) error {
 	if r == nil || len(r.Calls) == 0 {
 		_, err := fmt.Fprintln(e.Stdout, "There is nothing to compare.")
 		return err
 	}
-	t := terminal.Table{Title: core.Plural(len(r.Calls), "comparison"), Head: []string{"Result", "Request", "Arguments", "Current", "New", "Check"}, Right: []bool{3: true, 4: true}, Keep: []bool{true}}
-	took := func(ns int64) string {
-		if ns == 0 {
-			return ""
-		}
-		return time.Duration(ns).Round(time.Millisecond).String()
-	}
+	t := terminal.Table{Title: core.Plural(len(r.Calls), "comparison"), Head: []string{"Result", "Request", "Arguments", "Check"}, Keep: []bool{true}}
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		t.Add(shownResult(c.Result), terminal.Truncate(comparedName(c), 60), terminal.Truncate(c.Arguments, 40), took(c.OldNs), took(c.NewNs), c.Check)
+		t.Add(shownResult(c.Result), terminal.Truncate(comparedName(c), 60), terminal.Truncate(c.Arguments, 40), c.Check)
 	}
 	if err := e.PrintTable(&t); err != nil {
 		return err
@@ -294,7 +253,7 @@ func printComparison(e *terminal.Env, r *history.ComparisonReport) error {
 			fmt.Fprintln(e.Stdout, "    not compared (differs between runs of the current version): "+terminal.EscapeLine(strings.Join(c.Unstable, ", ")))
 		}
 	}
-	_, err := fmt.Fprintf(e.Stdout, "%d same, %d different, %d failed, %d slower, %d skipped\n", r.Alike, r.Different, r.Failed, r.Slower, r.Skipped)
+	_, err := fmt.Fprintf(e.Stdout, "%d same, %d different, %d failed, %d skipped\n", r.Alike, r.Different, r.Failed, r.Skipped)
 	if err == nil && !r.Enough {
 		_, err = fmt.Fprintln(e.Stdout, "Too few results could be compared to tell whether both versions behave the same.")
 	}

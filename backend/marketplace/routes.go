@@ -392,14 +392,6 @@ type ServerVersion struct {
 	Latest     string           `json:"latest" doc:"Newest version in the registry if it was queried, now or by the daily search for updates; for an image, the digest of its tag there"`
 	Pin        string           `json:"pin" doc:"What pinning would write; empty if there is nothing to pin"`
 	Earlier    []EarlierVersion `json:"earlier" nullable:"false" doc:"Previous values, newest first"`
-
-	Comparing *ComparisonProgress `json:"comparing,omitempty" doc:"The comparison that is in progress"`
-}
-
-// ComparisonProgress is how far a comparison is.
-type ComparisonProgress struct {
-	Finished int `json:"finished" doc:"Calls whose results have been compared"`
-	Total    int `json:"total" doc:"All calls; 0 while the versions are started"`
 }
 
 // EarlierVersion is a previous version in the configuration.
@@ -450,7 +442,7 @@ func (f *Feature) getVersion(ctx context.Context, in *web.ServerInput) (*web.Ans
 }
 
 func (f *Feature) versionOf(ctx context.Context, s *config.Server) (ServerVersion, Spec, error) {
-	v := ServerVersion{Server: s.ID, Earlier: []EarlierVersion{}, Comparing: f.plans.comparison(s.ID)}
+	v := ServerVersion{Server: s.ID, Earlier: []EarlierVersion{}}
 	spec, ok := Find(s)
 	if !ok {
 		return v, spec, nil

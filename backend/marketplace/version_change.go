@@ -38,43 +38,27 @@ type versionPlans struct {
 	mu  sync.Mutex
 	all map[string]candidateVersion
 	// comparisons has the comparisons in progress.
-	comparisons map[string]ComparisonProgress
+	comparisons map[string]bool
 }
 
 // startComparison returns false if one of this server is in progress.
 func (p *versionPlans) startComparison(server string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, busy := p.comparisons[server]; busy {
+	if p.comparisons[server] {
 		return false
 	}
 	if p.comparisons == nil {
-		p.comparisons = map[string]ComparisonProgress{}
+		p.comparisons = map[string]bool{}
 	}
-	p.comparisons[server] = ComparisonProgress{}
+	p.comparisons[server] = true
 	return true
-}
-
-func (p *versionPlans) setComparison(server string, progress ComparisonProgress) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.comparisons[server] = progress
 }
 
 func (p *versionPlans) endComparison(server string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.comparisons, server)
-}
-
-// comparison returns the progress of the comparison of a server, or nil.
-func (p *versionPlans) comparison(server string) *ComparisonProgress {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if progress, busy := p.comparisons[server]; busy {
-		return &progress
-	}
-	return nil
 }
 
 const (
@@ -275,7 +259,6 @@ func (f *Feature) compareVersions(ctx context.Context, s *config.Server, key str
 		Refused: func(tool string, arguments []byte) string {
 			return f.policyRefusal(policy.ExplainRequest{Server: s.ID, Tool: tool, Arguments: arguments})
 		},
-		Progress: func(finished, total int) { f.plans.setComparison(s.ID, ComparisonProgress{finished, total}) },
 	}
 	calls, err := r.Select(ctx, f.Store, checks)
 	if err != nil {

@@ -792,14 +792,6 @@ export interface ComparedCall {
    * Number of further differences, which changes leaves out
    */
   more?: number;
-  /**
-   * Duration with the candidate, in nanoseconds
-   */
-  newNs?: number;
-  /**
-   * Duration with the current version, in nanoseconds
-   */
-  oldNs?: number;
   prompt?: string;
   /**
    * Why it failed or was skipped, or which expectations of the check are no longer met
@@ -810,24 +802,14 @@ export interface ComparedCall {
    */
   resource?: string;
   /**
-   * failed: succeeds with the current version only; slower: at least twice the time, and 100 ms more
+   * failed: succeeds with the current version only
    */
-  result: 'alike' | 'different' | 'failed' | 'slower' | 'skipped';
+  result: 'alike' | 'different' | 'failed' | 'skipped';
   tool?: string;
   /**
    * JSON Pointers of values that also differ between runs of the current version; they are not compared. The last entry may say how many are left out
    */
   unstable?: string[] | null;
-}
-export interface ComparisonProgress {
-  /**
-   * Calls whose results have been compared
-   */
-  finished: number;
-  /**
-   * All calls; 0 while the versions are started
-   */
-  total: number;
 }
 export interface ComparisonReport {
   alike: number;
@@ -839,7 +821,6 @@ export interface ComparisonReport {
   enough: boolean;
   failed: number;
   skipped: number;
-  slower: number;
 }
 export interface CompletedImport {
   at: string;
@@ -1930,7 +1911,6 @@ export interface ListServerVersion {
   next: string;
 }
 export interface ServerVersion {
-  comparing?: ComparisonProgress;
   /**
    * As in the configuration
    */
@@ -3159,7 +3139,6 @@ export interface VersionPlan {
    * Tools that are added, removed or changed
    */
   changes: ToolChange[];
-  comparing?: ComparisonProgress;
   comparison?: ComparisonReport;
   /**
    * As in the configuration

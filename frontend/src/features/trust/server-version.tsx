@@ -30,12 +30,11 @@ const wraps =
 
 const path = (server: string) => `/api/v1/servers/${encodeURIComponent(server)}/version`;
 
-const versionQuery = (server: string, everyMs?: number) =>
+const versionQuery = (server: string) =>
   queryOptions({
     queryKey: ['server', server, 'version'],
     queryFn: ({ signal }) => request<ServerVersion>('GET', path(server), { signal }),
     retry: false,
-    refetchInterval: everyMs ?? false,
   });
 
 /** The package version of a server: pins it, updates it after a review of its tools, or rolls back. */
@@ -68,13 +67,12 @@ export function ServerVersionSection({
     onError: toastError,
   });
   const comparing = change.isPending && change.variables.action === 'compare';
-  const { data: version } = useQuery(versionQuery(server, comparing ? 1000 : undefined));
+  const { data: version } = useQuery(versionQuery(server));
   if (!version?.known) return null;
   const compare = (tools: string[]) => {
     setAlso(tools);
     change.mutate({ action: 'compare', key: plan?.key, also: tools });
   };
-  const progress = comparing ? version.comparing : undefined;
   const before = version.earlier?.[0]?.configured;
   return (
     <Section title="Version">
@@ -154,11 +152,6 @@ export function ServerVersionSection({
             ))}
           </ul>
           <More of={plan.changes?.length ?? 0} shown={100} />
-          {progress && progress.total > 0 && (
-            <p role="status" className="mt-2 text-sm text-ink2">
-              {`${progress.finished} of ${progress.total} calls compared`}
-            </p>
-          )}
           {plan.comparison && (
             <VersionComparison
               report={plan.comparison}

@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router';
-import { CircleAlert, CircleCheck, CircleDashed, Timer } from 'lucide-react';
+import { CircleAlert, CircleCheck, CircleDashed } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { MergeDiff } from '@/components/lazy-code-editor';
 import { More } from '@/components/more';
 import { textOfSide } from '@/lib/changes-as-text';
-import { duration, escapeControlCharacters } from '@/lib/format';
+import { escapeControlCharacters } from '@/lib/format';
 import { withoutPrototypes } from '@/lib/own-property';
 import type { ComparedCall, ComparisonReport } from '@/types/api';
 
@@ -20,14 +20,12 @@ const comparisonTexts = withoutPrototypes({
     alike: (n: number) => `${n} the same`,
     different: (n: number) => `${n} different`,
     failed: (n: number) => `${n} failed`,
-    slower: (n: number) => `${n} slower`,
     skipped: (n: number) => `${n} skipped`,
   },
   results: {
     alike: 'Same',
     different: 'Different',
     failed: 'Failed',
-    slower: 'Slower',
     skipped: 'Skipped',
   },
 } as const);
@@ -42,13 +40,12 @@ const looks = {
   alike: [CircleCheck, 'text-ok'],
   different: [CircleAlert, 'text-warn'],
   failed: [CircleAlert, 'text-bad'],
-  slower: [Timer, 'text-warn'],
   skipped: [CircleDashed, 'text-ink3'],
 } as const;
 
 const order = Object.keys(looks).reverse() as (keyof typeof looks)[];
 const nameOf = (call: ComparedCall) => call.tool ?? call.prompt ?? call.resource ?? '';
-const rank = (call: ComparedCall) => ['failed', 'different', 'slower'].indexOf(call.result) >>> 0;
+const rank = (call: ComparedCall) => ['failed', 'different'].indexOf(call.result) >>> 0;
 
 /** Compares the results of the same calls with the current and another version of a server. */
 export function VersionComparison({
@@ -119,11 +116,6 @@ function Result({
           {call.prompt && <span className="ml-2 text-xs text-ink3">Prompt</span>}
           {call.resource && <span className="ml-2 text-xs text-ink3">Resource</span>}
         </span>
-        {call.newNs !== undefined && (
-          <span className="text-xs text-ink3">
-            {`${duration(call.oldNs ?? 0)} → ${duration(call.newNs)}`}
-          </span>
-        )}
         {call.check && (
           <span className="text-xs text-ink3">{`Check ${escapeControlCharacters(call.check)}`}</span>
         )}
