@@ -87,8 +87,8 @@ Control
   call           Call a tool
   open, quit     Open the window, quit Drawbridge
 Advanced
-  backup, check, completion, explain, profiles, replay, sandbox, serve, stdio,
-  token, uninstall, usage, validate, versions
+  backup, check, completion, explain, export, guests, profiles, replay, sandbox,
+  serve, stdio, token, uninstall, usage, validate, versions
 `
 
 func (p *program) command() *cobra.Command {
