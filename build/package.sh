@@ -170,10 +170,34 @@ macos() {
 	VERSION=$version LDFLAGS=$ldflags build/package/macos.sh "$out"
 }
 
+# plugins writes the plugins that clients install from their own shops. They start the shim of the
+# installed program.
+plugins() {
+	local kind dir plugin_version=${version//\~/-} about='The MCP servers of Drawbridge: one list of tools for all clients, with approvals and a history.'
+	for kind in agent claude-code; do
+		dir=$stage/$kind-plugin/drawbridge
+		mkdir -p "$dir"
+		cp LICENSE "$dir/"
+		if [ $kind = agent ]; then
+			printf '{\n  "$schema": "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json",\n  "name": "drawbridge",\n  "version": "%s",\n  "description": "%s",\n  "license": "Apache-2.0"\n}\n' "$plugin_version" "$about" >"$dir/plugin.json"
+			printf '{\n  "$schema": "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json",\n  "mcpServers": {"drawbridge": {"type": "stdio", "command": "drawbridge", "args": ["stdio", "--client", "agent-plugin"]}}\n}\n' >"$dir/mcp.json"
+		else
+			mkdir "$dir/.claude-plugin"
+			printf '{\n  "name": "drawbridge",\n  "version": "%s",\n  "description": "%s",\n  "license": "Apache-2.0"\n}\n' "$plugin_version" "$about" >"$dir/.claude-plugin/plugin.json"
+			printf '{\n  "name": "drawbridge",\n  "owner": {"name": "Drawbridge maintainers"},\n  "plugins": [{"name": "drawbridge", "source": "./", "description": "%s"}]\n}\n' "$about" >"$dir/.claude-plugin/marketplace.json"
+			printf '{\n  "mcpServers": {"drawbridge": {"command": "drawbridge", "args": ["stdio", "--client", "claude-code"]}}\n}\n' >"$dir/.mcp.json"
+		fi
+		normalize "$dir"
+		tar -C "$stage/$kind-plugin" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - drawbridge |
+			gzip -9n >"$out/drawbridge-$version-$kind-plugin.tar.gz"
+	done
+}
+
 targets=(${@:-linux windows macos})
 check
 common
 for target in "${targets[@]}"; do $target; done
+if [[ " ${targets[*]} " = *' linux '* ]]; then plugins && build/package/installer.sh "$out"; fi
 if [ ${#programs[@]} -gt 0 ]; then
 	go run ./build/docs -check -sbom "$out/drawbridge-$version.cdx.json" "${programs[@]}"
 fi

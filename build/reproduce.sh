@@ -21,6 +21,7 @@ build() { # build DIR TARGET...: leaves the files in DIR/build/bin/release
 	[ "$(go env GOHOSTARCH)" = amd64 ] || other=amd64
 	ARCH=$other PAGE=built build/package.sh linux
 	cp build/bin/package/* $release/
+	build/package/installer.sh $release
 	(cd $release && rm SHA256SUMS && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
 	go run ./build/package/channels $release build/bin/channels
 	mv build/bin/channels $release/

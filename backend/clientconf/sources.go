@@ -192,12 +192,35 @@ func (c Client) unpack(m map[string]any, dir string) map[string]any {
 	case "claude-desktop-extensions":
 		return extensionServers(m, dir)
 	case "claude-code-plugins":
+		if !isInstalledPlugin(dir) {
+			return map[string]any{}
+		}
 		if _, ok := m["mcpServers"]; !ok { // a plugin may list them directly
 			m = map[string]any{"mcpServers": m}
 		}
 		return replaceText(m, "${CLAUDE_PLUGIN_ROOT}", dir).(map[string]any)
 	}
 	return m
+}
+
+// isInstalledPlugin reports whether the version of a plugin in dir is the installed one: the cache of Claude
+// Code also keeps earlier ones.
+func isInstalledPlugin(dir string) bool {
+	src, _, err := readFile(filepath.Join(dir, "../../../../installed_plugins.json"))
+	var list struct {
+		Plugins map[string][]struct{ InstallPath string }
+	}
+	if err != nil || json.Unmarshal(src, &list) != nil {
+		return false
+	}
+	for _, versions := range list.Plugins {
+		for _, one := range versions {
+			if realPath(one.InstallPath) == realPath(dir) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // withActiveProfile switches off the servers of Toolport that its active profile does not contain.

@@ -67,6 +67,10 @@ func TestServersOfEachSourceAreImported(t *testing.T) {
 			path := filepath.Join(home, source.path)
 			must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 			write(t, path, source.content)
+			if source.id == "claude-code-plugins" { // an earlier version is not imported
+				write(t, filepath.Join(home, ".claude/plugins/installed_plugins.json"), `{"version": 2, "plugins": {"review@market": [{"scope": "user", "installPath": "`+filepath.Dir(path)+`", "version": "1.0.0"}]}}`)
+				write(t, filepath.Join(home, ".claude/plugins/cache/market/review/0.9.0/.mcp.json"), `{"old": {"command": "old-server"}}`)
+			}
 			own := ownConfig(t, c, `{"mcpServers": {}}`)
 			plan, err := c.PlanImport(Choice{Client: source.id}, nil)
 			must(t, err)
