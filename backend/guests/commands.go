@@ -18,7 +18,7 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 		Use: "guests", Aliases: []string{"guest"}, Short: "List guests: clients in containers and on other hosts", Args: terminal.NoArgs,
 		Long: "List guests: clients in a container, in a virtual machine or on another host, which use the servers of this machine through a Unix socket of their own. No port is opened.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := terminal.Table{Title: "%d guests", Head: []string{"Guest", "Profile", "Approval", "Folder"}, Keep: []bool{true, true, true, true}}
+			t := terminal.Table{Empty: "There are no guests. Add one with: drawbridge guests add NAME", Head: []string{"Guest", "Profile", "Approval", "Folder"}, Keep: []bool{true, true, true, true}}
 			return terminal.ShowList(cmd.Context(), e, "guests", nil, t, func(g Guest) []string {
 				return []string{g.Name, cmp.Or(g.Profile, "(everything)"), g.Approval, cmp.Or(g.Problem, e.ShortPath(g.Folder))}
 			})

@@ -224,7 +224,7 @@ func namedSecret(text []byte, i int) (from, to int) {
 		start++ // the letter belongs to an escape sequence
 	}
 	kind := secretKind(text[start:end])
-	if kind == notSecret {
+	if kind == notSecret || isSecretReference(text, start) {
 		return 0, 0
 	}
 	at := i + 1
@@ -247,6 +247,15 @@ func namedSecret(text []byte, i int) (from, to int) {
 		return 0, 0
 	}
 	return at, plainEnd(text, at, kind == wholeLine)
+}
+
+// isSecretReference reports whether the name at start begins ${secret:NAME}, as hints and configurations have it.
+func isSecretReference(text []byte, start int) bool {
+	if start < 2 || !bytes.HasPrefix(text[start-2:], []byte("${secret:")) {
+		return false
+	}
+	reference := text[start-2 : min(len(text), start+130)]
+	return onlyReference().Match(reference[:bytes.IndexByte(reference, '}')+1])
 }
 
 // secretPattern matches a prefix followed by at least min bytes of letters, digits, '_' and '-'. In

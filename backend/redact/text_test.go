@@ -47,6 +47,11 @@ func TestSecretsAreRedactedEverywhere(t *testing.T) {
 			t.Errorf("%s: %s is not JSON any more", name, got)
 		}
 	}
+	for _, open := range []string{"{secret:", "${secret: ", "${token:-"} {
+		if got := Text(open + canary + "}"); strings.Contains(got, canary) {
+			t.Errorf("a reference became %s", got)
+		}
+	}
 	if got := Text("cannot call: password=" + canary + ", token: x"); strings.Contains(got, canary) {
 		t.Errorf("a sentence became %s", got)
 	}
@@ -79,7 +84,8 @@ func TestNonSecretTextIsKept(t *testing.T) {
 		`{"uri":"file:///home/me/passwords.txt","time":"2026-01-01T00:00:00Z"}`,
 		`{"key":"value","keys":["a"],"mail":"mailto:me@x.org"}`,
 		`server is not running (crashed): variable ${GITHUB_TOKEN} is not set (env.GITHUB_PERSONAL_ACCESS_TOKEN)`,
-		`""`, ``, `:`, `=`, `\`, `"\\":`,
+		`refer to it as ${secret:NAME}, or ${secret:github.token}`,
+		`""`, ``, `:`, `=`, `\`, `"\\":`, `${secret:`, `${secret:}`,
 	} {
 		if got := string(AppendJSON(nil, []byte(text))); got != text {
 			t.Errorf("%s\nbecame %s", text, got)
