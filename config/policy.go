@@ -85,6 +85,8 @@ type Policy struct {
 	Clients map[string]ClientPolicy // by the name of their token
 	// Arguments are the argument rules, in the order of evaluation.
 	Arguments []ArgumentRule
+	// AutoPreview runs the preview of a pending call without a request.
+	AutoPreview bool
 }
 
 // ClientPolicy is the policy of the calls of one client.
@@ -167,6 +169,7 @@ func policyFields(s *rules, p *Policy) []field {
 	return append(ruleFields(s),
 		argumentRulesField(&p.Arguments),
 		oneOf("preset", &s.preset, PresetStrict),
+		boolean("autoPreview", &p.AutoPreview),
 		objects("clients", func(r *reader, m member) {
 			var c ClientPolicy
 			r.object(m.value, []field{oneOf("approval", &c.Approval, Approvals...), rateLimitField(&c.RateLimit)})

@@ -34,13 +34,17 @@ type Tool struct {
 	Approval       string        `key:"approval"`     // one of Approvals
 	AllowClients   []string      `key:"allowClients"` // tokens whose calls need no approval
 	ValidateInput  string        `key:"validateInput"`
-	Record         string        `key:"record"` // RecordFull, RecordMeta or RecordOff; wins over that of the server
+	Preview        string        `key:"preview"` // argument with which the tool changes nothing, PreviewOff, or "" to recognize it
+	Record         string        `key:"record"`  // RecordFull, RecordMeta or RecordOff; wins over that of the server
 	Retry          *Retry
 	RateLimit      *RateLimit
 	// ClientLimits are the rate limits of single clients, by the name of their token.
 	// They win over RateLimit and over that of the client.
 	ClientLimits map[string]RateLimit
 }
+
+// PreviewOff is a tool without an argument for a preview.
+const PreviewOff = "off"
 
 // Hints are the annotations that describe what a tool does.
 var Hints = []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}

@@ -69,6 +69,27 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		Upstreams: newUpstreams(d.own, d.servers, d.history, d.now), ChooseAccount: d.accounts.choose, Policy: d.rules,
 		Recorder: d.records.validator, Bus: d.bus, Log: d.log, LastID: lastID, Now: d.now,
 	})
+	d.inbox.Previews = approvals.PreviewRunner{
+		Call: d.calls.Call, Store: d.history, Auto: func() bool { return d.files.Current().Policy.AutoPreview },
+		Tools: func(server string) map[string]json.RawMessage {
+			tools := map[string]json.RawMessage{}
+			if view, ok := d.views.Server(server); ok {
+				for _, item := range view.Items(core.Tools) {
+					tools[item.Name] = item.Raw
+				}
+			}
+			return tools
+		},
+		Names: func() (names []string) {
+			for _, s := range d.files.Current().Servers {
+				names = append(names, s.ID)
+			}
+			for _, item := range d.views.All().Items(core.Tools) {
+				names = append(names, item.Name)
+			}
+			return names
+		},
+	}
 	d.checks = newCheckRunner(d.history, d.servers, d.views, d.calls, d.bus, d.log)
 	d.front = bridge.New(bridge.Options{
 		Registry: d.views, Gateway: d.calls, Lister: d.servers, Settle: func(ctx context.Context) error { return d.files.Sync(ctx, "") }, Approvals: d.inbox, Log: d.log, Version: version, Now: d.now,

@@ -269,7 +269,7 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	changes, servers := &trust.Feature{Baseline: d.baseline, Views: d.views, Destinations: d.connections.Destinations}, &supervisor.Feature{
 		Servers: d.servers, Config: d.files, Views: d.views, Logs: d.logs, Dialer: d.dialer, Debug: d.servers.Debug, Reset: d.rules.Reset, Redact: recorder.Redact,
 	}
-	d.approvals = &approvals.Feature{Inbox: d.inbox, Bus: d.bus, Config: d.files, Sources: []approvals.Source{servers, changes, d.launch},
+	d.approvals = &approvals.Feature{Inbox: d.inbox, Bus: d.bus, Config: d.files, Store: d.history, Sources: []approvals.Source{servers, changes, d.launch},
 		Holds: func(c *config.Condition, call *core.Call) bool { return policy.Holds(c, call, d.files.Current()) }}
 	d.recorded = &history.Feature{
 		Version: version, Store: d.history, Gateway: d.calls, Views: d.views, Config: d.files.Current, Checks: d.checks, FrameLog: d.records.frameLog,

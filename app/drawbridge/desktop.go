@@ -114,7 +114,10 @@ func (d *desktopServices) facts() tray.MenuState {
 	var held []tray.HeldCall
 	for _, i := range items {
 		if i.Held != nil {
-			held = append(held, tray.HeldCall{ID: i.ID, Server: i.Server, Tool: i.Held.Tool, Client: i.Client.Name, Arguments: i.Held.Arguments})
+			held = append(held, tray.HeldCall{
+				ID: i.AnswerKey(), Server: i.Server, Tool: i.Held.Tool, Client: i.Client.Name, Arguments: i.Held.Arguments,
+				Effect: i.Held.Summary(), Deceptive: len(i.Held.Warnings) > 0,
+			})
 		}
 	}
 	names, views, err := d.profiles.ClientProfiles()
@@ -148,19 +151,27 @@ func (d *desktopServices) recentCalls() func(context.Context) []tray.RecentCall 
 		}
 		last, list = newest, nil
 		for _, c := range calls {
+			if c.Method == core.PreviewMethod {
+				continue
+			}
 			list = append(list, tray.RecentCall{ID: c.ID, Server: c.Server, Tool: c.Name, Failed: c.Outcome != core.OutcomeOK, Took: c.Took})
 		}
 		return list
 	}
 }
 
-// answer answers a call that waits for approval, from the tray or a notification.
-func (d *desktopServices) answer(id string, approve bool) {
+// answer answers a call that waits for approval, from the tray or a notification. If the call shows something else now,
+// the page is opened instead.
+func (d *desktopServices) answer(key string, approve bool) {
 	action := approvals.Decline
 	if approve {
 		action = approvals.Accept
 	}
-	report(d.log, "respond to an approval request", d.approvals.Answer(id, action, nil))
+	err := d.approvals.AnswerKey(context.Background(), key, action)
+	if core.CodeOf(err) == core.CodeConflict {
+		d.open("/approvals")
+	}
+	report(d.log, "respond to an approval request", err)
 }
 
 func (d *desktopServices) pauseRecording(ctx context.Context, on bool) error {

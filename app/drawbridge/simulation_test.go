@@ -206,7 +206,7 @@ func (w *world) actApprove() {
 		}
 	}
 	w.mu.Unlock()
-	if err := w.d.inbox.AnswerFor(item.ID, action, scope, nil); err != nil && !(scope == approvals.Session && !item.Held.Session) {
+	if err := w.d.inbox.AnswerFor(context.Background(), item.ID, action, scope, item.Held.Seen, nil); err != nil && !(scope == approvals.Session && !item.Held.Session) {
 		w.violate("the approval of %s fails: %v", token, err)
 	}
 }

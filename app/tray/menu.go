@@ -60,10 +60,11 @@ type ServerLine struct {
 type CallLine struct {
 	ID   string // of the approval, or of the call
 	Text string // "Approve? files › write_file (Cursor)" or "✓ files › read_file, 12 ms"
-	// Arguments of a held call in one line. If they are not Complete, the call cannot be approved
+	// Arguments of a held call in one line. If it is not Complete, the call cannot be approved
 	// here, because the user does not see what it does.
 	Arguments string
 	Complete  bool
+	Effect    string // of a held call, in one sentence; "" if unknown
 }
 
 // ClientLine is the entry of one client, with the profiles that it can be assigned to.
@@ -138,7 +139,7 @@ func menuOf(statuses []core.ServerStatus, notices []string, facts MenuState, rec
 			text += " (" + strconv.Quote(c.Client) + ")"
 		}
 		arguments := oneLine(c.Arguments)
-		m.Calls = append(m.Calls, CallLine{ID: c.ID, Text: desktop.LeftToRight("Approve? " + oneLine(text)), Arguments: desktop.LeftToRight(arguments), Complete: arguments == c.Arguments})
+		m.Calls = append(m.Calls, CallLine{ID: c.ID, Text: desktop.LeftToRight("Approve? " + oneLine(text)), Arguments: desktop.LeftToRight(arguments), Complete: arguments == c.Arguments && !c.Deceptive, Effect: desktop.LeftToRight(oneLine(c.Effect))})
 	}
 	for _, c := range recent[:min(len(recent), maxCalls)] {
 		symbol := "✓"
@@ -376,9 +377,11 @@ type MenuState struct {
 
 // HeldCall is a call that waits for approval.
 type HeldCall struct {
-	ID                   string // of the approval
+	ID                   string // of the approval, as it is shown
 	Server, Tool, Client string
 	Arguments            string // JSON text
+	Effect               string // one sentence; "" if unknown
+	Deceptive            bool   // the page shows a warning about it
 }
 
 // ClientProfile is a client with the profile that it is assigned to.

@@ -54,7 +54,7 @@ type view struct {
 	callIDs [maxCalls]string    // ids of recent calls by place
 }
 
-type heldEntry struct{ line, arguments, approve, deny, show *systray.MenuItem }
+type heldEntry struct{ line, arguments, effect, approve, deny, show *systray.MenuItem }
 
 type serverEntry struct{ line, reason, start, stop, restart, edit, log *systray.MenuItem }
 
@@ -88,6 +88,7 @@ func (v *view) build() {
 		h := &v.held[i]
 		h.line = v.add(systray.AddMenuItem("", ""), shownState{hidden: true})
 		h.arguments = v.add(h.line.AddSubMenuItem("", ""), shownState{hidden: true, greyed: true})
+		h.effect = v.add(h.line.AddSubMenuItem("", ""), shownState{hidden: true, greyed: true})
 		h.approve = v.add(h.line.AddSubMenuItem("Allow once", ""), shownState{title: "Allow once"})
 		h.deny = h.line.AddSubMenuItem("Deny", "")
 		h.show = h.line.AddSubMenuItem("Show in Drawbridge", "")
@@ -249,6 +250,7 @@ func (v *view) updateCalls(m Menu) {
 		c, used := held[ids[i]]
 		if used {
 			v.set(h.arguments, shownState{title: c.Arguments, hidden: c.Arguments == "", greyed: true})
+			v.set(h.effect, shownState{title: c.Effect, hidden: c.Effect == "", greyed: true})
 			v.set(h.approve, shownState{title: "Allow once", greyed: !c.Complete})
 		}
 		v.set(h.line, shownState{title: c.Text, hidden: !used})

@@ -81,6 +81,22 @@ type Held struct {
 	Workspace string `json:"workspace"` // working folder of the client, or ""
 	Session   bool   `json:"session"`   // whether the call belongs to a session
 	Effect    string `json:"effect"`    // effect of the tool according to its server: EffectReadOnly, ...
+
+	Bound          string               `json:"-"` // identifies definition, arguments, account and launch settings
+	Definition     []byte               `json:"-"` // of the tool
+	PreviewSetting string               `json:"-"` // preview of the tool in the configuration
+	Folders        []string             `json:"-"` // that the server was given; none if its files are not on this machine
+	Cwd            string               `json:"-"` // working folder of the server, if the configuration sets it
+	Caller         core.Call            `json:"-"` // who calls what, for further calls
+	Client         core.ClientAdmission `json:"-"` // nil if the client is always admitted
+
+	// The Inbox sets these. They are not changed after the item was published.
+	Files    []FileChange `json:"-"`
+	Preview  *Preview     `json:"-"` // nil if the tool has none
+	Warnings []string     `json:"-"`
+	Seen     string       `json:"-"` // identifies what the user sees
+
+	previewName string // the argument of Preview; "" if the tool has none
 }
 
 // Effects of a tool, according to its server.
@@ -98,6 +114,8 @@ type Answer struct {
 	Scope   string
 	Content json.RawMessage
 	Expired bool // no answer before the deadline; Action is Decline
+	// Unchanged returns an error if the files are not as the user saw them; nil if the user saw none.
+	Unchanged func() error
 }
 
 // Options configure an Inbox. Bus is required.
@@ -111,6 +129,8 @@ type Options struct {
 
 // Inbox holds the pending items. Its methods are safe for concurrent use.
 type Inbox struct {
+	Previews PreviewRunner // must be set before the first call of Ask
+
 	opts Options
 
 	mu      sync.Mutex
@@ -124,6 +144,8 @@ type Inbox struct {
 type pendingItem struct {
 	item   Item
 	answer chan Answer // buffered, for one answer
+
+	preview chan struct{} // buffered; asks for a preview
 }
 
 // AddViewer adds something that shows items to the user while shows returns true, such as an open
@@ -177,23 +199,37 @@ func New(o Options) *Inbox {
 // It sets ID, State and the times of the item. It returns a *core.Error for the server if the item
 // is too large or too many items are pending, and the cause of ctx if ctx is cancelled first.
 func (b *Inbox) Ask(ctx context.Context, item Item) (Answer, error) {
+	if item.Held != nil {
+		b.describe(ctx, &item)
+	}
 	w, err := b.add(item)
 	if err != nil {
 		return Answer{}, err
 	}
 	limit := time.NewTimer(b.opts.AnswerTimeout)
 	defer limit.Stop()
+	previews, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait() // a preview must not overlap with the call
+	defer stop()
+	if p := previewOf(&w.item); p != nil && p.Checked && p.State == PreviewOffered && b.Previews.Auto() {
+		_ = b.RequestPreview(w.item.ID)
+	}
 	var state, reason string
-	select {
-	case answer := <-w.answer:
-		return answer, nil
-	case <-limit.C:
-		state = Expired
-	case <-ctx.Done():
-		if state = Withdrawn; errors.Is(context.Cause(ctx), ErrPermitted) {
-			state = Accept
-		} else {
-			reason, _ = core.Describe(context.Cause(ctx))
+	for state == "" {
+		select {
+		case answer := <-w.answer:
+			return answer, nil
+		case <-w.preview:
+			running.Go(func() { b.runPreview(previews, w.item.ID) })
+		case <-limit.C:
+			state = Expired
+		case <-ctx.Done():
+			if state = Withdrawn; errors.Is(context.Cause(ctx), ErrPermitted) {
+				state = Accept
+			} else {
+				reason, _ = core.Describe(context.Cause(ctx))
+			}
 		}
 	}
 	if !b.end(w, state, reason) { // answered at the same moment
@@ -244,7 +280,7 @@ func (b *Inbox) add(item Item) (*pendingItem, error) {
 	item.At = b.opts.Now().UTC()
 	item.Expires = item.At.Add(b.opts.AnswerTimeout)
 	item.ID, item.State = b.newID(item.At), ""
-	w := &pendingItem{item: item, answer: make(chan Answer, 1)}
+	w := &pendingItem{item: item, answer: make(chan Answer, 1), preview: make(chan struct{}, 1)}
 	b.pending = append(b.pending, w)
 	b.opts.Bus.Publish(core.ApprovalEvent, item)
 	return w, nil
@@ -310,12 +346,13 @@ func (b *Inbox) List() []Item {
 // Answer answers a pending item. To accept a Form, content must match its schema; otherwise content
 // is ignored. If the item is not pending, the error is a *core.Error with CodeNotFound.
 func (b *Inbox) Answer(id, action string, content json.RawMessage) error {
-	return b.AnswerFor(id, action, Once, content)
+	return b.AnswerFor(context.Background(), id, action, Once, "", content)
 }
 
-// AnswerFor is Answer with a scope, which applies to a Call. The caller has checked the condition
-// in content.
-func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) error {
+// AnswerFor is Answer with a scope and with Held.Seen as the user saw it, which apply to a Call. If the
+// call shows something else now, the error has CodeConflict and the call stays pending; without seen, the
+// answer is about the call whatever it shows. The caller has checked the condition in content.
+func (b *Inbox) AnswerFor(ctx context.Context, id, action, scope, seen string, content json.RawMessage) error {
 	if scope != Once && scope != Minutes && scope != Session && scope != Always {
 		return invalidAnswer("scope", "must be once, minutes, session or always")
 	}
@@ -323,6 +360,9 @@ func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) err
 		return invalidAnswer("action", "must be accept, decline or cancel")
 	}
 	if action == Accept {
+		if err := b.checkSeen(ctx, id, seen); err != nil {
+			return err
+		}
 		// Not under the lock: the server wrote the schema, and it may take long to compile.
 		if form, ok := b.formSchema(id); ok {
 			if fields := validateForm(form, content); len(fields) > 0 {
@@ -339,6 +379,12 @@ func (b *Inbox) AnswerFor(id, action, scope string, content json.RawMessage) err
 	answer := Answer{Action: action}
 	if w.item.Kind == Call {
 		answer.Scope, answer.Content = scope, slices.Clone(content)
+		if seen != "" {
+			answer.Unchanged = w.item.Held.unchanged()
+		}
+		if action == Accept && seen != "" && seen != w.item.Held.Seen { // since checkSeen
+			return seenError()
+		}
 	}
 	if w.item.Kind == Call && !w.item.Held.Session && scope == Session {
 		return invalidAnswer("scope", "cannot be session: the call is not part of a session")

@@ -21,6 +21,7 @@ type Feature struct {
 	Sources []Source
 	// Holds reports whether a condition certainly holds for a call.
 	Holds   func(c *config.Condition, call *core.Call) bool
+	Store   Store
 	waiting pendingTracker
 }
 
@@ -29,6 +30,8 @@ func (f *Feature) Routes(r *web.Router) {
 	web.Op(r, "GET", "/api/v1/approvals", "Pending approvals: calls, forms and URLs from servers, new commands and changed tools", f.listApprovals)
 	web.Op(r, "POST", "/api/v1/approvals/{id}", "Respond to a pending approval; a command that is not accepted remains pending", f.answerApproval)
 	web.Op(r, "GET", "/api/v1/approvals/{id}", "A pending approval with its complete arguments", f.getApproval)
+	web.Op(r, "POST", "/api/v1/approvals/{id}/preview", "Run the preview of a pending call, or say whether the tool's previews change nothing. The result is in the approval", f.previewApproval)
+	web.Op(r, "GET", "/api/v1/approvals/{id}/past", "Earlier calls of the same client to the tool of a pending call", f.pastCalls)
 }
 
 // Approval is one item of the pending approvals. Its text comes from a server, a client or the
@@ -55,6 +58,12 @@ type Approval struct {
 	Rule          string `json:"rule,omitempty" doc:"Rule that requires approval; calls only"`
 	InSession     bool   `json:"session,omitempty" doc:"Whether the call belongs to a session, so that it can be accepted for that session; calls only"`
 	Effect        string `json:"effect,omitempty" enum:"read-only,destructive,unknown" doc:"Effect that the server declares for the tool; calls only"`
+
+	Seen     string       `json:"seen,omitempty" doc:"Identifies what the approval shows, for the answer; calls only"`
+	Summary  string       `json:"summary,omitempty" doc:"The effect of the call in one sentence; empty if unknown"`
+	Files    []FileChange `json:"files,omitempty" doc:"Effect of the call on files, as computed from its arguments"`
+	Preview  *Preview     `json:"preview,omitempty" doc:"Preview by the tool; absent if it has none"`
+	Warnings []string     `json:"warnings,omitempty" doc:"What is deceptive in names or arguments"`
 
 	Command *NewCommand `json:"command,omitempty" doc:"The command in parts; commands only"`
 }
@@ -94,7 +103,8 @@ func fullApproval(i *Item) Approval {
 	}
 	if h := i.Held; h != nil {
 		p.CallID, p.Original, p.Rule, p.Effect = strconv.FormatInt(h.CallID, 10), h.Tool, h.Why, h.Effect
-		p.InSession = h.Session
+		p.InSession, p.Seen, p.Summary = h.Session, h.Seen, h.Summary()
+		p.Files, p.Preview, p.Warnings = h.Files, h.Preview, h.Warnings
 		p.Arguments, p.ArgumentsSize = h.Arguments, len(h.Arguments)
 	}
 	return p
@@ -119,6 +129,7 @@ type approvalInput struct {
 	Body struct {
 		Action  string   `json:"action" enum:"accept,decline,cancel"`
 		Scope   string   `json:"scope,omitempty" enum:"once,minutes,session,always" doc:"How long calls to the tool are accepted; default: once. 'session' is allowed only if the field session of the approval is true. always is written to the configuration"`
+		Seen    string   `json:"seen,omitempty" maxLength:"100" doc:"The field seen of the approval as it was shown. If the approval shows something else now, accept is refused with the code conflict. Without it, a call is accepted whatever its preview shows"`
 		Content web.JSON `json:"content,omitempty" doc:"Values of the form, a JSON object; required to accept a form"`
 		Where   web.JSON `json:"where,omitempty" doc:"Calls only: accept further calls only if their arguments match this condition, as where in a rule of policy.rules; it must match this call"`
 	}
@@ -146,17 +157,20 @@ func (f *Feature) answerApproval(ctx context.Context, in *approvalInput) (*web.N
 			}
 		}
 		if in.Body.Action == Accept && scope == Always {
+			if err := f.Inbox.checkSeen(ctx, in.ID, in.Body.Seen); err != nil {
+				return nil, err
+			}
 			if err := f.allowAlways(ctx, &item, content); err != nil {
 				return nil, err // the approval stays pending
 			}
 			// The new setting already permits the pending calls that it covers, such as this one.
-			if err := f.Inbox.AnswerFor(in.ID, in.Body.Action, scope, content); core.CodeOf(err) != core.CodeNotFound {
+			if err := f.Inbox.AnswerFor(ctx, in.ID, in.Body.Action, scope, in.Body.Seen, content); core.CodeOf(err) != core.CodeNotFound {
 				return &web.None{}, err
 			}
 			return &web.None{}, nil
 		}
 	}
-	return &web.None{}, f.Inbox.AnswerFor(in.ID, in.Body.Action, scope, content)
+	return &web.None{}, f.Inbox.AnswerFor(ctx, in.ID, in.Body.Action, scope, in.Body.Seen, content)
 }
 
 func (f *Feature) getApproval(_ context.Context, in *struct {
@@ -171,6 +185,18 @@ func (f *Feature) getApproval(_ context.Context, in *struct {
 		}
 	}
 	return nil, core.Errorf(core.CodeNotFound, "this approval is no longer pending")
+}
+
+func (f *Feature) previewApproval(ctx context.Context, in *struct {
+	ID   string `path:"id" maxLength:"200"`
+	Body struct {
+		Action string `json:"action" enum:"run,honoured,ignored" doc:"honoured: runs of this tool with its preview argument change nothing. ignored: they make the change, and are not run any more"`
+	}
+}) (*web.None, error) {
+	if in.Body.Action != "run" {
+		return &web.None{}, f.Inbox.SetPreviewWord(ctx, in.ID, in.Body.Action == honoured)
+	}
+	return &web.None{}, f.Inbox.RequestPreview(in.ID)
 }
 
 // HeldCall returns the call that an item holds.

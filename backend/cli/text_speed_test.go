@@ -9,7 +9,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
-	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 )
 
 // Clients and servers write these texts. Time that grows faster than the text lets one of them block
@@ -22,7 +21,7 @@ func TestLongTextsArePrintedInLinearTime(t *testing.T) {
 		"serverlog":     func(s string) { serverlog.CleanJSON([]byte(s)) },
 		"core.OneLine":  func(s string) { core.OneLine(s, 100) },
 		"core.Shorten":  func(s string) { _ = core.Shorten(s, 100) },
-		"trust.Visible": func(s string) { trust.Visible(s) },
+		"core.Visible":  func(s string) { core.Visible(s) },
 		"notification":  func(s string) { desktop.LeftToRight(desktop.SingleLine(s, 200)) },
 		"wide last cell": func(s string) {
 			tb := terminal.Table{Head: []string{"A", "B"}}

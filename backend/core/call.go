@@ -28,6 +28,9 @@ const (
 	UnsubscribeTask = "tasks/unsubscribe"
 )
 
+// PreviewMethod is the method with which the preview of a tool call is recorded, so that it never counts as a call.
+const PreviewMethod = "tools/preview"
+
 // DefaultAccount is the account whose credentials are those of the server itself. Calls to a server
 // without accounts have none.
 const DefaultAccount = "default"
@@ -157,6 +160,9 @@ type Call struct {
 	// ByUser is set for a call that the user makes through the API; it needs no approval.
 	// Continues is set for a further round of a call that policy has admitted. Neither is recorded.
 	ByUser, Continues bool
+	// Preview is set for a call that shows what a pending call would do. It needs no approval, and is recorded with
+	// PreviewMethod.
+	Preview bool
 
 	Outcome  Outcome
 	Code     Code
@@ -246,6 +252,12 @@ type Admission struct {
 	Process    string // that would have served the call; "" if none was running
 	Definition string // hash of the definition of the tool
 	Rule       string // the argument rule that asked, or ""
+	// Approved identifies exactly what the user has approved: definition, arguments, account and launch settings. It
+	// is "" for a call that an earlier answer permits.
+	Approved string
+	// Unchanged returns an error if what the call acts on is not as the user saw it. It is called before the call is
+	// sent, never afterwards; nil if the user saw nothing of it.
+	Unchanged func() error
 }
 
 // ClientAdmission may be implemented by a ServerMessageHandler. StillAdmitted returns why the client
@@ -257,6 +269,14 @@ type ClientAdmission interface {
 // hiddenMark is in the Reason of a call to what a profile hides. It cannot occur in the quoted name
 // before it.
 const hiddenMark = `": the profile "`
+
+// RecordedMethod returns the method with which the call is recorded.
+func (c *Call) RecordedMethod() string {
+	if c.Preview {
+		return PreviewMethod
+	}
+	return c.Method
+}
 
 // ReasonForUser returns the reason of an error, and that a profile hides what the call names.
 func (c *Call) ReasonForUser(reason string) string {

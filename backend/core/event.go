@@ -92,6 +92,7 @@ func (b *Bus) PublishCall(call *Call) {
 		return
 	}
 	c := *call
+	c.Method = call.RecordedMethod()
 	c.ProgressLog, c.Params, c.Capabilities, c.Arguments, c.Meta, c.ProgressToken = nil, nil, nil, Span{}, Span{}, Span{}
 	b.Publish(CallEvent, c)
 }

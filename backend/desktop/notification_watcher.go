@@ -135,11 +135,15 @@ func (w *Watcher) callButtons(n *Notification, item approvals.Item) {
 		return
 	}
 	full := n.Text + " " + item.Held.Arguments
-	if SingleLine(full, maxText) == full {
-		n.Text = full
-		n.Buttons = append(n.Buttons, Button{"Allow once", approveKey + item.ID})
+	if effect := item.Held.Summary(); effect != "" {
+		n.Text += ": " + effect
+		full = n.Text + " " + item.Held.Arguments
 	}
-	n.Buttons = append(n.Buttons, Button{"Deny", denyKey + item.ID})
+	if SingleLine(full, maxText) == full && len(item.Held.Warnings) == 0 {
+		n.Text = full
+		n.Buttons = append(n.Buttons, Button{"Allow once", approveKey + item.AnswerKey()})
+	}
+	n.Buttons = append(n.Buttons, Button{"Deny", denyKey + item.AnswerKey()})
 }
 
 func (w *Watcher) subscribe() *core.Subscription {

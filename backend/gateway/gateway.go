@@ -167,12 +167,12 @@ func (g *Gateway) attempt(ctx context.Context, call *core.Call, sink core.Server
 	if err != nil {
 		return core.Reply{}, stageWaiting, err
 	}
-	if err := g.policy.Readmit(call, plan, sink); err != nil { // the call may have waited
+	f := g.newInFlightCall(ctx, call, sink, plan)
+	defer f.finish()
+	if err := f.Readmit(); err != nil { // the call may have waited
 		return core.Reply{}, stageAdmitting, err
 	}
 	g.running.markSent(call.ID)
-	f := g.newInFlightCall(ctx, call, sink, plan)
-	defer f.finish()
 	reply, err := up.Send(f.ctx, call, f)
 	if err != nil {
 		return core.Reply{}, stageSending, f.explainTimeout(err)

@@ -150,15 +150,20 @@ func (f *inFlightCall) Ask(ctx context.Context, method string, params json.RawMe
 	defer policy.SendKeepAlives(f.sink, f.call, reached, "waiting for a response")()
 	reply, err := f.g.ask(ctx, f.call, f.plan, method, params, f.sink)
 	if err != nil {
-		if refused := f.Readmit(); refused != nil {
+		if refused := f.g.policy.Readmit(f.call, f.plan, f.sink); refused != nil {
 			f.cancel(refused) // the server must not go on with the call
 		}
 	}
 	return reply, err
 }
 
-// Readmit returns why the call may not be made any more, or nil.
-func (f *inFlightCall) Readmit() error { return f.g.policy.Readmit(f.call, f.plan, f.sink) }
+// Readmit returns why the call may not be sent any more, or nil.
+func (f *inFlightCall) Readmit() error {
+	if err := f.g.policy.Readmit(f.call, f.plan, f.sink); err != nil || f.call.Admission.Unchanged == nil || f.call.Continues {
+		return err
+	}
+	return f.call.Admission.Unchanged()
+}
 
 // answerGrace is added to the answer timeout, so that the sink can end the question itself: when
 // the user does not answer in time the question counts as declined, which is not a timeout.
@@ -367,7 +372,7 @@ func (c *runningCall) snapshot() core.Call {
 func startSnapshot(c *core.Call) core.Call {
 	return core.Call{
 		ID: c.ID, At: c.At, Client: c.Client, Session: c.Session, Shim: c.Shim, Workspace: c.Workspace, Account: c.Account, Era: c.Era,
-		FromServer: c.FromServer, Server: c.Server, Method: c.Method, Name: c.Name, PublicName: c.PublicName,
+		FromServer: c.FromServer, Server: c.Server, Method: c.RecordedMethod(), Name: c.Name, PublicName: c.PublicName,
 		BytesIn: c.BytesIn, TraceID: c.TraceID, SpanID: c.SpanID, Protocol: c.Protocol,
 	}
 }

@@ -94,7 +94,7 @@ func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return m.registry.Gath
 // Call counts a finished call. It ignores calls that are still running. A call that created a task
 // is counted when the task ends, with the outcome of the request that returned its result.
 func (m *Metrics) Call(c core.Call) {
-	if c.Outcome == core.OutcomeRunning || c.Task != nil && !m.taskEnded(&c) {
+	if c.Outcome == core.OutcomeRunning || c.Method == core.PreviewMethod || c.Task != nil && !m.taskEnded(&c) {
 		return
 	}
 	server := m.serverLabel(&c)

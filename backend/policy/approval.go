@@ -71,7 +71,7 @@ func approvalOf(call *core.Call, rules *ruleset, s *server, hints registry.Hints
 		e := core.Errorf(core.CodeRejected, "tool %q of server %q is not allowed", call.Name, call.Server)
 		e.Hint = "The configuration denies it: " + why + "."
 		return word, e
-	case call.ByUser: // the user makes this call
+	case call.ByUser || call.Preview: // the user makes this call
 		return config.ApprovalNever, nil
 	}
 	return word, nil
@@ -102,7 +102,7 @@ func (p *Policy) permittedWhileAsking(call *core.Call, plan *Plan) core.Approval
 // askUser shows the call to the user and waits for the decision. A call that is no longer admitted
 // is withdrawn, and not sent even if it was approved.
 func (p *Policy) askUser(ctx context.Context, call *core.Call, plan Plan, sink core.ServerMessageHandler, why string) error {
-	began := time.Now()
+	began, bound := time.Now(), boundTo(call)
 	stop := SendKeepAlives(sink, call, 0, "waiting for the user's approval")
 	var permitted core.Approval
 	waiting, stopWaiting := p.grants.await(ctx, func() error {
@@ -114,12 +114,20 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, plan Plan, sink c
 		}
 		return nil
 	})
+	client, _ := sink.(core.ClientAdmission)
 	answer, err := p.Approvals.Ask(waiting, approvals.Item{
 		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: displayName(call),
 		Message: fmt.Sprintf("%s wants to call %q on %q%s", clientName(call.Client), shorten(call.Name), shorten(plan.server.label), accountSuffix(call)),
 		Held: &approvals.Held{
 			CallID: call.ID, Tool: call.Name, Why: why, Workspace: call.Workspace, Session: sessionOf(call) != "", Rule: plan.byArguments.askingRule(), Effect: effectOf(plan.hints),
 			Arguments: strings.ToValidUTF8(string(argumentsOf(call)), "\ufffd"),
+			Bound:     bound, Definition: plan.definition, PreviewSetting: plan.server.previewSetting(call.Name), Client: client,
+			Folders: plan.server.paths.folders(call), Cwd: strings.Replace(plan.server.paths.cwd, config.WorkspaceRoot, call.Workspace, 1),
+			Caller: core.Call{
+				Client: call.Client, Session: call.Session, Shim: call.Shim, Workspace: call.Workspace, OtherRoots: call.OtherRoots, Era: call.Era,
+				Server: call.Server, Account: call.Account, Profile: call.Profile, PublicName: call.PublicName,
+				Admission: core.Admission{Launch: call.Admission.Launch, Definition: call.Admission.Definition},
+			},
 		},
 	})
 	_ = stopWaiting()
@@ -147,6 +155,7 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, plan Plan, sink c
 		e.Hint = "Do not try it again unless the user asks for it."
 		return e
 	}
+	call.Admission.Approved, call.Admission.Unchanged = bound, answer.Unchanged
 	if err := p.readmit(call, &plan, sink, true); err != nil {
 		return err
 	}

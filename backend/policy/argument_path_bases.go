@@ -178,6 +178,23 @@ func (e *evaluation) relativeBases() (bases []pathBase, ok bool) {
 	return bases, ok
 }
 
+// folders returns the absolute paths that a server on this machine was given: in its entry, and as the roots of the
+// client.
+func (s *pathSettings) folders(call *core.Call) (list []string) {
+	if !s.local {
+		return nil
+	}
+	for _, name := range append(append(slices.Clone(s.named), call.Workspace), call.OtherRoots...) {
+		if rest, ok := strings.CutPrefix(name, config.WorkspaceRoot); ok && call.Workspace != "" {
+			name = call.Workspace + rest
+		}
+		if filepath.IsAbs(name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
 // homeFolders returns what the server may read ~ as: the user's home folder, and HOME as its entry
 // sets it. ok is false if there are more that are not known.
 func (s *pathSettings) homeFolders() (folders []string, ok bool) {

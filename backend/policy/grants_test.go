@@ -43,7 +43,7 @@ func TestGrantReleasesPendingCallsThatItCovers(t *testing.T) {
 		start("other arguments", "one", `{"path":"`+volume+`/nowhere/b"}`)
 		start("other session", "two", `{"path":"`+volume+`/nowhere/a/b"}`)
 		pending := inbox.List()
-		if err := inbox.AnswerFor(pending[0].ID, approvals.Accept, approvals.Session, []byte(`{"/path":{"under":"`+volume+`/nowhere/a"}}`)); err != nil || len(pending) != 4 {
+		if err := inbox.AnswerFor(t.Context(), pending[0].ID, approvals.Accept, approvals.Session, pending[0].Held.Seen, []byte(`{"/path":{"under":"`+volume+`/nowhere/a"}}`)); err != nil || len(pending) != 4 {
 			t.Fatal(err, pending)
 		}
 		synctest.Wait()

@@ -65,6 +65,7 @@ type Plan struct {
 	server      *server
 	tool        *tool
 	hints       registry.Hints
+	definition  []byte
 	byArguments argumentDecision
 	breaker     *breaker // of the account that the call uses
 	ticket      ticket   // for the breaker
@@ -102,7 +103,7 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.ServerMes
 	if err != nil {
 		return plan, err
 	}
-	plan.Unlisted, plan.hints = target.Raw == nil, target.Hints
+	plan.Unlisted, plan.hints, plan.definition = target.Raw == nil, target.Hints, target.Raw
 	if err := checkAdmission(call, s, target); err != nil {
 		return plan, err
 	}
@@ -129,13 +130,15 @@ func (p *Policy) Admit(ctx context.Context, call *core.Call, sink core.ServerMes
 	if err := p.validateArguments(call, t, target); err != nil {
 		return plan, err
 	}
-	if err := checkRate(call, t); err != nil {
-		return plan, err
+	if !call.Preview { // which is not a call of the client
+		if err := checkRate(call, t); err != nil {
+			return plan, err
+		}
 	}
 	if err := p.checkApproval(ctx, call, &plan, target, sink); err != nil {
 		return plan, err
 	}
-	if p.findCached(call, &plan) {
+	if !call.Preview && p.findCached(call, &plan) {
 		return plan, nil
 	}
 	if err := plan.breaker.checkOpen(); err != nil { // before waiting for a slot
@@ -208,6 +211,14 @@ type tool struct {
 	clientLimits           map[string]*buckets // limits of clients, by token
 	cacheTTL               time.Duration
 	validate               bool
+}
+
+// previewSetting returns the preview of a tool in the configuration.
+func (s *server) previewSetting(tool string) string {
+	if s.filter == nil {
+		return ""
+	}
+	return s.filter.Tools[tool].Preview
 }
 
 // breakerOf returns the breaker of an account: each has a connection of its own, so that a broken

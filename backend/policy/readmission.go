@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -36,6 +37,9 @@ func (p *Policy) readmit(call *core.Call, plan *Plan, sink core.ServerMessageHan
 		if err := client.StillAdmitted(call); err != nil {
 			return err
 		}
+	}
+	if bound := call.Admission.Approved; bound != "" && bound != boundTo(call) {
+		return changedError(call, "it is not the call that was approved")
 	}
 	rules := p.rules.Load()
 	view, _ := p.Views.Server(call.Server)
@@ -119,6 +123,19 @@ func checkTask(call *core.Call, rules *ruleset, s *server, hints registry.Hints)
 func definitionHash(target registry.Target) string {
 	sum := sha256.Sum256(target.Raw)
 	return hex.EncodeToString(sum[:16])
+}
+
+// boundTo identifies what an approval of the call allows: exactly these bytes.
+func boundTo(call *core.Call) string {
+	h := sha256.New()
+	for _, part := range [][]byte{
+		[]byte(call.Client.Token), []byte(call.Server), []byte(call.Account), []byte(call.Name),
+		[]byte(call.Admission.Launch), []byte(call.Admission.Definition), argumentsOf(call),
+	} {
+		fmt.Fprintf(h, "%d ", len(part))
+		h.Write(part)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // changedError returns the error of a call that waited while something changed.

@@ -105,7 +105,7 @@ func (r *Recorder) Record(call *core.Call, reply core.Reply) {
 		return
 	}
 	e := entry{call: *call}
-	e.call.Server = server
+	e.call.Server, e.call.Method, e.call.Admission = server, call.RecordedMethod(), core.Admission{}
 	e.call.Params, e.call.Capabilities, e.call.ProgressLog = nil, nil, nil
 	e.call.Arguments, e.call.Meta, e.call.ProgressToken = core.Span{}, core.Span{}, core.Span{}
 	e.call.Name = rules.secrets.Text(call.Name)

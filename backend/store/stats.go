@@ -165,6 +165,9 @@ type countedCall struct {
 
 // count adds a call.
 func (r rollups) count(refs *callRefs, c *core.Call, size resultSize) {
+	if c.Method == core.PreviewMethod {
+		return
+	}
 	r.countOutcome(refs.target, refs.client, c.At.UnixMicro(), countedOutcome(outcomes[c.Outcome], c.Code), c.Took-c.Queued, size, 1)
 }
 

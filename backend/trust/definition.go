@@ -190,7 +190,7 @@ func appendValue(path string, value any, lines []string) []string {
 			return append(lines, path+": {}")
 		}
 		for _, key := range keys {
-			at := Visible(key)
+			at := core.Visible(key)
 			if path != "" {
 				at = path + "." + at
 			}
@@ -199,7 +199,7 @@ func appendValue(path string, value any, lines []string) []string {
 		return lines
 	case []any:
 		if text, err := json.Marshal(v); err == nil && len(text) < 200 {
-			return append(lines, path+": "+Visible(string(text)))
+			return append(lines, path+": "+core.Visible(string(text)))
 		}
 		for i, one := range v {
 			lines = appendValue(fmt.Sprintf("%s[%d]", path, i), one, lines)
@@ -217,7 +217,7 @@ func appendValue(path string, value any, lines []string) []string {
 func appendText(path, text string, lines []string) []string {
 	var parts []string
 	for part := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
-		part = Visible(part)
+		part = core.Visible(part)
 		for piece := core.CutChars(part, maxLine); piece != part; piece = core.CutChars(part, maxLine) {
 			parts, part = append(parts, piece), part[len(piece):]
 		}
@@ -233,118 +233,6 @@ func appendText(path, text string, lines []string) []string {
 		lines = append(lines, "    "+part)
 	}
 	return lines
-}
-
-// DiffLine is one line of a comparison.
-type DiffLine struct {
-	Op   string `json:"op" enum:"same,old,new,gap"`
-	Text string `json:"text"`
-}
-
-// Values of DiffLine.Op.
-const (
-	LineSame = "same"
-	LineOld  = "old" // removed line
-	LineNew  = "new" // added line
-	LineGap  = "gap" // omitted equal lines
-)
-
-// maxCompared limits the lines of each text that Diff compares, because the table of the comparison
-// grows with their product. Longer texts are shown as all old lines followed by all new lines.
-const maxCompared = 600
-
-// contextLines is the number of context lines around a difference.
-const contextLines = 3
-
-// Diff compares two texts line by line. Equal lines outside the context of a difference are
-// omitted.
-func Diff(before, after []string) []DiffLine {
-	lo := 0
-	for lo < len(before) && lo < len(after) && before[lo] == after[lo] {
-		lo++
-	}
-	hi := 0
-	for hi < len(before)-lo && hi < len(after)-lo && before[len(before)-1-hi] == after[len(after)-1-hi] {
-		hi++
-	}
-	var all []DiffLine
-	for _, line := range before[:lo] {
-		all = append(all, DiffLine{LineSame, line})
-	}
-	all = append(all, diffLines(before[lo:len(before)-hi], after[lo:len(after)-hi])...)
-	for _, line := range before[len(before)-hi:] {
-		all = append(all, DiffLine{LineSame, line})
-	}
-	return collapseEqual(all)
-}
-
-func diffLines(a, b []string) []DiffLine {
-	var out []DiffLine
-	if len(a) > maxCompared || len(b) > maxCompared {
-		for _, line := range a {
-			out = append(out, DiffLine{LineOld, line})
-		}
-		for _, line := range b {
-			out = append(out, DiffLine{LineNew, line})
-		}
-		return out
-	}
-	// longest[i][j] is the longest common subsequence of a[i:] and b[j:].
-	longest := make([][]int, len(a)+1)
-	for i := range longest {
-		longest[i] = make([]int, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
-				longest[i][j] = longest[i+1][j+1] + 1
-			} else {
-				longest[i][j] = max(longest[i+1][j], longest[i][j+1])
-			}
-		}
-	}
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			out = append(out, DiffLine{LineSame, a[i]})
-			i, j = i+1, j+1
-		case i < len(a) && (j == len(b) || longest[i+1][j] >= longest[i][j+1]):
-			out = append(out, DiffLine{LineOld, a[i]})
-			i++
-		default:
-			out = append(out, DiffLine{LineNew, b[j]})
-			j++
-		}
-	}
-	return out
-}
-
-func collapseEqual(all []DiffLine) []DiffLine {
-	keep := make([]bool, len(all))
-	for i, line := range all {
-		if line.Op == LineSame {
-			continue
-		}
-		for k := max(0, i-contextLines); k <= min(len(all)-1, i+contextLines); k++ {
-			keep[k] = true
-		}
-	}
-	out := []DiffLine{}
-	for i := 0; i < len(all); {
-		if keep[i] {
-			out = append(out, all[i])
-			i++
-			continue
-		}
-		n := i
-		for n < len(all) && !keep[n] {
-			n++
-		}
-		out = append(out, DiffLine{LineGap, core.Plural(n-i, "unchanged line")})
-		i = n
-	}
-	return out
 }
 
 // Values of Event.Action.
@@ -385,7 +273,7 @@ func (b *Baseline) Events(ctx context.Context, server string, before int64, limi
 }
 
 func toEvent(e store.TrustEvent) Event {
-	return Event{ID: e.ID, At: e.At, Server: e.Server, Kind: e.Kind, Name: e.Name, Action: e.Action, Detail: Visible(e.Detail), OldHash: hexOf(e.OldHash), NewHash: hexOf(e.NewHash)}
+	return Event{ID: e.ID, At: e.At, Server: e.Server, Kind: e.Kind, Name: e.Name, Action: e.Action, Detail: core.Visible(e.Detail), OldHash: hexOf(e.OldHash), NewHash: hexOf(e.NewHash)}
 }
 
 func hexOf(b []byte) string {

@@ -4,52 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
-
-// Visible replaces invisible and control characters other than line breaks and tabs by escapes such
-// as ⟨U+200B⟩.
-func Visible(text string) string {
-	if !strings.ContainsFunc(text, func(c rune) bool { return c != '\n' && c != '\t' && (invisibleClass(c) != "" || unicode.IsControl(c)) }) {
-		return text
-	}
-	var b strings.Builder
-	for _, c := range text {
-		switch {
-		case c == '\n' || c == '\t':
-			b.WriteRune(c)
-		case invisibleClass(c) != "" || unicode.IsControl(c):
-			if c >= 0xE0020 && c <= 0xE007E {
-				fmt.Fprintf(&b, "⟨tag %c⟩", c-0xE0000)
-			} else {
-				fmt.Fprintf(&b, "⟨U+%04X⟩", c)
-			}
-		default:
-			b.WriteRune(c)
-		}
-	}
-	return b.String()
-}
-
-// invisibleClass returns the class of an invisible character, or "" for any other character.
-func invisibleClass(c rune) string {
-	switch {
-	case c >= 0xE0000 && c <= 0xE007F:
-		return "tag"
-	case c >= 0x202A && c <= 0x202E, c >= 0x2066 && c <= 0x2069:
-		return "direction"
-	case c == 0x200B, c == 0x2060, c == 0x180E, c == 0xFEFF, c >= 0x2061 && c <= 0x2064:
-		return "zero-width"
-	case c == 0x200C, c == 0x200D:
-		return "joiner"
-	case c >= 0xFE00 && c <= 0xFE0F, c >= 0xE0100 && c <= 0xE01EF:
-		return "variation"
-	case c == 0x115F, c == 0x1160, c == 0x3164, c == 0xFFA0:
-		return "blank letter"
-	case c == 0x1B, c == 0x9B, c == 0x08, c == 0x7F:
-		return "terminal control"
-	}
-	return ""
-}
 
 // findHiddenText describes the first character in text that hides something, or returns "".
 // Legitimate uses are not reported: joiners after letters that need them, flags, and a single
@@ -69,7 +26,7 @@ func findHiddenText(text string) string {
 	flag, selectors := false, 0
 	runes := []rune(text)
 	for i, c := range runes {
-		kind := invisibleClass(c)
+		kind := core.InvisibleClass(c)
 		if kind != "variation" {
 			selectors = 0
 		}
@@ -127,14 +84,14 @@ func normalize(text string) string {
 		switch {
 		case c >= 0xE0020 && c <= 0xE007E:
 			c -= 0xE0000
-		case invisibleClass(c) != "":
+		case core.InvisibleClass(c) != "":
 			continue
 		case c >= 0xFF01 && c <= 0xFF5E:
 			c -= 0xFEE0
 		case c == 0x2019, c == 0x2018, c == 0x02BC:
 			c = '\''
 		case c > 0x7F:
-			if like, ok := lookalikes[c]; ok {
+			if like, ok := core.Lookalikes[c]; ok {
 				c = like
 			}
 		}
@@ -151,16 +108,6 @@ func normalize(text string) string {
 	return b.String()
 }
 
-// lookalikes maps Cyrillic and Greek letters to the Latin letters that they look like.
-var lookalikes = func() map[rune]rune {
-	m := map[rune]rune{}
-	from, to := []rune("аеорсухікјѕһԁԛԝАВЕКМНОРСТХІЈЅαοινρτυκΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"), []rune("aeopcyxikjshdqwABEKMHOPCTXIJSaoivptukABEZHIKMNOPTYX")
-	for i, c := range from {
-		m[c] = to[i]
-	}
-	return m
-}()
-
 // mixesAlphabets reports whether a word contains both Latin letters and letters of other alphabets
 // that look like them.
 func mixesAlphabets(word string) bool {
@@ -168,7 +115,7 @@ func mixesAlphabets(word string) bool {
 	for _, c := range word {
 		if c < 0x80 && unicode.IsLetter(c) {
 			latin = true
-		} else if _, ok := lookalikes[c]; ok {
+		} else if _, ok := core.Lookalikes[c]; ok {
 			other = true
 		}
 	}

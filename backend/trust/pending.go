@@ -69,7 +69,7 @@ func toolsItem(changes []ToolChange) approvals.Item {
 	if len(warnings) > 0 {
 		text += "\n" + strings.Join(warnings, "\n")
 	}
-	return approvals.Item{ID: string(pendingChanges) + ":" + changes[0].Server + ":" + changesKey(changes), Kind: pendingChanges, Server: changes[0].Server, Message: Visible(text), At: at.UTC().Truncate(time.Microsecond)}
+	return approvals.Item{ID: string(pendingChanges) + ":" + changes[0].Server + ":" + changesKey(changes), Kind: pendingChanges, Server: changes[0].Server, Message: core.Visible(text), At: at.UTC().Truncate(time.Microsecond)}
 }
 
 func changesKey(changes []ToolChange) string {

@@ -12,16 +12,16 @@ import (
 
 // ToolChange is a definition that differs from the trusted one.
 type ToolChange struct {
-	Server   string     `json:"server"`
-	Kind     string     `json:"kind" enum:"tool,instructions,prompt,resource,template"`
-	Name     string     `json:"name"` // as the server lists it, or a URI; empty for instructions
-	At       time.Time  `json:"at"`   // when the change was seen
-	State    string     `json:"state" enum:"waiting,blocked,added,changed,removed"`
-	OldHash  string     `json:"oldHash"`
-	NewHash  string     `json:"newHash"` // empty if blocked and unchanged
-	Diff     []DiffLine `json:"diff" nullable:"false"`
-	Parts    []string   `json:"parts" nullable:"false" enum:"description,schema,title,annotation,other part" doc:"What of a changed definition differs"`
-	Warnings []Warning  `json:"warnings" nullable:"false"` // warnings about the new definition
+	Server   string          `json:"server"`
+	Kind     string          `json:"kind" enum:"tool,instructions,prompt,resource,template"`
+	Name     string          `json:"name"` // as the server lists it, or a URI; empty for instructions
+	At       time.Time       `json:"at"`   // when the change was seen
+	State    string          `json:"state" enum:"waiting,blocked,added,changed,removed"`
+	OldHash  string          `json:"oldHash"`
+	NewHash  string          `json:"newHash"` // empty if blocked and unchanged
+	Diff     []core.DiffLine `json:"diff" nullable:"false"`
+	Parts    []string        `json:"parts" nullable:"false" enum:"description,schema,title,annotation,other part" doc:"What of a changed definition differs"`
+	Warnings []Warning       `json:"warnings" nullable:"false"` // warnings about the new definition
 }
 
 // States of a withheld ToolChange.
@@ -52,7 +52,7 @@ func (b *Baseline) Changes(ctx context.Context, server string) ([]ToolChange, er
 			return nil, err
 		}
 		if after != nil {
-			c.Diff, c.Parts = Diff(Text(before), Text(after)), differingParts(before, after)
+			c.Diff, c.Parts = core.Diff(Text(before), Text(after)), differingParts(before, after)
 		}
 	}
 	return list, nil
@@ -82,7 +82,7 @@ func (b *Baseline) changes(server string) []ToolChange {
 			if k.kind == Server || !it.present || it.pending == nil && !it.blocked {
 				continue
 			}
-			c := ToolChange{Server: id, Kind: k.kind, Name: k.name, At: it.firstAt, State: Waiting, OldHash: it.hash.String(), Diff: []DiffLine{}, Parts: []string{}, Warnings: []Warning{}}
+			c := ToolChange{Server: id, Kind: k.kind, Name: k.name, At: it.firstAt, State: Waiting, OldHash: it.hash.String(), Diff: []core.DiffLine{}, Parts: []string{}, Warnings: []Warning{}}
 			if it.blocked {
 				c.State = Blocked
 			}
@@ -285,7 +285,7 @@ func (b *Baseline) Compare(ctx context.Context, server string, tools []core.Item
 		} else {
 			c.State, c.OldHash = Added, ""
 		}
-		c.Diff, c.Parts = Diff(Text(before), Text(definition)), differingParts(before, definition)
+		c.Diff, c.Parts = core.Diff(Text(before), Text(definition)), differingParts(before, definition)
 		list = append(list, c)
 	}
 	for _, name := range sortedKeys(known) {
@@ -293,7 +293,7 @@ func (b *Baseline) Compare(ctx context.Context, server string, tools []core.Item
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, ToolChange{Server: server, Kind: Tool, Name: name, At: b.opts.Now(), State: Removed, OldHash: known[name].String(), Diff: Diff(Text(before), nil), Parts: []string{}, Warnings: []Warning{}})
+		list = append(list, ToolChange{Server: server, Kind: Tool, Name: name, At: b.opts.Now(), State: Removed, OldHash: known[name].String(), Diff: core.Diff(Text(before), nil), Parts: []string{}, Warnings: []Warning{}})
 	}
 	return list, nil
 }

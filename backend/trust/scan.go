@@ -197,7 +197,7 @@ func (s *scanner) value(path string, value any, depth int) {
 // key scans the name of a parameter.
 func (s *scanner) key(path, key string) {
 	if hidden := findHiddenText(key); hidden != "" {
-		s.add(HiddenText, "Its parameters contain "+hidden+".", Visible(path), excerpt(key, 0, len(key)))
+		s.add(HiddenText, "Its parameters contain "+hidden+".", core.Visible(path), excerpt(key, 0, len(key)))
 	}
 	s.lookalike(path, key)
 	if len(key) > 60 { // a sentence instead of a name
@@ -207,7 +207,7 @@ func (s *scanner) key(path, key string) {
 
 func (s *scanner) lookalike(path, word string) {
 	if mixesAlphabets(word) {
-		s.add(Lookalike, "Its name mixes look-alike letters from two alphabets.", Visible(path), Visible(word))
+		s.add(Lookalike, "Its name mixes look-alike letters from two alphabets.", core.Visible(path), core.Visible(word))
 	}
 }
 
@@ -215,18 +215,18 @@ func (s *scanner) text(path, text string) {
 	s.texts++
 	text = text[:min(len(text), maxScanned)]
 	if hidden := findHiddenText(text); hidden != "" {
-		s.add(HiddenText, "It contains "+hidden+".", Visible(path), "")
+		s.add(HiddenText, "It contains "+hidden+".", core.Visible(path), "")
 	}
 	if at, ok := findOffscreenText(text); ok {
-		s.add(HiddenText, "Its text continues after a long run of white space, where it is out of sight.", Visible(path), excerpt(text, at, min(len(text), at+maxQuote)))
+		s.add(HiddenText, "Its text continues after a long run of white space, where it is out of sight.", core.Visible(path), excerpt(text, at, min(len(text), at+maxQuote)))
 	}
 	if strings.HasSuffix(path, "description") || path == "title" || path == "text" {
 		if m := encodedData().FindStringIndex(text); m != nil && !strings.Contains(text[max(0, m[0]-60):m[0]], "://") && distinctChars(text[m[0]:m[1]]) > 12 {
-			s.add(Encoded, "It contains a long block of encoded text.", Visible(path), excerpt(text, m[0], min(m[1], m[0]+40)))
+			s.add(Encoded, "It contains a long block of encoded text.", core.Visible(path), excerpt(text, m[0], min(m[1], m[0]+40)))
 		}
 		for _, word := range strings.Fields(text) {
 			if mixesAlphabets(strings.Trim(word, ".,;:!?()\"'`")) {
-				s.add(Lookalike, "A word mixes look-alike letters from two alphabets.", Visible(path), Visible(word))
+				s.add(Lookalike, "A word mixes look-alike letters from two alphabets.", core.Visible(path), core.Visible(word))
 				break
 			}
 		}
@@ -257,7 +257,7 @@ func (s *scanner) match(path, text string) {
 			if r.exception != nil && (r.exception.MatchString(plain[m[0]:m[1]]) || r.exception.MatchString(plain[max(0, m[0]-50):m[1]])) {
 				continue
 			}
-			s.add(r.code, r.reason, Visible(path), excerpt(plain, m[0], m[1]))
+			s.add(r.code, r.reason, core.Visible(path), excerpt(plain, m[0], m[1]))
 			break
 		}
 	}
@@ -292,7 +292,7 @@ func excerpt(text string, from, to int) string {
 	if end < len(text) {
 		out += "…"
 	}
-	return Visible(strings.Join(strings.Fields(core.Shorten(out, maxQuote)), " "))
+	return core.Visible(strings.Join(strings.Fields(core.Shorten(out, maxQuote)), " "))
 }
 
 // toolNamePattern matches words in a sentence that can be the name of a tool.
@@ -339,7 +339,7 @@ func mentionedTools(definition []byte) []string {
 }
 
 func shadowingWarning(tool, server string) Warning {
-	return Warning{Shadowing, fmt.Sprintf("It mentions %q, a tool on your server %q. A description should not refer to tools on other servers.", tool, server), "description", Visible(tool)}
+	return Warning{Shadowing, fmt.Sprintf("It mentions %q, a tool on your server %q. A description should not refer to tools on other servers.", tool, server), "description", core.Visible(tool)}
 }
 
 func sameNameWarning(server string) Warning {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
 
 func corpus(t testing.TB, name string) []string {
@@ -140,7 +142,7 @@ func FuzzScanAndTextNeverFail(f *testing.F) {
 		if json.Valid(raw) && !json.Valid(one) {
 			t.Errorf("%q became %q", raw, one)
 		}
-		if d := Diff(Text(raw), Text(one)); len(d) > 2*maxLines+2 {
+		if d := core.Diff(Text(raw), Text(one)); len(d) > 2*maxLines+2 {
 			t.Errorf("%d lines", len(d))
 		}
 		for _, l := range Text(raw) {

@@ -84,7 +84,7 @@ func TestTrustSurvivesQuarantinedHistoryFile(t *testing.T) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	for _, c := range list {
-		if c.Name == "read" && (len(c.Diff) < 2 || c.Diff[0] != DiffLine{LineOld, "description: Reads."}) {
+		if c.Name == "read" && (len(c.Diff) < 2 || c.Diff[0] != core.DiffLine{Op: core.LineOld, Text: "description: Reads."}) {
 			t.Errorf("the difference is %v", c.Diff)
 		}
 	}

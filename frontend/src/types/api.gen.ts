@@ -120,6 +120,10 @@ export interface Approval {
    * 0001-01-01T00:00:00Z for a command, because it does not expire
    */
   expires: string;
+  /**
+   * Effect of the call on files, as computed from its arguments
+   */
+  files?: FileChange[] | null;
   id: string;
   kind: 'form' | 'url' | 'command' | 'call' | 'tools' | 'package';
   /**
@@ -130,6 +134,7 @@ export interface Approval {
    * The server's own name for the tool; calls only
    */
   original?: string;
+  preview?: Preview;
   /**
    * Why the approval was withdrawn
    */
@@ -143,6 +148,10 @@ export interface Approval {
    */
   schema?: string;
   /**
+   * Identifies what the approval shows, for the answer; calls only
+   */
+  seen?: string;
+  /**
    * Server id
    */
   server: string;
@@ -155,10 +164,18 @@ export interface Approval {
    */
   state: '' | 'accept' | 'decline' | 'cancel' | 'expired' | 'withdrawn';
   /**
+   * The effect of the call in one sentence; empty if unknown
+   */
+  summary?: string;
+  /**
    * Public name of the called tool or prompt; may be empty
    */
   tool: string;
   url?: string;
+  /**
+   * What is deceptive in names or arguments
+   */
+  warnings?: string[] | null;
 }
 export interface ApprovalClient {
   name: string;
@@ -184,6 +201,58 @@ export interface NewCommand {
    */
   sandbox: string[];
 }
+export interface FileChange {
+  /**
+   * Number of added lines
+   */
+  added: number;
+  /**
+   * Unified diff
+   */
+  diff?: string;
+  /**
+   * Why there is no diff, or what is special about the file
+   */
+  note?: string;
+  /**
+   * With links resolved
+   */
+  path: string;
+  /**
+   * Number of removed lines
+   */
+  removed: number;
+}
+export interface Preview {
+  /**
+   * Boolean argument that is set to true
+   */
+  argument: string;
+  /**
+   * When the run ended
+   */
+  at: string;
+  /**
+   * The run in the history
+   */
+  callId?: string;
+  /**
+   * Whether a run is known to change nothing: by a trial, by the user or by the configuration
+   */
+  checked: boolean;
+  /**
+   * Why there is no preview, or why it is not shown any more
+   */
+  problem?: string;
+  /**
+   * ignored: a run has made the change, so that the tool is not previewed any more
+   */
+  state: 'offered' | 'running' | 'done' | 'failed' | 'ignored';
+  /**
+   * What the tool returned
+   */
+  text?: string;
+}
 export interface ApprovalInputBody {
   action: 'accept' | 'decline' | 'cancel';
   /**
@@ -196,6 +265,10 @@ export interface ApprovalInputBody {
    * How long calls to the tool are accepted; default: once. 'session' is allowed only if the field session of the approval is true. always is written to the configuration
    */
   scope?: 'once' | 'minutes' | 'session' | 'always';
+  /**
+   * The field seen of the approval as it was shown. If the approval shows something else now, accept is refused with the code conflict. Without it, a call is accepted whatever its preview shows
+   */
+  seen?: string;
   /**
    * Calls only: accept further calls only if their arguments match this condition, as where in a rule of policy.rules; it must match this call
    */
@@ -2335,6 +2408,33 @@ export interface PartInputBody {
    */
   part: string;
 }
+export interface Past {
+  /**
+   * How many of the last 500 calls were approved by the user
+   */
+  approved: number;
+  /**
+   * The last three that the server received, newest first
+   */
+  calls: PastCall[];
+  /**
+   * How many of them were denied by the user
+   */
+  refused: number;
+}
+export interface PastCall {
+  /**
+   * The beginning of the JSON text
+   */
+  arguments: string;
+  at: string;
+  id: string;
+  outcome: string;
+  /**
+   * The beginning of the text of the result
+   */
+  result: string;
+}
 export interface PatchConfigInputBody {
   /**
    * Write nothing, and return the text that would be written with its problems
@@ -2368,6 +2468,16 @@ export interface PolicyStatus {
    * Servers with a concurrency limit and calls that are in flight, queued or rejected by it
    */
   waiting: Load[];
+}
+/**
+ * This interface was referenced by `Api`'s JSON-Schema
+ * via the `definition` "Post-approvals-id-previewRequest".
+ */
+export interface PostApprovalsIdPreviewRequest {
+  /**
+   * honoured: runs of this tool with its preview argument change nothing. ignored: they make the change, and are not run any more
+   */
+  action: 'run' | 'honoured' | 'ignored';
 }
 export interface Profile {
   address: string;
