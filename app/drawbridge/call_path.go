@@ -105,7 +105,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 			return d.servers.WantsWorkspace(call.Server) || d.accounts.folderDecides(call.Server) || d.rules.WantsWorkspace(call)
 		},
 		Elsewhere:    func(token string) bool { return d.guests.Has(token) },
-		SessionEnded: d.servers.EndSession, ShimEnded: d.servers.EndShim, Limits: clientLimits, Used: func(token string) *bridge.UsedTools { return d.profiles.Used(token) },
+		SessionEnded: d.servers.EndSession, ShimEnded: d.servers.EndShim, Limits: func(token string) bridge.ClientLimits { return d.limitsOf(token) }, Used: func(token string) *bridge.UsedTools { return d.profiles.Used(token) },
 		ProcessOf: processOf(d.accounts, d.servers),
 	})
 	d.launch.Servers = d.servers
@@ -131,9 +131,19 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 	d.sender = newTelemetry(d.bus, d.counts, recorder.Redact, d.log)
 }
 
-// clientLimits implements bridge.Options.Limits: a client is known by the id under which it was connected.
-func clientLimits(token string) bridge.ClientLimits {
+// limitsOf implements bridge.Options.Limits.
+func (d *daemon) limitsOf(token string) bridge.ClientLimits {
+	return clientLimits(token, d.front.ClientName(token))
+}
+
+// clientLimits returns the limits of a client that is known by the id under which it was connected. Under
+// another one, it is known by the name of its application, which does not decide about the names of tools:
+// a token may have several applications.
+func clientLimits(token, application string) bridge.ClientLimits {
 	name, l := clientconf.LimitsOf(token)
+	if l == (clientconf.Limits{}) {
+		_, l = clientconf.LimitsOf(clientconf.IDOf(application))
+	}
 	return bridge.ClientLimits{
 		Name: name, Instructions: l.Instructions, Description: l.Description, PinnedDescription: l.PinnedDescription,
 		PinKey: l.PinKey, SearchesItself: l.SearchesItself,

@@ -55,7 +55,7 @@ func TestNoClientLosesSilentlyWhatItsLimitsExclude(t *testing.T) {
 	for id, c := range catalogs {
 		views.Set(id, id, c)
 	}
-	front := bridge.New(bridge.Options{Registry: views, Lister: listedAlready{}, Limits: clientLimits})
+	front := bridge.New(bridge.Options{Registry: views, Lister: listedAlready{}, Limits: func(token string) bridge.ClientLimits { return clientLimits(token, "") }})
 	ask := func(client, method string, into any) {
 		body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"}}}}`
 		r := httptest.NewRequest("POST", "/mcp", strings.NewReader(body))
@@ -96,6 +96,26 @@ func TestNoClientLosesSilentlyWhatItsLimitsExclude(t *testing.T) {
 			if !strings.Contains(about.Result.Instructions, id) {
 				t.Errorf("%s gets no instructions of %s", client.ID, id)
 			}
+		}
+	}
+}
+
+// A client under a name that its user chose is known by how its application calls itself.
+func TestApplicationTellsTheLimitsOfAClientUnderAnotherName(t *testing.T) {
+	views := registry.New(registry.Options{})
+	views.Set("talker", "", &core.Catalog{Instructions: strings.Repeat("A rule of the talker. ", 300)})
+	var front *bridge.Bridge
+	front = bridge.New(bridge.Options{Registry: views, Lister: listedAlready{}, Limits: func(token string) bridge.ClientLimits { return clientLimits(token, front.ClientName(token)) }})
+	for names, limit := range map[string]int{"mine|claude-code": 2048, "mine|Claude Code": 2048, "mine|claude-codes": 10_000, "mine|other": 10_000, "claude-code|renamed": 2048} {
+		token, application, _ := strings.Cut(names, "|")
+		r := httptest.NewRequest("POST", "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"`+application+`","version":"1"}}}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set(bridge.ClientHeader, token)
+		w := httptest.NewRecorder()
+		front.ServeHTTP(w, r)
+		if n := w.Body.Len(); n < 2000 || n > limit+1500 || limit > 2048 && n < 6000 {
+			t.Errorf("%s: %d bytes", names, n)
 		}
 	}
 }

@@ -304,6 +304,13 @@ func (b *Bridge) ClientOf(session string) core.Client { return b.sessions.client
 // kept.
 func (b *Bridge) ClientInfos() []ClientInfo { return b.clients.clients.list() }
 
+// ClientName returns how the application that last used a token calls itself, or "".
+func (b *Bridge) ClientName(token string) string {
+	name, _ := b.clients.names.Load(token)
+	text, _ := name.(string)
+	return text
+}
+
 // ClientActivities returns the activity of all clients.
 func (b *Bridge) ClientActivities() []ClientActivity { return b.clients.activity.list() }
 

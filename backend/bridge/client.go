@@ -84,6 +84,7 @@ type clientRecords struct {
 	now      func() time.Time
 	clients  *recentTable[clientInfoKey, ClientInfo]
 	activity *recentTable[activityKey, ClientActivity]
+	names    sync.Map // token to the newest name of its application; tokens are few
 }
 
 const maxClientInfos = 128
@@ -98,6 +99,9 @@ type clientInfoKey struct {
 func (r *clientRecords) record(client core.Client, era core.Era, protocol string, capabilities []byte) {
 	if client.Token == "" && client.Name == "" {
 		return // nothing that the user could recognize
+	}
+	if client.Token != "" && client.Name != "" {
+		r.names.Store(client.Token, client.Name)
 	}
 	r.clients.update(clientInfoKey{client, era}, ClientInfo{Client: client, Peer: Peer{Era: era}}, func(info *ClientInfo) {
 		info.Protocol, info.LastSeen = protocol, r.now()

@@ -116,23 +116,25 @@ func (b *Bridge) initialize(ctx context.Context, rq *request, sink *callMessageH
 	if rq.endpoint.server != "" {
 		b.Lister.WaitListed(ctx, rq.endpoint.server)
 	}
+	client := parseClientInfo(rq.token, wire.Bytes(rq.params, rq.spans.InitInfo))
+	capabilities := withoutTasks(bytes.Clone(wire.Bytes(rq.params, rq.spans.InitCapabilities))) // the session outlives the body
+	protocol := supportedVersions[1]
+	if legacyVersions[params.ProtocolVersion] {
+		protocol = params.ProtocolVersion
+	}
+	b.clients.record(client, core.Legacy, protocol, capabilities)
+	rq.endpoint.limits = b.views.limitsOf(rq.endpoint, rq.token) // its name may tell them
 	offers := b.views.of(rq.endpoint, "").Offers()
 	result := mcp.InitializeResult{
 		Capabilities: endpointCapabilities(rq.endpoint, offers), Instructions: endpointInstructions(rq.endpoint, offers),
-		ProtocolVersion: supportedVersions[1], ServerInfo: &b.info,
+		ProtocolVersion: protocol, ServerInfo: &b.info,
 	}
 	result.Capabilities.Extensions = sharedExtensions(core.Legacy, wire.Bytes(rq.params, rq.spans.InitCapabilities), offers)
-	if legacyVersions[params.ProtocolVersion] {
-		result.ProtocolVersion = params.ProtocolVersion
-	}
 	s := &session{
 		id: id, token: rq.token, endpoint: rq.endpoint.path, lastUsed: b.Now(), shim: rq.shim,
-		client:       parseClientInfo(rq.token, wire.Bytes(rq.params, rq.spans.InitInfo)),
-		version:      result.ProtocolVersion,
-		capabilities: withoutTasks(bytes.Clone(wire.Bytes(rq.params, rq.spans.InitCapabilities))), // the session outlives the body
+		client: client, version: protocol, capabilities: capabilities,
 	}
 	s.parsedCapabilities = parseClientCapabilities(s.capabilities)
-	b.clients.record(s.client, core.Legacy, s.version, s.capabilities)
 	s.ctx, s.cancel = context.WithCancelCause(b.lifetime)
 	s.listener = b.listeners.open(rq, s, nil, nil)
 	evicted, ok := b.sessions.add(s)
@@ -158,6 +160,7 @@ func (b *Bridge) initialize(ctx context.Context, rq *request, sink *callMessageH
 func (b *Bridge) discover(ctx context.Context, rq *request, _ *callMessageHandler) (splitResult, *rpcError) {
 	b.modern.begin(rq, b.Now())
 	b.clients.recordModern(rq)
+	rq.endpoint.limits = b.views.limitsOf(rq.endpoint, rq.token)
 	if rq.endpoint.server != "" {
 		b.Lister.WaitListed(ctx, rq.endpoint.server)
 	}

@@ -22,6 +22,9 @@ func CostOf(v *registry.View, limits ClientLimits) *ListCost {
 	return v.Derived(limits, func() any { return newListCost(v, limits) }).(*ListCost)
 }
 
+// sampledTools is about how many tools the mean size of an answer of find_tools is calculated from.
+const sampledTools = 500
+
 func newListCost(v *registry.View, limits ClientLimits) *ListCost {
 	c := &ListCost{Lists: map[string]int{}, definitions: map[[2]string]int{}}
 	c.Instructions = len(endpointInstructions(endpoint{limits: limits}, v.Offers()))
@@ -30,9 +33,12 @@ func newListCost(v *registry.View, limits ClientLimits) *ListCost {
 		c.Lists[mode] = len(vs.aggregateTools(endpoint{toolMode: mode, limits: limits}, v))
 	}
 	items := v.Items(core.Tools)
-	lines, all, sizes := 0, 0, make([]int, len(items))
+	lines, sampled, all, sizes := 0, 0, 0, make([]int, len(items))
 	for i, item := range items {
-		lines += len(signature(item))
+		if i%(1+len(items)/sampledTools) == 0 { // reading a schema takes most of the time
+			lines += len(signature(item))
+			sampled++
+		}
 		all += len(item.Raw)
 		sizes[i] = len(item.Raw)
 		c.definitions[[2]string{item.Server, item.Name}] = len(item.Raw)
@@ -41,7 +47,7 @@ func newListCost(v *registry.View, limits ClientLimits) *ListCost {
 	for _, n := range sizes[:min(autoTools, len(sizes))] {
 		c.largest += n
 	}
-	c.search, c.definition = defaultSearchResults*lines/max(len(items), 1), all/max(len(items), 1)
+	c.search, c.definition = defaultSearchResults*lines/max(sampled, 1), all/max(len(items), 1)
 	return c
 }
 

@@ -145,6 +145,18 @@ func LimitsOf(id string) (name int, l Limits) {
 	return 0, Limits{}
 }
 
+// IDOf returns the id of the client whose application calls itself name, such as "codex" for
+// "codex-mcp-client"; "" if none is known.
+func IDOf(name string) (id string) {
+	name = strings.ReplaceAll(strings.ToLower(name), " ", "-") + "-"
+	for known := range knownByID() {
+		if len(known) > len(id) && strings.HasPrefix(name, known+"-") {
+			id = known
+		}
+	}
+	return id
+}
+
 // knownByID has pointers, because each request looks its client up.
 var knownByID = sync.OnceValue(func() map[string]*Client {
 	clients := map[string]*Client{}

@@ -19,7 +19,7 @@ func usage(e *terminal.Env) *cobra.Command {
 	var days int
 	cmd := &cobra.Command{
 		Use: "usage", Short: "Show what recorded sessions cost in each tool mode", Args: terminal.NoArgs,
-		Long: "Show the estimated tokens of the newest sessions in each tool mode, with the tools as they are now: instructions and tool list in each turn, at most what has to be discovered, and the results.",
+		Long: "Show the estimated tokens of the newest sessions in each tool mode, with the tools as they are now: instructions and tool list in each turn, at most what has to be discovered, and the results. Calls without a session, of clients that speak revision 2026-07-28, are not priced.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query := url.Values{"days": {strconv.Itoa(days)}}
 			if client != "" {

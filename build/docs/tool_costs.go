@@ -71,7 +71,8 @@ func corpusViews() (*registry.Registry, error) {
 	defer file.Close()
 	catalogs := map[string]*core.Catalog{}
 	var order []registry.Server
-	for lines := bufio.NewScanner(file); lines.Scan(); {
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
 		var one struct {
 			Server string
 			Tool   json.RawMessage
@@ -89,6 +90,9 @@ func corpusViews() (*registry.Registry, error) {
 		}
 		c := catalogs[one.Server]
 		c.Tools = append(c.Tools, core.Item{Name: tool.Name, Raw: one.Tool})
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
 	}
 	views := registry.New(registry.Options{})
 	views.Configure(registry.Prefixed, order)

@@ -119,6 +119,17 @@ export function ClientAccess({ token, tools }: { token: string; tools: CostedToo
             onChange={(limit) => change.mutate({ ...view, maxResultTokens: Number(limit) })}
           />
         </Labelled>
+        <Labelled text="Structured">
+          <SelectField
+            label={`Structured results for ${name}`}
+            value={view.singleCopy ? 'once' : 'both'}
+            options={[
+              { value: 'both', text: 'As sent' },
+              { value: 'once', text: 'Not if the text repeats them' },
+            ]}
+            onChange={(copies) => change.mutate({ ...view, singleCopy: copies === 'once' })}
+          />
+        </Labelled>
         {[...accountsByServer(data.accounts, view.accounts)].map(([server, accounts]) => {
           const label = escapeControlCharacters(labelOf(server).slice(0, 100));
           const { [server]: chosen = '', ...others } = view.accounts;

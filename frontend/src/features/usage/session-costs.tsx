@@ -25,7 +25,7 @@ export function SessionCosts({ client }: { client: string | undefined }) {
       <p className="mt-1 mb-2 text-sm text-ink2">
         Estimated tokens of the newest {count(sessions.length)} sessions, with the tools as they are
         now: the tool list and instructions in each turn, at most what has to be discovered, and the
-        results.
+        results. Calls without a session are not included.
       </p>
       <ScrollArea
         aria-label="Cost by tool mode and client"
