@@ -247,7 +247,7 @@ var theWaits = map[string]struct {
 
 func acceptCard(w *waitingCalls) {
 	for _, item := range w.inbox.List() {
-		if err := w.inbox.AnswerFor(item.ID, approvals.Accept, approvals.Once, json.RawMessage(`{}`)); err != nil {
+		if err := w.inbox.Answer(item.ID, approvals.Accept, json.RawMessage(`{}`)); err != nil {
 			w.Error(err)
 		}
 	}
