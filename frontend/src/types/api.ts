@@ -41,10 +41,6 @@ export type Status = Narrow<api.Status, { servers?: ServerStatus[] | null }>;
 export type Finding = Narrow<api.Finding, { level: 'ok' | 'warning' | 'problem' }>;
 
 export type Outcome = api.Call['outcome'];
-export type StepReport = Narrow<api.StepReport, { outcome: Outcome }>;
-export type CheckReport = Narrow<api.CheckReport, { steps: StepReport[] }>;
-/** When a check runs automatically; '' is: when none of its tools changes anything. */
-export type Auto = '' | 'on' | 'off';
 
 export type ToolMode = api.Profile['toolMode'];
 export type Approving = api.ToolSettings['approval'];
@@ -73,6 +69,5 @@ export type {
   Line as LogLine,
   Message as SessionFrame,
   Proc as ProcessUsage,
-  Step as CheckStep,
   Warning as ToolWarning,
 } from './api.gen';
