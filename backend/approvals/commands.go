@@ -10,8 +10,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
@@ -40,6 +42,40 @@ func (w *shownItem) question() string {
 	// A control sequence would swallow what follows it.
 	text = strings.ReplaceAll(string(serverlog.CleanJSON([]byte(text))), "\x1b", `\x1b`)
 	return strings.ReplaceAll(terminal.EscapeText(text), "\n", " ")
+}
+
+// effect returns what is known of the effect of a call, on lines of its own, or "".
+func (w *shownItem) effect() string {
+	lines := slices.Clone(w.Warnings)
+	for _, c := range w.Files {
+		lines = append(lines, strings.TrimSpace("Effect on "+strconv.Quote(c.Path)+": "+c.Note))
+		if c.Diff != "" {
+			lines = append(lines, strings.TrimSuffix(c.Diff, "\n"))
+		}
+	}
+	if p := w.Preview; p != nil {
+		state := map[string]string{
+			PreviewOffered: "can be run: drawbridge approvals preview " + w.shortID(), PreviewRunning: "running", PreviewFailed: "failed",
+			PreviewDone: "result", PreviewIgnored: "not available",
+		}[p.State]
+		if p.State == PreviewDone && !p.Checked {
+			state = "result (Drawbridge cannot tell whether the run changed something)"
+		}
+		lines = append(lines, "Preview with "+strconv.Quote(p.Argument)+": "+strings.TrimSpace(state+" "+p.Problem))
+		if p.Text != "" {
+			lines = append(lines, p.Text)
+		}
+	}
+	return terminal.EscapeText(core.Visible(strings.Join(lines, "\n")))
+}
+
+// questionAndEffect is question with the effect below it.
+func (w *shownItem) questionAndEffect(requestedBy string) string {
+	text := strconv.Quote(w.Server) + ": " + w.question() + requestedBy
+	if effect := w.effect(); effect != "" {
+		text += "\n  " + strings.ReplaceAll(effect, "\n", "\n  ")
+	}
+	return text
 }
 
 // maxListed is the size of the longest question that the list shows.
@@ -125,8 +161,50 @@ func approvals(e *terminal.Env) *cobra.Command {
 			return answer(cmd.Context(), e, args[0], "decline", "once", "", true)
 		},
 	}
-	cmd.AddCommand(allow, deny)
+	var noChange, madeChange bool
+	preview := &cobra.Command{
+		Use: "preview APPROVAL", Short: "Run the tool of a call so that it only shows what it would change", Args: terminal.ArgCount(1, 1),
+		Long: "Run the tool of a pending call with its preview argument, such as dryRun, and show the result.\nA tool that ignores the argument makes the change: Drawbridge finds out, and does not preview the tool again.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case noChange && madeChange:
+				return terminal.UsageError(errors.New("choose one of --changed-nothing and --made-change"))
+			case noChange:
+				return previewApproval(cmd.Context(), e, args[0], honoured)
+			case madeChange:
+				return previewApproval(cmd.Context(), e, args[0], ignored)
+			}
+			return previewApproval(cmd.Context(), e, args[0], "run")
+		},
+	}
+	preview.Flags().BoolVar(&noChange, "changed-nothing", false, "do not run it: say that previews of this tool change nothing")
+	preview.Flags().BoolVar(&madeChange, "made-change", false, "do not run it: say that previews of this tool make the change")
+	cmd.AddCommand(allow, deny, preview)
 	return cmd
+}
+
+// previewApproval runs a preview and shows its result, or passes on the word of the user.
+func previewApproval(ctx context.Context, e *terminal.Env, id, action string) error {
+	d := e.Daemon()
+	w, err := findPending(ctx, e, d, id)
+	if err != nil {
+		return err
+	}
+	path := "approvals/" + url.PathEscape(w.ID)
+	if err := d.Change(ctx, http.MethodPost, path+"/preview", map[string]string{"action": action}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*previewTimeout)
+	defer cancel()
+	for {
+		got, err := terminal.Get[shownItem](ctx, d, path, nil)
+		if err != nil {
+			return err
+		}
+		if got.Preview == nil || got.Preview.State != PreviewRunning || !core.Sleep(ctx, 200*time.Millisecond) {
+			return e.PrintSentence(got, got.questionAndEffect(""))
+		}
+	}
 }
 
 func showApproval(ctx context.Context, e *terminal.Env, id string) error {
@@ -135,7 +213,7 @@ func showApproval(ctx context.Context, e *terminal.Env, id string) error {
 	if err != nil {
 		return err
 	}
-	return e.PrintSentence(w, strconv.Quote(w.Server)+": "+w.question())
+	return e.PrintSentence(w, w.questionAndEffect(""))
 }
 
 func listApprovals(ctx context.Context, e *terminal.Env) error {
@@ -184,7 +262,7 @@ func answer(ctx context.Context, e *terminal.Env, id, action, scope, where strin
 	if w.Kind == "form" && action == "accept" {
 		return &core.Error{Code: core.CodeValidation, Message: "cannot fill in a form on the command line", Hint: "Run: drawbridge open /approvals"}
 	}
-	body := map[string]any{"action": action, "scope": scope}
+	body := map[string]any{"action": action, "scope": scope, "seen": w.Seen}
 	if where != "" {
 		if !json.Valid([]byte(where)) {
 			return terminal.UsageError(errors.New("--where is not valid JSON"))
@@ -327,13 +405,15 @@ func askPending(ctx context.Context, e *terminal.Env, d *terminal.Daemon, asked 
 		if client := w.client(); client != "-" {
 			requestedBy = ", requested by " + terminal.EscapeLine(client)
 		}
-		fmt.Fprintln(e.Stdout, strconv.Quote(w.Server)+": "+w.question()+requestedBy)
+		fmt.Fprintln(e.Stdout, w.questionAndEffect(requestedBy))
 		if w.Kind == "form" {
 			fmt.Fprintln(e.Stdout, "  This is a form. Fill it in with: drawbridge open /approvals")
 			continue
 		}
 		fmt.Fprint(e.Stdout, "  Allow? [y/N] ")
-		if err := readAnswer(ctx, e, d, w, ended, answers); err != nil {
+		if err := readAnswer(ctx, e, d, w, ended, answers); errors.Is(err, errShowsOther) {
+			delete(asked, w.ID) // the event of its change makes askPending ask again
+		} else if err != nil {
 			return err
 		}
 	}
@@ -361,6 +441,8 @@ func readAnswer(ctx context.Context, e *terminal.Env, d *terminal.Daemon, w *sho
 	}
 }
 
+var errShowsOther = errors.New("the approval shows something else now")
+
 // sendAnswer sends an answer. It reports an approval that is no longer pending without an error.
 func sendAnswer(ctx context.Context, e *terminal.Env, d *terminal.Daemon, w *shownItem, text string) error {
 	action, said := "decline", "  Denied."
@@ -369,7 +451,11 @@ func sendAnswer(ctx context.Context, e *terminal.Env, d *terminal.Daemon, w *sho
 	} else if w.Command != nil {
 		said = "  Not approved, still pending."
 	}
-	err := d.Change(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), map[string]string{"action": action, "scope": "once"})
+	err := d.Change(ctx, http.MethodPost, "approvals/"+url.PathEscape(w.ID), map[string]string{"action": action, "scope": "once", "seen": w.Seen})
+	if core.CodeOf(err) == core.CodeConflict && w.Seen != "" {
+		fmt.Fprintln(e.Stdout, "  Not allowed: it shows something else now.")
+		return errShowsOther
+	}
 	if code := core.CodeOf(err); err != nil && (code == core.CodeNotFound || code == core.CodeConflict) {
 		said, err = "  It is no longer pending.", nil
 	}

@@ -141,3 +141,27 @@ func TestLongQuestionsArePrintedInLinearTime(t *testing.T) {
 		}
 	}
 }
+
+// The effect is shown below the question, and an answer says what was shown.
+func TestApprovalShowsItsEffectAndAnswerSaysWhatWasShown(t *testing.T) {
+	f := terminaltest.New(t, Commands)
+	const approval = `{"id":"a1","kind":"call","server":"files","tool":"write","arguments":"{}","seen":"one","files":[{"path":"/n.txt","diff":"@@ -1,1 +1,1 @@\n-a\u202e\n+b\n"}],"preview":{"argument":"dryRun","state":"done","text":"would change"}}`
+	f.Answer("GET /api/v1/approvals", `{"items":[`+approval+`]}`)
+	f.Answer("GET /api/v1/approvals/a1", approval)
+	var body atomic.Value
+	f.Mux.HandleFunc("POST /api/v1/approvals/{id}", func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		body.Store(string(raw))
+		w.WriteHeader(http.StatusNoContent)
+	})
+	f.Mux.HandleFunc("POST /api/v1/approvals/{id}/preview", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	for _, command := range [][]string{{"approvals", "a1"}, {"approvals", "preview", "a1"}} {
+		got := f.Run(false, command...)
+		if want := "  Effect on \"/n.txt\":\n  @@ -1,1 +1,1 @@\n  -a⟨U+202E⟩\n  +b\n  Preview with \"dryRun\": result (Drawbridge cannot tell whether the run changed something)\n  would change\n"; got.Code != 0 || !strings.HasSuffix(got.Out, want) {
+			t.Errorf("%q: %+v", command, got)
+		}
+	}
+	if got := f.Run(false, "approvals", "allow", "a1"); got.Code != 0 || !strings.Contains(body.Load().(string), `"seen":"one"`) {
+		t.Errorf("%+v, %v", got, body.Load())
+	}
+}

@@ -233,7 +233,7 @@ func (b *Inbox) runPreview(ctx context.Context, id string) {
 	h.Files = fileChanges(ctx, &h)
 	arguments, _ := withArgument([]byte(h.Arguments), p.Argument)
 	call := h.previewCall(h.Tool, arguments)
-	reply, err := b.Previews.Call(ctx, call, previewSink{h.Client})
+	reply, err := b.Previews.Call(ctx, call, previewSink{&h})
 	p.At, p.CallID = b.opts.Now().UTC(), strconv.FormatInt(call.ID, 10)
 	p.State, p.Text, p.Problem = previewResult(reply, err)
 	_, after := b.probe(ctx, &h, probe)
@@ -253,7 +253,7 @@ func (b *Inbox) runPreview(ctx context.Context, id string) {
 }
 
 // saysPreview matches the result of a run that changed nothing, as tools describe it.
-var saysPreview = regexp.MustCompile(`(?i)dry[- _]?run|preview|would |simulat|validat|no changes|not (been )?(applied|saved|executed|changed|written)`)
+var saysPreview = regexp.MustCompile(`(?i)dry[- _]?run|preview|would|simulat|validat|no changes|not (been )?(applied|saved|executed|changed|written)`)
 
 func expectsChange(files []FileChange) bool {
 	return slices.ContainsFunc(files, func(c FileChange) bool { return c.Diff != "" })
@@ -273,13 +273,14 @@ func (h *Held) previewCall(tool string, arguments []byte) *core.Call {
 }
 
 // previewSink refuses what a server asks during a preview. The client must still be admitted.
-type previewSink struct{ core.ClientAdmission }
+type previewSink struct{ h *Held }
 
-func (s previewSink) StillAdmitted(call *core.Call) error {
-	if s.ClientAdmission == nil {
+// StillAdmitted is about the pending call, also for a call to another tool, which only the user sees.
+func (s previewSink) StillAdmitted(*core.Call) error {
+	if s.h.Client == nil {
 		return nil
 	}
-	return s.ClientAdmission.StillAdmitted(call)
+	return s.h.Client.StillAdmitted(s.h.previewCall(s.h.Tool, []byte("{}")))
 }
 
 func (previewSink) Notify(string, json.RawMessage) {}
@@ -374,7 +375,7 @@ func (b *Inbox) probe(ctx context.Context, h *Held, call *core.Call) (stable boo
 	var results [2][]byte
 	for i := range results {
 		again := *call
-		reply, err := b.Previews.Call(ctx, &again, previewSink{h.Client})
+		reply, err := b.Previews.Call(ctx, &again, previewSink{h})
 		if err != nil || len(reply.Result) == 0 {
 			return false, ""
 		}

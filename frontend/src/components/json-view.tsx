@@ -108,7 +108,10 @@ export function LongText({ text }: { text: string }) {
   return (
     <>
       {escapeControlCharacters(text.slice(0, shown))}
-      <More hidden={text.length - shown} onShow={() => setShown((n) => n * 10)} />
+      <More
+        hidden={text.length - shown}
+        onShow={() => setShown((n) => (text.length <= 2_000_000 ? text.length : n * 10))}
+      />
     </>
   );
 }

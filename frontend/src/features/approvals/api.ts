@@ -1,7 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request, requestList, requestText } from '@/lib/request';
 import { toastError } from '@/lib/toast';
-import type { Approval, Grant, RuleSuggestion } from '@/types/api';
+import type { Approval, Grant, Past, RuleSuggestion } from '@/types/api';
 import { announcePermanent, readPermanent } from './allow-always';
 import { applyAnswer } from './events';
 
@@ -20,6 +20,16 @@ export const suggestionQuery = (approval: string) =>
     queryFn: ({ signal }) =>
       request<RuleSuggestion>('POST', '/api/v1/policy/suggest', { body: { approval }, signal }),
     retry: false,
+  });
+
+/** Earlier calls of the same client to the tool of a pending call. */
+export const pastQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['approvals', id, 'past'],
+    queryFn: ({ signal }) =>
+      request<Past>('GET', `/api/v1/approvals/${encodeURIComponent(id)}/past`, { signal }),
+    retry: false,
+    staleTime: Infinity,
   });
 
 /** Permissions that were granted for a limited time. */
@@ -41,7 +51,7 @@ export type Action = 'accept' | 'decline' | 'cancel';
  */
 export function useAnswerApproval(approval: Approval) {
   const client = useQueryClient();
-  const { id } = approval;
+  const { id, seen } = approval;
   return useMutation({
     mutationFn: async ({
       action,
@@ -56,7 +66,7 @@ export function useAnswerApproval(approval: Approval) {
     }) => {
       const before = scope === 'always' ? await readPermanent(client, approval) : undefined;
       await requestText('POST', `/api/v1/approvals/${encodeURIComponent(id)}`, {
-        bodyText: `{"action":${JSON.stringify(action)}${content ? `,"content":${content}` : ''}${scope ? `,"scope":${JSON.stringify(scope)}` : ''}${where ? `,"where":${JSON.stringify(where)}` : ''}}`,
+        bodyText: `{"action":${JSON.stringify(action)}${seen ? `,"seen":${JSON.stringify(seen)}` : ''}${content ? `,"content":${content}` : ''}${scope ? `,"scope":${JSON.stringify(scope)}` : ''}${where ? `,"where":${JSON.stringify(where)}` : ''}}`,
       });
       return before;
     },

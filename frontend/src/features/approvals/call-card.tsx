@@ -16,6 +16,8 @@ import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
 import { fullApprovalQuery, type Scope, suggestionQuery, useAnswerApproval } from './api';
+import { Effect } from './effect';
+import { showHidden } from './effect-text';
 import { TimeLeft } from './time-left';
 
 const effectsTexts = withoutPrototypes({
@@ -41,7 +43,7 @@ export function CallCard({ approval }: { approval: Approval }) {
   const [off, setOff] = useState<number[]>([]);
   const suggested = useQuery({ ...suggestionQuery(approval.id), enabled: limited });
   const answer = useAnswerApproval(approval);
-  const args = all.data?.arguments ?? approval.arguments ?? '';
+  const args = showHidden(all.data?.arguments ?? approval.arguments ?? '');
   const cut = approval.argumentsCut && !all.data;
   const effect = approval.effect ?? 'unknown';
   // Only names that the message does not contain.
@@ -65,7 +67,7 @@ export function CallCard({ approval }: { approval: Approval }) {
     <div className="rounded-lg border border-warn bg-panel p-4 shadow-card md:p-5">
       <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
         <h2 className="min-w-0 font-semibold [overflow-wrap:anywhere]">
-          {escapeControlCharacters(approval.message.slice(0, 400))}
+          {escapeControlCharacters(showHidden(approval.message.slice(0, 400)))}
         </h2>
         <span
           title={texts.tools.serverClaims}
@@ -77,7 +79,7 @@ export function CallCard({ approval }: { approval: Approval }) {
       <p className="mt-1 flex flex-wrap gap-x-3 text-xs text-ink3">
         {names.length > 0 && (
           <span className="[overflow-wrap:anywhere]">
-            {escapeControlCharacters(names.join(' · ').slice(0, 300))}
+            {escapeControlCharacters(showHidden(names.join(' · ').slice(0, 300)))}
           </span>
         )}
         <TimeLeft expires={approval.expires} text={callLeftText} />
@@ -98,11 +100,20 @@ export function CallCard({ approval }: { approval: Approval }) {
           <p className="text-sm text-ink3">{texts.calls.noArguments}</p>
         )}
         {cut && (
-          <Button className="mt-2" small onClick={() => setWhole(true)} disabled={all.isFetching}>
+          <Button
+            className="mt-2"
+            small
+            aria-keyshortcuts="S"
+            data-key="s"
+            onClick={() => setWhole(true)}
+            disabled={all.isFetching}
+          >
             {`Show all ${bytes(approval.argumentsSize)}`}
+            <Key name="S" />
           </Button>
         )}
       </div>
+      <Effect approval={approval} />
       {limited && suggested.data && (
         <div className="mt-3">
           {conditions.length > 0 ? (
@@ -176,12 +187,17 @@ const Key = ({ name }: { name: string }) => (
   </kbd>
 );
 
+/** A longer value is not shown within JSON, where its end could not be reached. */
+const longValue = 4000;
+
 /** The arguments: texts of several lines as such, and the others as JSON. */
 function Arguments({ text, call }: { text: string; call: string }) {
   const members = [...(jsonMembers(text) ?? [])];
   const long = members.flatMap(([name, raw]) => {
     const value = jsonString(raw);
-    return value?.includes('\n') ? [[name, value] as const] : [];
+    return value?.includes('\n') || (value && value.length > longValue)
+      ? [[name, showHidden(value)] as const]
+      : [];
   });
   const others = members.filter(([name]) => !long.some(([other]) => other === name));
   const rest = others.map(([name, raw]) => `${JSON.stringify(name)}:${raw}`).join();
