@@ -52,6 +52,7 @@ type Plan struct {
 	after     []byte
 	edits     []edit
 	originals []edit // entries that PlanMove removes or replaces: they may be overwritten
+	gateways  []edit // entries for other gateways, which are removed
 	config    *configChange
 	file      document       // before, parsed
 	root      map[string]any // before, decoded
@@ -235,7 +236,7 @@ func (p *Plan) splice() error {
 		case present == nil:
 		case isOurs(present):
 			ours = true
-		case slices.ContainsFunc(p.originals, e.hasPathOf):
+		case slices.ContainsFunc(p.originals, e.hasPathOf), slices.ContainsFunc(p.gateways, e.hasPathOf):
 			foreign = true
 		default:
 			return p.refusal(errors.New("it already has a server named " + quote(e.name) + " that Drawbridge did not add"))

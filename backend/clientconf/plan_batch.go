@@ -71,7 +71,7 @@ func (c *Connector) PlanMoveAll(sources bool, except ...string) *Batch {
 		}
 		p, err := planner.PlanMove(Choice{Client: id}, nil, false)
 		if err != nil {
-			if connected, failed := planner.Plan(Choice{Client: id}); failed == nil && len(connected.originals) > 0 {
+			if connected, failed := planner.Plan(Choice{Client: id}); failed == nil && len(connected.gateways) > 0 {
 				p, err = connected, nil
 			}
 		}

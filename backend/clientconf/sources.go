@@ -173,7 +173,7 @@ func (c *Connector) removeGateways(p *Plan) error {
 		if !ok || slices.ContainsFunc(p.edits, e.hasPathOf) {
 			continue
 		}
-		p.edits, p.originals = append(p.edits, e), append(p.originals, e)
+		p.edits, p.gateways = append(p.edits, e), append(p.gateways, e)
 		text := fmt.Sprintf("The entry %s, which starts %s, is removed.", core.QuoteJSON(name), gateway.Name)
 		if len(gateway.Candidates) > 0 {
 			text += " Import its servers with: drawbridge clients import " + gateway.ID + "."

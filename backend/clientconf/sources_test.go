@@ -208,6 +208,9 @@ func TestConnectingReplacesOtherGateways(t *testing.T) {
 	if len(batch.Plans) != 1 || len(batch.Imports) != 1 || batch.Imports[0].Client.ID != "mcpproxy" || len(batch.Skipped) != 0 {
 		t.Errorf("%+v %+v %+v", batch.Plans, batch.Imports, batch.Skipped)
 	}
+	if batch.ServerCount() != 5 { // three of MCPProxy, two of Cursor
+		t.Error("servers:", batch.ServerCount())
+	}
 	must(t, batch.Apply(t.Context(), func(string) error { return nil }, func(ClientResult) {}))
 	if got := content(t, path); strings.Contains(got, "toolport") || !strings.Contains(got, `"files"`) {
 		t.Error(got)
