@@ -394,8 +394,13 @@ func TestEndedClientLosesItsSessionsAndCalls(t *testing.T) {
 		return ""
 	})
 	s.bridge.EndClient("free")
-	if got := <-ended; !strings.Contains(got, "session ended") {
-		t.Error("the call in flight got", got)
+	select {
+	case got := <-ended:
+		if !strings.Contains(got, "session ended") {
+			t.Error("the call in flight got", got)
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("the call in flight has not ended")
 	}
 	if got := gone.request(2, "tools/list", ""); !strings.Contains(got, "unknown or has ended") {
 		t.Error("the session is still used:", got)

@@ -99,7 +99,7 @@ func (f *Feature) listen(t loopback.Token) error {
 	f.open[t.Name] = socket
 	go func() {
 		defer close(socket.done)
-		if err := server.Serve(listener); err != http.ErrServerClosed { //nolint:errorlint // documented to be returned
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			f.Log.Error("The socket of a guest was closed", "guest", t.Name, "error", err)
 		}
 	}()

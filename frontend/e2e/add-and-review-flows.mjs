@@ -225,3 +225,22 @@ flow(
     }
   },
 );
+
+flow('a guest is added, explained and removed', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/clients`);
+  const name = page.getByLabel('Guest name');
+  await name.fill('../x');
+  const add = page.getByRole('button', { name: 'Add guest' });
+  assert.equal(await add.isDisabled(), true);
+  await name.fill('blog');
+  await add.click();
+  const row = page.getByRole('listitem').filter({ hasText: 'Ask for each call' });
+  await row.getByRole('heading', { name: 'blog' }).waitFor();
+  await row.getByText('Set up').click();
+  await row.getByText('target=/run/drawbridge').first().waitFor();
+  await inspect(page, 'all');
+  await row.getByRole('button', { name: 'Remove' }).click();
+  const question = page.getByRole('dialog', { name: 'Remove the guest blog?' });
+  await question.getByRole('button', { name: 'Remove', exact: true }).click();
+  await row.waitFor({ state: 'detached' });
+});
