@@ -98,6 +98,9 @@ await step('assign a profile to a client, which then sees nothing else, and remo
   const said = found.result.content[0].text
   if (!said.includes('demo__add(') || /demo__fail|files__write/.test(said)) throw new Error(said)
   await accessible('/clients, what each sees')
+  await views.getByLabel('Structured results for life').selectOption('once')
+  await until('results that repeat are sent once', async () => (await config()).clients?.life?.results?.singleCopy === true)
+  await views.getByLabel('Structured results for life').selectOption('both')
   await views.getByLabel('Tool listing for life').selectOption('')
   await views.getByLabel('Profile for life').selectOption('')
   await until('it sees everything again', async () => (await toolsAt('/mcp')).join() === before.join())
