@@ -282,6 +282,32 @@ func TestNpxStartsAfterEachChangeThatConcernsIt(t *testing.T) {
 	}
 }
 
+// Where npx does something else than expected, nothing is learned from it.
+func TestNothingIsLearnedFromAnUnknownStart(t *testing.T) {
+	for why, change := range map[string][2]string{
+		"did not start a program of its cache": {`node "$FAKE/_npx/0123456789abcdef/`, `node "$FAKE/_npx/0123456789abcdef/../../_npx/0123456789ABCDEF/`},
+		"changed the PATH in an unknown way":   {`PATH="$PATH" \`, `PATH="$FAKE/bin:/usr/bin" \`},
+		"in another folder":                    {`npm_package_json="$PWD/`, `npm_package_json="/`},
+		"is not the node that ran it":          {`  node "$FAKE`, `  "$FAKE/other/node" "$FAKE`},
+		"the package is not in the folder":     {`_npx/0123456789abcdef/node_modules/.bin/srv`, `_npx/fedcba9876543210/node_modules/.bin/srv`},
+	} {
+		t.Run(why, func(t *testing.T) {
+			n := newNpm(t)
+			fake := filepath.Dir(n.bin)
+			if err := errors.Join(os.MkdirAll(filepath.Join(fake, "other"), 0o700), os.Symlink(filepath.Base(n.folder), filepath.Join(fake, "_npx", "0123456789ABCDEF"))); err != nil {
+				t.Fatal(err)
+			}
+			text, _ := os.ReadFile(filepath.Join(n.bin, "node"))
+			n.write(filepath.Join(fake, "other", "node"), string(text), 0o700)
+			n.write(filepath.Join(fake, "_npx", "fedcba9876543210", "node_modules", ".bin", "srv"), "serves", 0o700)
+			n.write(filepath.Join(n.bin, "npx"), strings.Replace(npxScript, change[0], change[1], 1), 0o700)
+			for range 2 {
+				n.expect(ByNpx, why)
+			}
+		})
+	}
+}
+
 func TestNpxStartsWhenPackageIsNoLongerInCache(t *testing.T) {
 	n := newNpm(t)
 	n.learn()
