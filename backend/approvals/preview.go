@@ -225,12 +225,12 @@ func (b *Inbox) runPreview(ctx context.Context, id string) {
 	defer cancel()
 	h := *item.Held
 	p := *h.Preview
+	h.Files = fileChanges(ctx, &h)
 	var probe *core.Call
-	if !p.Checked {
+	if !p.Checked && !expectsChange(h.Files) { // otherwise the files show whether the tool obeys
 		probe = b.readOnlyProbe(&h)
 	}
 	stable, before := b.probe(ctx, &h, probe)
-	h.Files = fileChanges(ctx, &h)
 	arguments, _ := withArgument([]byte(h.Arguments), p.Argument)
 	call := h.previewCall(h.Tool, arguments)
 	reply, err := b.Previews.Call(ctx, call, previewSink{&h})

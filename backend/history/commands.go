@@ -28,10 +28,13 @@ import (
 type callRow struct{ CallDetail }
 
 func (c callRow) description() string {
-	if c.Tool != "" {
-		return c.Tool
+	switch {
+	case c.Tool == "":
+		return c.Method
+	case c.Method == core.PreviewMethod:
+		return c.Tool + " (preview)"
 	}
-	return c.Method
+	return c.Tool
 }
 
 func (c callRow) cells(e *terminal.Env) []string {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 )
@@ -212,5 +213,13 @@ func TestHistoryPrintsIDsThatCanBeTyped(t *testing.T) {
 	}
 	if got := run("3"); got.Code != 1 || !strings.Contains(got.Err, "no call 3 among the newest 2") {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestPreviewIsNotShownAsACall(t *testing.T) {
+	var c callRow
+	c.Tool, c.Method = "purge", core.PreviewMethod
+	if got := c.description(); got != "purge (preview)" {
+		t.Error(got)
 	}
 }

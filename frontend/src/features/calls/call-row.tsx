@@ -19,7 +19,8 @@ import { openTaskStatus } from './task-steps';
 
 /** The name of a call: its tool, otherwise its public name or its method. */
 export function callName(call: Call): string {
-  return call.tool || call.publicName || call.method || 'unknown';
+  const name = call.tool || call.publicName || call.method || 'unknown';
+  return call.method === 'tools/preview' ? `${name} (preview)` : name;
 }
 
 /** The height of a row in pixels at the default font size. */
