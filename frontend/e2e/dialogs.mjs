@@ -62,9 +62,10 @@ async function conflict(page, daemon) {
 }
 
 async function fail(page) {
-  await refuse(page, '**/api/v1/usage*', 422, 'cannot read the history: the disk is full');
+  await refuse(page, '**/api/v1/sessions*', 422, 'cannot read the history: the disk is full');
   await page.evaluate(() => {
-    location.hash = '/usage';
+    location.hash = '/sessions';
+    location.reload(); // what other pages have read is not shown
   });
   await button(page, 'Try again').waitFor();
 }
