@@ -94,7 +94,7 @@ func listClients(ctx context.Context, e *terminal.Env, all bool) error {
 			fmt.Fprintln(e.Stdout, terminal.EscapeLine(c.Key+": "+c.Problem))
 		}
 	}
-	for _, s := range c.presentSources() {
+	for _, s := range c.system.presentSources() {
 		fmt.Fprintf(e.Stdout, "Found %s (%s). Copy the servers with: drawbridge clients import %s\n", s.Client.Name, e.ShortPath(s.Path), s.Key)
 	}
 	if left == 0 || len(list) == 0 {

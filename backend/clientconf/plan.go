@@ -85,7 +85,7 @@ func (c *Connector) Plan(choice Choice) (*Plan, error) {
 	if err := p.readFile(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(c.removeStaleEntries(p), c.removeGateways(p)); err != nil {
+	if err := errors.Join(c.removeStaleEntries(p), c.system.removeGateways(p)); err != nil {
 		return nil, err
 	}
 	if err := p.splice(); err != nil {

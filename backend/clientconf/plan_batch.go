@@ -131,7 +131,7 @@ func (c *Connector) planBatch(sources bool, plan func(planner *Connector, t *Bat
 	}
 	list := c.List()
 	if sources { // imports are applied after the other plans
-		list = append(list, c.presentSources()...)
+		list = append(list, c.system.presentSources()...)
 	}
 	for _, s := range list {
 		if !s.Detected || s.Project != "" || s.Path == "" || s.Connected {
@@ -449,7 +449,7 @@ func (c *Connector) planMoveInFile(choice Choice, all []ImportedServer, ids map[
 			return nil, err
 		}
 	}
-	if err := errors.Join(c.removeStaleEntries(p), c.removeGateways(p)); err != nil {
+	if err := errors.Join(c.removeStaleEntries(p), c.system.removeGateways(p)); err != nil {
 		return nil, err
 	}
 	return p, p.splice()

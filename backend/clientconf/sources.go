@@ -60,10 +60,10 @@ func FindSource(text string) (Client, error) {
 }
 
 // presentSources returns the sources that have a file.
-func (c *Connector) presentSources() (all []Status) {
-	for _, s := range Sources() {
-		if loc, ok := c.system.locate(s); ok && loc.exists {
-			all = append(all, Status{Client: s, Key: s.ID, Path: loc.path, Detected: true, State: NotConnected})
+func (s System) presentSources() (all []Status) {
+	for _, source := range Sources() {
+		if loc, ok := s.locate(source); ok && loc.exists {
+			all = append(all, Status{Client: source, Key: source.ID, Path: loc.path, Detected: true, State: NotConnected})
 		}
 	}
 	return all
@@ -153,7 +153,7 @@ func sameLoopback(text, gateway string) bool {
 
 // removeGateways adds the removal of the entries for other gateways to a plan, because a client with both
 // would have each tool twice. Undoing the connection restores them.
-func (c *Connector) removeGateways(p *Plan) error {
+func (s System) removeGateways(p *Plan) error {
 	if p.choice.Project != "" || !p.existed {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (c *Connector) removeGateways(p *Plan) error {
 	entries, _ := valueAt(m, p.Client.KeyPath).(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		entry, _ := entries[name].(map[string]any)
-		gateway, ok := c.system.gatewayOf(entry)
+		gateway, ok := s.gatewayOf(entry)
 		e := edit{path: p.Client.KeyPath, name: name}
 		if !ok || slices.ContainsFunc(p.edits, e.hasPathOf) {
 			continue
