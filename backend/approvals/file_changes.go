@@ -244,12 +244,12 @@ func readWithin(path string, h *Held) (f fileState) {
 		f.problem = "The path is relative: only the server knows which file it means."
 		return f
 	}
-	real, err := resolveLinks(filepath.Clean(path))
+	resolved, err := resolveLinks(filepath.Clean(path))
 	if err != nil {
 		f.problem = "The path cannot be resolved."
 		return f
 	}
-	if f.path = real; !slices.ContainsFunc(h.Folders, func(dir string) bool { return isInFolder(real, dir) }) {
+	if f.path = resolved; !slices.ContainsFunc(h.Folders, func(dir string) bool { return isInFolder(resolved, dir) }) {
 		f.problem = "The file is outside the folders of the server."
 		return f
 	}
@@ -297,9 +297,9 @@ func (f *fileState) read() {
 
 // resolveLinks resolves the links in path, whose last parts may not exist.
 func resolveLinks(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return real, err
+		return resolved, err
 	}
 	if _, dangling := os.Lstat(path); dangling == nil {
 		return "", err // a link to a file that does not exist

@@ -63,9 +63,9 @@ func previewOf(item *Item) *Preview {
 	return item.Held.Preview
 }
 
-func (w *Item) previewKey() string {
-	sum := sha256.Sum256(w.Held.Definition)
-	return "preview/" + w.Server + "/" + hex.EncodeToString(sum[:16])
+func (i *Item) previewKey() string {
+	sum := sha256.Sum256(i.Held.Definition)
+	return "preview/" + i.Server + "/" + hex.EncodeToString(sum[:16])
 }
 
 // Words of the store about the argument of a tool.
@@ -118,11 +118,11 @@ func (h *Held) Summary() string {
 }
 
 // AnswerKey identifies what the user answers: the item, as it was shown.
-func (w *Item) AnswerKey() string {
-	if w.Held == nil || w.Held.Seen == "" {
-		return w.ID
+func (i *Item) AnswerKey() string {
+	if i.Held == nil || i.Held.Seen == "" {
+		return i.ID
 	}
-	return w.ID + "@" + w.Held.Seen
+	return i.ID + "@" + i.Held.Seen
 }
 
 // AnswerKey is Answer for a call that was shown as the key says.

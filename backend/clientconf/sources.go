@@ -252,7 +252,7 @@ func extensionServers(m map[string]any, dir string) map[string]any {
 		return map[string]any{}
 	}
 	asked, _ := m["user_config"].(map[string]any)
-	var v any = replaceText(entry, "${__dirname}", dir)
+	v := replaceText(entry, "${__dirname}", dir)
 	for key, raw := range asked {
 		field, _ := raw.(map[string]any)
 		value, isText := field["default"].(string)
