@@ -212,7 +212,7 @@ func (b *Inbox) Ask(ctx context.Context, item Item) (Answer, error) {
 	var running sync.WaitGroup
 	defer running.Wait() // a preview must not overlap with the call
 	defer stop()
-	if p := previewOf(&w.item); p != nil && p.Checked && p.State == PreviewOffered && b.Previews.Auto() {
+	if p := previewOf(&item); p != nil && p.Checked && p.State == PreviewOffered && b.Previews.Auto() {
 		_ = b.RequestPreview(w.item.ID)
 	}
 	var state, reason string
