@@ -170,7 +170,7 @@ func (s *fixture) newRequest(ctx context.Context, method, path, body string, hea
 
 func (s *fixture) request(method, path, body string, headers ...string) *http.Response {
 	s.Helper()
-	resp, err := http.DefaultClient.Do(s.newRequest(s.Context(), method, path, body, headers...))
+	resp, err := s.srv.Client().Do(s.newRequest(s.Context(), method, path, body, headers...))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func (s *fixture) postInBackground(body string, headers ...string) func() string
 	req := s.newRequest(s.Context(), http.MethodPost, "/mcp", body, headers...)
 	responses, failed := make(chan *http.Response, 1), make(chan error, 1)
 	go func() {
-		if resp, err := http.DefaultClient.Do(req); err != nil {
+		if resp, err := s.srv.Client().Do(req); err != nil {
 			failed <- err
 		} else {
 			responses <- resp
@@ -312,7 +312,7 @@ func (s *fixture) postInBackground(body string, headers ...string) func() string
 // postAndDisconnect posts a call and disconnects when ctx is done.
 func (s *fixture) postAndDisconnect(ctx context.Context, body string, headers ...string) {
 	s.Helper()
-	if resp, err := http.DefaultClient.Do(s.newRequest(ctx, http.MethodPost, "/mcp", body, headers...)); err == nil {
+	if resp, err := s.srv.Client().Do(s.newRequest(ctx, http.MethodPost, "/mcp", body, headers...)); err == nil {
 		_ = resp.Body.Close()
 	}
 }

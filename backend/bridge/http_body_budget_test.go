@@ -39,7 +39,7 @@ func (s *fixture) slowBody(size int, announced int64, headers ...string) (status
 		_ = in.Close()
 	}()
 	go func() {
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := s.srv.Client().Do(req)
 		if err != nil {
 			got <- 0
 			return
