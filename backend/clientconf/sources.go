@@ -198,7 +198,7 @@ func (c Client) unpack(m map[string]any, dir string) map[string]any {
 		if _, ok := m["mcpServers"]; !ok { // a plugin may list them directly
 			m = map[string]any{"mcpServers": m}
 		}
-		return replaceText(m, "${CLAUDE_PLUGIN_ROOT}", dir).(map[string]any)
+		return replaceText(m, "${CLAUDE_PLUGIN_ROOT}", filepath.ToSlash(dir)).(map[string]any)
 	}
 	return m
 }
@@ -252,7 +252,7 @@ func extensionServers(m map[string]any, dir string) map[string]any {
 		return map[string]any{}
 	}
 	asked, _ := m["user_config"].(map[string]any)
-	v := replaceText(entry, "${__dirname}", dir)
+	v := replaceText(entry, "${__dirname}", filepath.ToSlash(dir))
 	for key, raw := range asked {
 		field, _ := raw.(map[string]any)
 		value, isText := field["default"].(string)
@@ -268,7 +268,7 @@ func extensionServers(m map[string]any, dir string) map[string]any {
 func replaceText(v any, old, with string) any {
 	switch v := v.(type) {
 	case string:
-		return strings.ReplaceAll(v, old, filepath.ToSlash(with))
+		return strings.ReplaceAll(v, old, with)
 	case []any:
 		list := make([]any, len(v))
 		for n, item := range v {

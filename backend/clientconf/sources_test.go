@@ -68,7 +68,7 @@ func TestServersOfEachSourceAreImported(t *testing.T) {
 			must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 			write(t, path, source.content)
 			if source.id == "claude-code-plugins" { // an earlier version is not imported
-				write(t, filepath.Join(home, ".claude/plugins/installed_plugins.json"), `{"version": 2, "plugins": {"review@market": [{"scope": "user", "installPath": "`+filepath.Dir(path)+`", "version": "1.0.0"}]}}`)
+				write(t, filepath.Join(home, ".claude/plugins/installed_plugins.json"), `{"version": 2, "plugins": {"review@market": [{"scope": "user", "installPath": "`+filepath.ToSlash(filepath.Dir(path))+`", "version": "1.0.0"}]}}`)
 				write(t, filepath.Join(home, ".claude/plugins/cache/market/review/0.9.0/.mcp.json"), `{"old": {"command": "old-server"}}`)
 			}
 			own := ownConfig(t, c, `{"mcpServers": {}}`)
@@ -77,7 +77,7 @@ func TestServersOfEachSourceAreImported(t *testing.T) {
 			found := map[string]string{}
 			var notes []string
 			for _, s := range plan.Servers {
-				found[s.Label] = strings.ReplaceAll(string(s.Entry), home, "HOME")
+				found[s.Label] = strings.ReplaceAll(string(s.Entry), filepath.ToSlash(home), "HOME")
 				notes = append(notes, s.Notes...)
 			}
 			for label, want := range source.entries {
