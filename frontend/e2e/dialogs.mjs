@@ -99,7 +99,6 @@ const states = [
   { name: 'call-menu', at: call, open: press(/^Copy or save/, 'menu') },
   { name: 'call-note', at: call, open: (page) => button(page, /^(Add a note|Edit)$/).click() },
   { name: 'call-delete', at: call, open: press(/^Delete/) },
-  { name: 'call-check', at: call, open: press(/check/i) },
   {
     name: 'call-compare',
     at: async (daemon) => `${await call(daemon)}?with=pick`,

@@ -65,7 +65,7 @@ await step('pause and resume recording', async () => {
 
 // Every page, with axe, during changes.
 found.pages = []
-const places = ['/', '/servers', '/servers/demo', '/servers/demo?view=tools', '/servers/demo?view=log', '/servers/demo?view=diagnostics', '/add', '/calls', `/calls/${callId}`, '/sessions', '/usage', '/checks', '/tools', '/tools?tool=demo__echo', '/approvals', '/clients', '/welcome', '/welcome?step=clients', '/welcome?step=call', '/settings', '/configuration']
+const places = ['/', '/servers', '/servers/demo', '/servers/demo?view=tools', '/servers/demo?view=log', '/servers/demo?view=diagnostics', '/add', '/calls', `/calls/${callId}`, '/sessions', '/usage', '/tools', '/tools?tool=demo__echo', '/approvals', '/clients', '/welcome', '/welcome?step=clients', '/welcome?step=call', '/settings', '/configuration']
 const crash = async () => {
   const running = (server) => server.state === 'running' && server.pid > 0 && server
   const server = () => api('GET', '/api/v1/servers/demo')
