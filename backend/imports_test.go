@@ -97,7 +97,7 @@ var owners = map[string]string{
 	"github.com/moby/moby/client":            "backend/dockerexec",
 	"github.com/moby/moby/api":               "backend/dockerexec",
 	"github.com/containerd/errdefs":          "backend/dockerexec",
-	"github.com/fsnotify/fsnotify":           "config backend/clientconf",
+	"github.com/fsnotify/fsnotify":           "config",
 	"fyne.io/systray":                        "app/tray",
 	"github.com/godbus/dbus/v5":              "app/tray backend/desktop backend/secret", // secret asks whether the keyring is locked, which go-keyring cannot
 	"github.com/wailsapp/wails/v2":           "app/window",

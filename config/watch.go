@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
-
-	"github.com/fsnotify/fsnotify"
 )
 
 // pollInterval is the polling interval. Network file systems send no events, and a directory above
@@ -24,10 +22,10 @@ const pollInterval = 5 * time.Second
 // watcher, because the change may have moved what was watched. The watcher is in place before the
 // caller reads the files.
 func (r *Reloader) waitForChange(ctx context.Context) error {
-	var w *fsnotify.Watcher
+	var w *FolderWatcher
 	var err error
 	if !r.o.Polled {
-		w, err = fsnotify.NewWatcher()
+		w, err = NewFolderWatcher()
 	}
 	if err != nil {
 		r.o.Log.Warn("Cannot watch the configuration; polling every few seconds", "error", err)
@@ -49,10 +47,9 @@ func (r *Reloader) waitForChange(ctx context.Context) error {
 		return nil // changed between the last read and the watch
 	}
 
-	var events <-chan fsnotify.Event
-	var failures <-chan error
+	var changed <-chan string
 	if w != nil {
-		events, failures = w.Events, w.Errors
+		changed = w.Changed
 	}
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -67,17 +64,9 @@ func (r *Reloader) waitForChange(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case e, open := <-events:
-			if !open {
-				events = nil
-			} else if isRelevant(e.Name, names, folders) {
+		case name := <-changed:
+			if name == "" || isRelevant(name, names, folders) {
 				touched()
-			}
-		case _, open := <-failures:
-			if !open {
-				failures = nil
-			} else {
-				touched() // the event queue overflowed: events were lost
 			}
 		case <-ticker.C:
 			if quiet == nil && r.fileStamp() != before {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Guard watches the files of connected clients. It never writes. It reports once when an
@@ -34,15 +34,15 @@ func (g *Guard) Run(ctx context.Context) error {
 	if g.Interval == 0 {
 		g.Interval = 15 * time.Second
 	}
-	watcher, err := fsnotify.NewWatcher()
+	watcher, err := config.NewFolderWatcher()
 	if err != nil {
 		g.Log.Warn("Cannot watch the clients' files; polling them instead", "error", err)
 	} else {
 		defer watcher.Close()
 	}
-	var events chan fsnotify.Event
+	var changed <-chan string
 	if watcher != nil {
-		events = watcher.Events
+		changed = watcher.Changed
 	}
 	known := map[string]State{}
 	watched := map[string]bool{}
@@ -58,13 +58,9 @@ func (g *Guard) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case e, open := <-events:
-			if !open {
-				events = nil
-				continue
-			}
+		case name := <-changed:
 			// Events do not extend a running timer: some files change constantly.
-			if !armed && (files[e.Name] || filepath.Dir(e.Name) == g.Connector.dir) {
+			if !armed && (name == "" || files[name] || filepath.Dir(name) == g.Connector.dir) {
 				quiet.Reset(g.Debounce)
 				armed = true
 			}
@@ -79,7 +75,7 @@ func (g *Guard) Run(ctx context.Context) error {
 
 // check compares every connection with its last known state, and returns the paths whose
 // events matter. again is set if a new directory is now watched.
-func (g *Guard) check(known map[string]State, watcher *fsnotify.Watcher, watched map[string]bool) (files map[string]bool, rescan bool) {
+func (g *Guard) check(known map[string]State, watcher *config.FolderWatcher, watched map[string]bool) (files map[string]bool, rescan bool) {
 	files = map[string]bool{}
 	records, err := g.Connector.records()
 	if err != nil {
