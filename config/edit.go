@@ -156,6 +156,9 @@ func HiddenError(file string, before, after []byte) error {
 		return nil
 	}
 	_, earlier := Parse(file, before)
+	if !HasErrors(earlier) {
+		return nil
+	}
 	_, left := Parse(file, after)
 	for _, p := range earlier {
 		if !p.Warning && slices.ContainsFunc(left, func(l Problem) bool { return l.Warning && l.Key == p.Key && l.Message == p.Message }) {
@@ -277,10 +280,11 @@ func writeError(file string, cause error) error {
 func (r *Reloader) write(file string, old []byte, existed bool, text []byte) error {
 	// Only new problems are a reason to reject the text. The file need not be valid alone: it may
 	// refer to definitions in another file.
-	was, before := Parse(file, old)
-	c, after := Parse(file, text)
-	if c == nil && was != nil || countErrors(after) > countErrors(before) {
-		return validationError(after)
+	if c, after := Parse(file, text); c == nil || HasErrors(after) {
+		was, before := Parse(file, old)
+		if c == nil && was != nil || countErrors(after) > countErrors(before) {
+			return validationError(after)
+		}
 	}
 	if string(old) != string(text) || !existed {
 		switch err := osutil.ReplaceUnchangedFile(file, old, existed, text); {

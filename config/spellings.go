@@ -555,9 +555,9 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-func fold(s string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(s))
-}
+func fold(s string) string { return strings.ToLower(separators.Replace(s)) }
+
+var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
 // editDistance counts insertions, deletions, substitutions and swaps of adjacent characters.
 func editDistance(a, b string) int {

@@ -40,10 +40,12 @@ func (r *Reloader) waitForChange(ctx context.Context) error {
 			r.o.Log.Debug("Cannot watch folder", "folder", folder, "error", err)
 		}
 	})
-	r.mu.Lock()
-	before := r.readStamp
-	r.mu.Unlock()
-	if r.fileStamp() != before {
+	unread := func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.fileStamp() != r.readStamp
+	}
+	if unread() {
 		return nil // changed between the last read and the watch
 	}
 
@@ -69,7 +71,7 @@ func (r *Reloader) waitForChange(ctx context.Context) error {
 				touched()
 			}
 		case <-ticker.C:
-			if quiet == nil && r.fileStamp() != before {
+			if quiet == nil && unread() {
 				return nil
 			}
 		case <-quiet:

@@ -150,7 +150,7 @@ func LimitsOf(id string) (name int, l Limits) {
 func IDOf(name string) (id string) {
 	name = strings.ReplaceAll(strings.ToLower(name), " ", "-") + "-"
 	for known := range knownByID() {
-		if len(known) > len(id) && strings.HasPrefix(name, known+"-") {
+		if len(known) > len(id) && strings.HasPrefix(name, known) && name[len(known)] == '-' {
 			id = known
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
@@ -39,6 +40,7 @@ type handle struct {
 	writeCalls  *sql.DB    // for new calls and their index, by the goroutine that holds the connection of write
 	prepared    statements // of calls
 	insert      inserter   // of calls
+	unindexed   keptQuery  // of search.indexStep
 	files       fileIdentity
 }
 
@@ -87,7 +89,7 @@ func openFile(ctx context.Context, path string, busyTimeout time.Duration) (*han
 		return nil, errors.Join(err, write.Close(), read.Close())
 	}
 	calls.SetMaxOpenConns(1)
-	h := &handle{write: write, read: read, writeCalls: calls}
+	h := &handle{write: write, read: read, writeCalls: calls, unindexed: keptQuery{text: unindexedCalls}}
 	// Read the newest rows: the file may be damaged although its first page is valid.
 	var n int
 	if err := read.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT c.id, b.reason FROM call c JOIN body b USING (id) ORDER BY c.id DESC LIMIT 20)`).Scan(&n); err != nil {
@@ -406,6 +408,37 @@ func (s *statements) prepareMissing(ctx context.Context, db *sql.DB) error {
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// keptQuery is a query that stays prepared, because parsing it takes longer than its usual rows.
+type keptQuery struct {
+	text string
+	mu   sync.Mutex
+	stmt *sql.Stmt // nil before its first use
+}
+
+func (k *keptQuery) on(ctx context.Context, db *sql.DB) (preparedQuery, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stmt == nil {
+		stmt, err := db.PrepareContext(ctx, k.text)
+		if err != nil {
+			return preparedQuery{}, err
+		}
+		k.stmt = stmt
+	}
+	return preparedQuery{k.stmt}, nil
+}
+
+// preparedQuery is a queryer that ignores the text.
+type preparedQuery struct{ *sql.Stmt }
+
+func (p preparedQuery) QueryContext(ctx context.Context, _ string, args ...any) (*sql.Rows, error) {
+	return p.Stmt.QueryContext(ctx, args...)
+}
+
+func (p preparedQuery) QueryRowContext(ctx context.Context, _ string, args ...any) *sql.Row {
+	return p.Stmt.QueryRowContext(ctx, args...)
 }
 
 type scanner interface{ Scan(...any) error }

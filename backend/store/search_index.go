@@ -133,12 +133,19 @@ func (s *search) indexPending(ctx context.Context) {
 	}
 }
 
+const unindexedCalls = `SELECT c.id, c.target_id, c.client_id, c.at, c.outcome, c.code, c.took_ns - c.queued_ns, p.counted, ` + wordColumns + `
+	FROM pending p CROSS JOIN call c ON c.id = p.id` + wordTables + ` ORDER BY p.id LIMIT ?`
+
 // indexStep adds the oldest pending calls to the index and returns their number.
 func (s *search) indexStep(ctx context.Context) (int, error) {
 	var batch []indexEntry
 	err := s.query(ctx, func(ctx context.Context, h *handle) error {
 		size := 0
-		err := eachRow(ctx, h.read, func(row scanner) (err error) {
+		unindexed, err := h.unindexed.on(ctx, h.read)
+		if err != nil {
+			return err
+		}
+		err = eachRow(ctx, unindexed, func(row scanner) (err error) {
 			var u indexEntry
 			u.words, u.packed, err = scanWords(row, &u.id, &u.target, &u.client, &u.at, &u.outcome, &u.code, &u.took, &u.counted)
 			batch = append(batch, u)
@@ -147,8 +154,7 @@ func (s *search) indexStep(ctx context.Context) (int, error) {
 				return errEnough
 			}
 			return err
-		}, `SELECT c.id, c.target_id, c.client_id, c.at, c.outcome, c.code, c.took_ns - c.queued_ns, p.counted, `+wordColumns+`
-			FROM pending p CROSS JOIN call c ON c.id = p.id`+wordTables+` ORDER BY p.id LIMIT ?`, indexRows)
+		}, "", indexRows)
 		if err != nil {
 			return err
 		}
