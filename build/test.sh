@@ -2,7 +2,7 @@
 # Runs the tests by stage: test.sh fast|rest|STAGE...
 #
 #   fast  format vet unit page smoke       make test: needs Go, Node and npm, installs nothing else
-#   rest  lint race simulation window windows e2e browser   with fast, this is make test-all: installs what it needs
+#   rest  lint race simulation faults window windows e2e browser   with fast, this is make test-all: installs what it needs
 #
 # It prints one line with the duration for each stage, followed by the output of a failed one, and
 # finally the number of tests. With CI=true a skipped test in the rest is a failure.
@@ -14,7 +14,7 @@ export GOFLAGS=${GOFLAGS:--buildvcs=false -trimpath}
 linter=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 vulncheck=golang.org/x/vuln/cmd/govulncheck@v1.9.0
 fast=(format vet unit page smoke)
-rest=(lint race simulation window windows e2e browser)
+rest=(lint race simulation faults window windows e2e browser)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=()
@@ -93,10 +93,13 @@ simulation() {
 	CGO_ENABLED=0 go test -vet=off -ldflags=-w -count 1 -json -run '^TestSimulation$' ./app/drawbridge -simulate "${DRAWBRIDGE_SIMULATE:-60s}" | testcount go
 }
 
-# Another sample of failed system calls in each run; make soak parts=faults fails all of them.
+# Another sample of failed system calls in each run; make soak parts=faults fails all of them. Where the system
+# permits, the programs see no other processes, so that their number does not change with those of the machine.
 faults() {
+	local alone=(unshare --map-root-user --pid --fork --kill-child --mount-proc)
+	"${alone[@]}" true 2>/dev/null || alone=(env)
 	make --no-print-directory daemon
-	DRAWBRIDGE_FAULTS_TIME=${DRAWBRIDGE_FAULTS_TIME:-40s} CGO_ENABLED=0 go test -vet=off -ldflags=-w -tags e2e -count 1 -json ./build/faults | testcount go
+	DRAWBRIDGE_FAULTS_TIME=${DRAWBRIDGE_FAULTS_TIME:-30s} CGO_ENABLED=0 go test -vet=off -ldflags=-w -tags e2e -count 1 -json -exec "${alone[*]}" ./build/faults | testcount go
 }
 
 window() { make --no-print-directory window; }

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -27,10 +28,15 @@ const secret = "sk-canary-7Qw3pZ9vKx2mLr8t"
 
 var binary, _ = filepath.Abs("../bin/drawbridge")
 
+const role = "DRAWBRIDGE_FAULTS_ROLE"
+
 func TestMain(m *testing.M) {
-	if os.Getenv("DRAWBRIDGE_FAULTS_ROLE") == "tracer" {
+	switch os.Getenv(role) {
+	case "tracer":
 		trace(os.Args[1:], os.NewFile(3, "orders"), os.NewFile(4, "states"))
 		return
+	case "tracee":
+		filtered(os.Args[1:])
 	}
 	os.Exit(m.Run())
 }
@@ -70,39 +76,47 @@ func (p *program) home() string { return filepath.Join(p.dir, "home") }
 
 // start starts the program in dir under the tracer, with an order that is in force from its first call.
 func start(dir string, o order) (*program, error) {
-	self, err := os.Executable()
-	if err != nil {
+	p := &program{dir: dir, log: new(buffer)}
+	if err := p.trace(p.command()...); err != nil {
 		return nil, err
 	}
-	p := &program{dir: dir, log: new(buffer)}
+	_, err := p.order(o)
+	return p, err
+}
+
+// trace starts a program under the tracer, where it waits for its first order.
+func (p *program) trace(args ...string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
 	in, orders, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	states, out, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer in.Close()
 	defer out.Close()
 	p.orders, p.states = orders, bufio.NewReader(states)
-	p.run(self, []*os.File{in, out}, "DRAWBRIDGE_FAULTS_ROLE=tracer")
-	_, err = p.order(o)
-	return p, err
+	p.run(append([]string{self}, args...), []*os.File{in, out}, role+"=tracer")
+	return nil
+}
+
+func (p *program) command() []string {
+	return []string{binary, "serve", "--no-tray", "--data", p.data(), "--listen", "127.0.0.1:0"}
 }
 
 // startUntraced starts the program in dir as users do.
 func startUntraced(dir string) *program {
 	p := &program{dir: dir, log: new(buffer)}
-	p.run("", nil)
+	p.run(p.command(), nil)
 	return p
 }
 
-func (p *program) run(tracer string, files []*os.File, env ...string) {
-	args := []string{binary, "serve", "--no-tray", "--data", p.data(), "--listen", "127.0.0.1:0"}
-	if tracer != "" {
-		args = append([]string{tracer}, args...)
-	}
+func (p *program) run(args []string, files []*os.File, env ...string) {
 	p.cmd = exec.Command(args[0], args[1:]...)
 	p.cmd.Env = append([]string{"PATH=/usr/bin:/bin", "HOME=" + p.home(), "SHELL=/bin/sh", "LANG=C.UTF-8", "DBUS_SESSION_BUS_ADDRESS=unix:path=" + p.dir + "/no-bus"}, env...)
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = p.log, p.log, files
@@ -155,24 +169,32 @@ func (p *program) over() (code int, over bool) {
 // ready waits until the program answers, or has ended.
 func (p *program) ready() error {
 	return until(func() error {
-		src, err := os.ReadFile(filepath.Join(p.data(), "runtime.json"))
-		if err != nil {
+		if err := p.find(); err != nil {
 			if _, over := p.over(); over {
 				return errEnded
 			}
 			return err
 		}
-		var runtime struct{ URL string }
-		if err := json.Unmarshal(src, &runtime); err != nil {
-			return err
-		}
-		token, err := os.ReadFile(filepath.Join(p.data(), "admin.token"))
-		if err != nil {
-			return err
-		}
-		p.url, p.token = runtime.URL, strings.TrimSpace(string(token))
 		return p.api("GET", "/api/v1/status", "", nil)
 	})
+}
+
+// find reads the URL of the program, which is another one after the watchdog has started a new daemon.
+func (p *program) find() error {
+	src, err := os.ReadFile(filepath.Join(p.data(), "runtime.json"))
+	if err != nil {
+		return err
+	}
+	var runtime struct{ URL string }
+	if err := json.Unmarshal(src, &runtime); err != nil {
+		return err
+	}
+	token, err := os.ReadFile(filepath.Join(p.data(), "admin.token"))
+	if err != nil {
+		return err
+	}
+	p.url, p.token = runtime.URL, strings.TrimSpace(string(token))
+	return nil
 }
 
 var errEnded = errors.New("the program has ended")
@@ -254,7 +276,11 @@ func (p *program) works() error {
 			return errEnded
 		}
 		_, err := p.call("works")
-		if said := (refusal{}); errors.As(err, &said) && strings.Contains(said.body, "gave up") { // after many failures
+		said := refusal{}
+		if err != nil && !errors.As(err, &said) {
+			return errors.Join(err, p.find())
+		}
+		if strings.Contains(said.body, "gave up") { // after many failures
 			return errors.Join(err, p.api("POST", "/api/v1/servers/demo/restart", "", nil))
 		}
 		return err
@@ -286,7 +312,7 @@ func (p *program) recorded(ids []string) error {
 
 // stop ends the program as a user does and returns its exit code.
 func (p *program) stop() (code int, err error) {
-	p.signal("TERM")
+	p.signal(syscall.SIGTERM)
 	err = until(func() error {
 		c, over := p.over()
 		code = c
@@ -299,10 +325,10 @@ func (p *program) stop() (code int, err error) {
 }
 
 // signal sends a signal to the watchdog.
-func (p *program) signal(name string) {
+func (p *program) signal(sig syscall.Signal) {
 	for _, pid := range p.processes() {
 		if pid.parent == p.cmd.Process.Pid || p.orders == nil && pid.id == p.cmd.Process.Pid {
-			_ = exec.Command("kill", "-"+name, fmt.Sprint(pid.id)).Run()
+			_ = syscall.Kill(pid.id, sig)
 		}
 	}
 }
@@ -324,7 +350,7 @@ func (p *program) close() error {
 		}
 		if time.Now().After(deadline) {
 			for _, one := range left {
-				_ = exec.Command("kill", "-KILL", fmt.Sprint(one.id)).Run()
+				_ = syscall.Kill(one.id, syscall.SIGKILL)
 			}
 			return fmt.Errorf("left behind: %v", left)
 		}
@@ -345,7 +371,7 @@ func (p *program) processes() (found []process) {
 	}
 	for _, path := range all {
 		env, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(env, []byte("HOME="+p.home()+"\x00")) || bytes.Contains(env, []byte("DRAWBRIDGE_FAULTS_ROLE=tracer")) && strings.Contains(command(path), "faults.test") {
+		if err != nil || !bytes.Contains(env, []byte("HOME="+p.home()+"\x00")) || bytes.Contains(env, []byte(role+"=tracer")) && strings.Contains(command(path), "faults.test") {
 			continue
 		}
 		stat, err := os.ReadFile(filepath.Join(filepath.Dir(path), "stat"))
@@ -373,5 +399,21 @@ func needsBinary(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatalf("%v. Build it with: make daemon", err)
+	}
+	p := &program{dir: t.TempDir(), log: new(buffer)}
+	must(p.trace("/bin/true"))
+	_, err := p.order(order{})
+	must(err)
+	code := 1
+	_ = until(func() error {
+		var over bool
+		if code, over = p.over(); !over {
+			return errors.New("it runs")
+		}
+		return nil
+	})
+	if p.orders.Close(); code != 0 {
+		<-p.ended
+		t.Skipf("this system does not permit ptrace with a filter of system calls: %s", p.log)
 	}
 }

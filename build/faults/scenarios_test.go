@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	_ "modernc.org/sqlite"
@@ -141,7 +142,7 @@ var scenarios = []scenario{
 
 func init() {
 	scenarios[len(scenarios)-1].act = func(p *program) (kept promise) { // refers to stop, as the runner does
-		p.signal("TERM")
+		p.signal(syscall.SIGTERM)
 		_ = until(func() error {
 			if _, over := p.over(); !over {
 				return errors.New("it does not stop")

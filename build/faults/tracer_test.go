@@ -9,19 +9,24 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // strace can fail the n-th call, too, but it counts the calls of each thread, and once started it cannot fail
 // another one. This tracer counts those of the program, so that n names one call, and takes orders while the
-// program runs: a failure costs milliseconds instead of a start.
+// program runs: a failure costs milliseconds instead of a start. A filter of the kernel stops the program at the
+// calls of kinds only.
 
-// order is what the tracer shall fail: the Nth of these calls from now on, with an error. N = 0 only counts.
+// order is what the tracer shall fail: the Nth of these calls from now on, with an error. N = 0 only counts. A call
+// such as "write+" fails from the Nth on until the next order, and is one that changes files of the program.
 type order struct {
 	Call  string
 	Error int
@@ -48,16 +53,19 @@ var kinds = map[uint64]string{
 	unix.SYS_EPOLL_CTL: "epoll_ctl", unix.SYS_MMAP: "mmap",
 }
 
-// tracee is a thread. Depth is 0 in the watchdog, 1 in the daemon, 2 in what it starts, up to its execve.
+// locks are the commands of fcntl that take a lock, which is the only one of its uses that fails on a system that
+// works.
+var locks = []uint32{unix.F_SETLK, unix.F_SETLKW, unix.F_OFD_SETLK, unix.F_OFD_SETLKW}
+
+// tracee is a thread. Depth is 0 in the watchdog, 1 in the daemon, 2 in what it starts, more after its execve.
 type tracee struct {
 	depth   int
 	running bool // it was continued after its first stop
-	inside  bool // in a system call
-	fail    int  // the error that the call in progress returns
 }
 
 type tracer struct {
 	threads map[int]*tracee
+	begun   bool // the program runs, after the filter was set
 
 	mu    sync.Mutex // guards what follows
 	order order
@@ -90,7 +98,11 @@ func trace(args []string, in io.Reader, out io.Writer) {
 		return true
 	}
 	next() // the first order is in force from the first call on
-	p, err := os.StartProcess(args[0], args, &os.ProcAttr{Env: os.Environ(), Files: []*os.File{nil, os.Stdout, os.Stderr}, Sys: &syscall.SysProcAttr{Ptrace: true}})
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	p, err := os.StartProcess(self, append([]string{self}, args...), &os.ProcAttr{Env: append(withoutRole(), role+"=tracee"), Files: []*os.File{nil, os.Stdout, os.Stderr}, Sys: &syscall.SysProcAttr{Ptrace: true}})
 	if err != nil {
 		panic(err)
 	}
@@ -136,12 +148,44 @@ func (t *tracer) loop(root int) {
 	}
 }
 
-const traceOptions = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL
+const traceOptions = unix.PTRACE_O_TRACESECCOMP | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL
+
+// filtered lets the kernel report the calls of kinds, and becomes the program. The filter is inherited: without a
+// tracer these calls do not exist, so what the program starts stays traced.
+func filtered(args []string) {
+	runtime.LockOSThread()
+	load := func(offset uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
+	}
+	equal := func(value, no uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jf: uint8(no)}
+	}
+	result := func(value uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: value} }
+	filter := []unix.SockFilter{load(0)} // the number, in struct seccomp_data
+	for number := range kinds {
+		if number != unix.SYS_FCNTL {
+			filter = append(filter, equal(uint32(number), 1), result(unix.SECCOMP_RET_TRACE))
+		}
+	}
+	filter = append(filter, equal(unix.SYS_FCNTL, 1+2*uint32(len(locks))), load(24)) // its second argument
+	for _, command := range locks {
+		filter = append(filter, equal(command, 1), result(unix.SECCOMP_RET_TRACE))
+	}
+	filter = append(filter, result(unix.SECCOMP_RET_ALLOW))
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	must(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+	must(unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0))
+	must(unix.Exec(args[0], args, withoutRole()))
+}
+
+func withoutRole() []string {
+	return slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, role+"=") })
+}
 
 func (t *tracer) stopped(tid int, th *tracee, ws unix.WaitStatus) {
 	signal := 0
 	switch s := ws.StopSignal(); {
-	case !th.running: // the stop after execve of the program, or the SIGSTOP of a new thread
+	case !th.running: // the stop after the first execve, or the SIGSTOP of a new thread
 		th.running = true
 		if th.depth == 0 && len(t.threads) == 1 {
 			_ = unix.PtraceSetOptions(tid, traceOptions)
@@ -149,32 +193,32 @@ func (t *tracer) stopped(tid int, th *tracee, ws unix.WaitStatus) {
 		if th.depth < 0 {
 			return // continued when its parent reports it
 		}
-	case s == unix.SIGTRAP|0x80:
-		t.atCall(tid, th)
 	case s == unix.SIGTRAP && ws.TrapCause() > 0:
-		if t.event(tid, th, ws.TrapCause()) {
-			return
-		}
+		t.event(tid, th, ws.TrapCause())
 	default:
 		signal = int(s)
 	}
-	_ = unix.PtraceSyscall(tid, signal)
+	_ = unix.PtraceCont(tid, signal)
 }
 
-// event handles a new thread or process, or an execve. It reports whether tid is not traced any more.
-func (t *tracer) event(tid int, th *tracee, cause int) (detached bool) {
-	if cause == unix.PTRACE_EVENT_EXEC {
-		th.inside = true // its exit stop follows
-		if th.depth < 2 {
-			return false
+// event handles a call, a new thread or process, or an execve.
+func (t *tracer) event(tid int, th *tracee, cause int) {
+	switch cause {
+	case unix.PTRACE_EVENT_SECCOMP:
+		if t.begun && th.depth <= 2 {
+			t.atCall(tid, th)
 		}
-		delete(t.threads, tid)
-		_ = unix.PtraceDetach(tid)
-		return true
+		return
+	case unix.PTRACE_EVENT_EXEC:
+		t.begun = true
+		if th.depth >= 2 {
+			th.depth = 3
+		}
+		return
 	}
 	msg, err := unix.PtraceGetEventMsg(tid)
 	if err != nil {
-		return false
+		return
 	}
 	depth := th.depth
 	if !sameProcess(int(msg), tid) {
@@ -183,13 +227,12 @@ func (t *tracer) event(tid int, th *tracee, cause int) (detached bool) {
 	child := t.threads[int(msg)]
 	if child == nil {
 		t.threads[int(msg)] = &tracee{depth: depth}
-		return false
+		return
 	}
 	child.depth = depth
 	if child.running {
-		_ = unix.PtraceSyscall(int(msg), 0)
+		_ = unix.PtraceCont(int(msg), 0)
 	}
-	return false
 }
 
 func sameProcess(tid, parent int) bool {
@@ -198,16 +241,7 @@ func sameProcess(tid, parent int) bool {
 }
 
 func (t *tracer) atCall(tid int, th *tracee) {
-	th.inside = !th.inside
 	var regs unix.PtraceRegs
-	if !th.inside {
-		if th.fail != 0 && unix.PtraceGetRegs(tid, &regs) == nil {
-			regs.Rax = uint64(-int64(th.fail))
-			_ = unix.PtraceSetRegs(tid, &regs)
-		}
-		th.fail = 0
-		return
-	}
 	if unix.PtraceGetRegs(tid, &regs) != nil {
 		return
 	}
@@ -215,61 +249,69 @@ func (t *tracer) atCall(tid int, th *tracee) {
 	if !ok {
 		return
 	}
-	target := ""
+	target, changes := "", true
 	switch kind {
-	case "openat", "unlink", "mkdir", "rename", "execve":
+	case "unlink", "mkdir", "rename", "execve":
+		target = pathIn(tid, regs.Rdi, regs.Rsi)
+	case "openat":
+		target, changes = pathIn(tid, regs.Rsi), regs.Rdx&(unix.O_WRONLY|unix.O_RDWR|unix.O_CREAT) != 0
 	case "clone", "pipe2", "socket", "mmap":
 	case "fcntl":
 		if !takesLock(tid, &regs) {
 			return
 		}
-		target, _ = os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", tid, regs.Rdi))
+		target, changes = fileOf(tid, regs.Rdi), false
+	case "epoll_ctl":
+		target, changes = fileOf(tid, regs.Rdx), false
 	default:
-		fd := regs.Rdi
-		if kind == "epoll_ctl" {
-			fd = regs.Rdx
-		}
-		if target, _ = os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", tid, fd)); strings.Contains(target, "[eventfd]") {
-			return // Go wakes its own threads with it, and the kernel has no way to fail that
-		}
+		target, changes = fileOf(tid, regs.Rdi), kind != "pread64"
 	}
+	if strings.Contains(target, "[eventfd]") {
+		return // Go wakes its own threads with it, and the kernel has no way to fail that
+	}
+	changes = changes && strings.HasPrefix(target, filepath.Dir(os.Getenv("HOME"))+"/")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.state.Counts[kind]++
-	if t.order.N == 0 || t.order.Call != kind || t.state.Counts[kind] != t.order.N {
+	fails := t.order.N > 0 && t.order.Call == kind && t.state.Counts[kind] == t.order.N
+	if changes {
+		t.state.Counts[kind+"+"]++
+		fails = fails || t.order.N > 0 && t.order.Call == kind+"+" && t.state.Counts[kind+"+"] >= t.order.N
+	}
+	if !fails {
 		return
 	}
-	for _, r := range []uint64{regs.Rdi, regs.Rsi, regs.R10} {
-		if text := pathAt(tid, uintptr(r)); text != "" && target == "" {
-			target = text
-		}
+	if t.state.Failed == "" {
+		who := []string{"watchdog", "daemon", "child"}[min(max(th.depth, 0), 2)]
+		t.state.Failed = fmt.Sprintf("%s #%d of the %s: %v %s", t.order.Call, t.order.N, who, unix.Errno(t.order.Error), target)
 	}
-	who := []string{"watchdog", "daemon", "child"}[min(max(th.depth, 0), 2)]
-	t.state.Failed = fmt.Sprintf("%s #%d of the %s: %v %s", kind, t.order.N, who, unix.Errno(t.order.Error), target)
-	th.fail = t.order.Error
 	regs.Orig_rax = ^uint64(0) // the kernel skips the call
+	regs.Rax = uint64(-int64(t.order.Error))
 	_ = unix.PtraceSetRegs(tid, &regs)
 }
 
-// takesLock reports whether a call of fcntl takes a lock, which is the only one of its uses that fails on a
-// system that works.
-func takesLock(tid int, regs *unix.PtraceRegs) bool {
-	switch regs.Rsi {
-	case unix.F_SETLK, unix.F_SETLKW, unix.F_OFD_SETLK, unix.F_OFD_SETLKW:
-		var kind [2]byte // the first member of struct flock
-		_, err := unix.PtracePeekData(tid, uintptr(regs.Rdx), kind[:])
-		return err == nil && kind[0] != unix.F_UNLCK
-	}
-	return false
+func fileOf(tid int, fd uint64) string {
+	target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", tid, fd))
+	return target
 }
 
-// pathAt returns the absolute path at an address of a tracee, or "".
-func pathAt(tid int, address uintptr) string {
-	var b [512]byte
-	n, err := unix.PtracePeekData(tid, address, b[:])
-	if err != nil && n == 0 || b[0] != '/' {
-		return ""
+func takesLock(tid int, regs *unix.PtraceRegs) bool {
+	var kind [2]byte // the first member of struct flock
+	_, err := unix.PtracePeekData(tid, uintptr(regs.Rdx), kind[:])
+	return err == nil && kind[0] != unix.F_UNLCK
+}
+
+// pathIn returns the first absolute path at one of the addresses of a tracee, or "".
+func pathIn(tid int, addresses ...uint64) string {
+	for _, address := range addresses {
+		var b [512]byte
+		n, err := unix.ProcessVMReadv(tid, []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}, []unix.RemoteIovec{{Base: uintptr(address), Len: len(b)}}, 0)
+		if err != nil {
+			n, _ = unix.PtracePeekData(tid, uintptr(address), b[:])
+		}
+		if text, _, found := strings.Cut(string(b[:n]), "\x00"); found && strings.HasPrefix(text, "/") {
+			return text
+		}
 	}
-	text, _, _ := strings.Cut(string(b[:n]), "\x00")
-	return text
+	return ""
 }
