@@ -16,7 +16,7 @@ func (w *world) checkCalls() {
 	for _, q := range w.open() {
 		switch {
 		case q.response.done():
-			w.events++
+			w.steps++
 			q.check()
 		case time.Since(q.began) > patienceOfCalls:
 			w.violate("call %s to %s %s has no answer after %s", q.token, q.server, q.tool, time.Since(q.began))
@@ -112,7 +112,9 @@ func (w *world) finish() {
 	if err := w.d.life.stop(); err != nil {
 		w.violate("the program does not stop: %v", err)
 	}
+	w.reports.Close()
 	w.settle()
+	w.note("the end")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.order {
@@ -139,6 +141,7 @@ func (w *world) checkHistory() {
 			continue
 		}
 		one := list[0]
+		w.remember("recorded:", q.token, string(one.Outcome))
 		if len(q.ran) > 0 && (one.Server != q.server || one.Name != q.tool) || one.Client.Token != q.client.name {
 			w.violate("call %s to %s %s by %s is recorded as %s %s by %s", q.token, q.server, q.tool, q.client.name, one.Server, one.Name, one.Client.Token)
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +49,8 @@ type simRequest struct {
 
 // response is the HTTP response to a request.
 type response struct {
+	w      *world
+	of     string // the request, in the trace
 	header http.Header
 	mu     sync.Mutex
 	status int
@@ -73,6 +76,9 @@ func (r *response) WriteHeader(status int) {
 
 func (r *response) Write(b []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
+	for range bytes.Count(b, []byte("data: {")) {
+		r.w.remember(r.of, "gets a message")
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.body.Write(b)
@@ -127,8 +133,13 @@ func (c *simClient) send(ctx context.Context, verb, method, name, body string) *
 		req.Header.Set("Mcp-Protocol-Version", "2025-11-25")
 	}
 	r := newResponse()
+	_, id, _ := strings.Cut(body, `"id":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	r.w, r.of = c.w, c.name+" "+verb+" "+method+" "+id
+	c.w.remember(r.of, "begins")
 	go func() {
 		c.w.handler.ServeHTTP(r, req)
+		c.w.remember(r.of, "ends", strconv.Itoa(r.status))
 		r.mu.Lock()
 		r.ended, r.at = true, time.Now()
 		r.mu.Unlock()

@@ -115,7 +115,7 @@ func (w *world) start(c *config.Server) (upstream.Pipe, error) {
 		return nil, fmt.Errorf("the simulation has no server %q", c.ID)
 	}
 	s.starts++
-	w.said = append(w.said, fmt.Sprintf("process %d of %s starts", s.starts, s.id))
+	w.saw(s.id, "starts")
 	if s.mode != "" {
 		return &checkedPipe{Memory: mcptest.StartInMemory(s.mode), w: w, server: s}, nil
 	}
@@ -125,6 +125,7 @@ func (w *world) start(c *config.Server) (upstream.Pipe, error) {
 	p := &simProcess{w: w, server: s, number: s.starts, fate: s.fate, out: &stream{wake: make(chan struct{}, 1)}, done: make(chan struct{})}
 	p.end = sync.OnceFunc(func() {
 		w.mu.Lock()
+		w.saw(s.id, "ends")
 		s.live = slices.DeleteFunc(s.live, func(q *simProcess) bool { return q == p })
 		s.since = time.Now()
 		w.mu.Unlock()
@@ -190,6 +191,7 @@ func (p *simProcess) receive(line []byte) {
 		p.w.violate("a server received %q: %v", line, err)
 		return
 	}
+	p.w.remember(p.server.id, "gets", m.Method, m.Params.Arguments.Text)
 	modern := m.Params.Meta.Version != ""
 	switch {
 	case p.fate == silent, p.isStuck() && m.Method != "tools/call":
@@ -261,12 +263,14 @@ func (p *simProcess) list(id json.RawMessage, modern bool) {
 	if modern {
 		era = `"resultType":"complete",`
 	}
-	p.w.remember("process %d of %s lists %v (primary: %v)", p.number, p.server.id, p.server.listed, p.primary)
 	p.say(`{"jsonrpc":"2.0","id":%s,"result":{%s"tools":[%s]}}`, id, era, strings.Join(tools, ","))
 }
 
 func (p *simProcess) say(format string, args ...any) {
 	line := fmt.Sprintf(format, args...) + "\n"
+	members := strings.SplitN(line, ",", 3) // after the version and the id
+	what := members[len(members)-1]
+	p.w.remember(p.server.id, "says", what[:min(len(what), 60)])
 	p.out.change(func() { p.out.data = append(p.out.data, line...) })
 }
 
@@ -347,6 +351,20 @@ type checkedPipe struct {
 }
 
 func (p *checkedPipe) Stdin() io.WriteCloser { return &checkedInput{p.Memory.Stdin(), p} }
+func (p *checkedPipe) Stdout() io.Reader     { return &checkedOutput{p.Memory.Stdout(), p} }
+
+type checkedOutput struct {
+	io.Reader
+	p *checkedPipe
+}
+
+func (o *checkedOutput) Read(b []byte) (int, error) {
+	n, err := o.Reader.Read(b)
+	for range bytes.Count(b[:n], []byte("\n")) {
+		o.p.w.remember(o.p.server.id, "says a line")
+	}
+	return n, err
+}
 
 type checkedInput struct {
 	io.WriteCloser
@@ -356,7 +374,11 @@ type checkedInput struct {
 func (i *checkedInput) Write(b []byte) (int, error) {
 	for line := range bytes.SplitSeq(b, []byte("\n")) {
 		var m simMessage
-		if json.Unmarshal(line, &m) == nil && m.Method == "tools/call" {
+		if len(line) == 0 || json.Unmarshal(line, &m) != nil {
+			continue
+		}
+		i.p.w.remember(i.p.server.id, "gets", m.Method, m.Params.Arguments.Text)
+		if m.Method == "tools/call" {
 			i.p.w.ran(i.p.server, m.Params.Name, m.Params.Arguments.Text)
 		}
 	}

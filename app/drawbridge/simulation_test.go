@@ -30,16 +30,22 @@ var (
 	simVerbose = flag.Bool("simlog", false, "with -seed: print the log of the program")
 )
 
-// simEvents is the number of events of one seed.
-const simEvents = 2000
+// simSteps is the number of steps of one seed.
+const simSteps = 2000
 
 // Seeds that failed once.
 var failedSeeds = []int64{1, 323049323, 906115263}
 
 // TestSimulation runs the program with simulated servers, clients and a user, in virtual time. A failure prints
-// its seed; go test -run TestSimulation -seed N ./app/drawbridge repeats it. One event happens at a time, and the
-// next one only when all goroutines wait, so that a seed draws the same events. What is left to chance is the
-// order of goroutines that one event wakes at the same instant.
+// its seed; go test -run TestSimulation -seed N ./app/drawbridge repeats it. The seed draws one step at a time, and
+// the next one only when all goroutines wait, so that a seed draws the same steps. What is left to chance is the
+// order of goroutines that one step wakes at the same instant.
+//
+// An event is a line of the trace. It is a step; a request of a client or the end of its response; a message to a
+// client, from a server or to it; the start or end of a process; or a change that the program reports to its page:
+// of the state or the list of a server, of the configuration, of an approval, or a notice. The checks read all of them but the reports, and
+// compare the states with those that are reported. Each call in the history is an event, when it is compared with
+// what happened.
 func TestSimulation(t *testing.T) {
 	if *simSeed != 0 {
 		simulate(t, *simSeed)
@@ -50,6 +56,7 @@ func TestSimulation(t *testing.T) {
 	}
 	var wait sync.WaitGroup
 	var events, seeds atomic.Int64
+	used := processorTime()
 	began, next := time.Now(), rand.Int64()
 	for i := range int64(2) { // each bubble uses about one processor
 		wait.Go(func() {
@@ -61,7 +68,9 @@ func TestSimulation(t *testing.T) {
 	}
 	wait.Wait()
 	took := time.Since(began)
-	t.Logf("%d events of %d seeds in %s: %.0f per minute", events.Load(), seeds.Load(), took.Round(time.Millisecond), float64(events.Load())/took.Minutes())
+	used = processorTime() - used
+	t.Logf("%d events of %d seeds in %s: %.0f per minute, %.0f per minute of both processors", events.Load(), seeds.Load(), took.Round(time.Millisecond),
+		float64(events.Load())/took.Minutes(), float64(events.Load())/used.Minutes()*2)
 }
 
 // simulate runs one seed and returns the number of events.
@@ -70,16 +79,17 @@ func simulate(t *testing.T, seed int64) (events int) {
 	t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, seed, dir)
-			for w.events < simEvents && len(w.faults) == 0 {
+			for w.steps < simSteps && len(w.faults) == 0 {
 				w.step()
 				w.settle()
 				w.checkCalls()
 			}
 			w.finish()
-			events = w.events + w.arrived
+			events = w.events
+			t.Logf("%d steps, %d events, trace %x", w.steps, w.events, w.digest.Sum64())
 			if len(w.faults) > 0 {
-				t.Errorf("after %d events: %s\nrepeat it with: go test -run TestSimulation -seed %d ./app/drawbridge\n%s",
-					w.events, strings.Join(w.faults[:min(3, len(w.faults))], "\n"), seed, strings.Join(w.trace[max(0, len(w.trace)-60):], "\n"))
+				t.Errorf("after %d steps: %s\nrepeat it with: go test -run TestSimulation -seed %d ./app/drawbridge\n%s",
+					w.steps, strings.Join(w.faults[:min(3, len(w.faults))], "\n"), seed, strings.Join(w.trace[max(0, len(w.trace)-60):], "\n"))
 			}
 		})
 	})
@@ -211,7 +221,11 @@ func (w *world) actApprove() {
 	}
 }
 
-func (w *world) actPassBriefly() { w.pass(time.Duration(w.r.IntN(100)) * time.Millisecond); w.events++ }
+func (w *world) actPassBriefly() {
+	d := time.Duration(w.r.IntN(100)) * time.Millisecond
+	w.note("%s pass", d)
+	w.pass(d)
+}
 
 func (w *world) actPass() {
 	d := pick(w, []time.Duration{time.Second, time.Second, 3 * time.Second, 12 * time.Second, 40 * time.Second, 3 * time.Minute})

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash"
+	"hash/fnv"
+	"io"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -19,6 +22,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
@@ -38,10 +42,12 @@ type world struct {
 	offset   atomic.Int64 // of the wall clock
 	order    []*simServer
 	clients  []*simClient
-	events   int
-	versions int            // definitions that servers have made up
-	trace    []string       // the latest events
-	pending  []*simRequest  // see open
+	steps    int           // actions of the seed and answers to calls
+	versions int           // definitions that servers have made up
+	trace    []string      // the latest events
+	digest   hash.Hash64   // of all events
+	pending  []*simRequest // see open
+	reports  *core.Subscription
 	stalls   sync.WaitGroup // of the disk
 
 	mu       sync.Mutex // guards what follows: processes and requests run in goroutines of the program
@@ -55,8 +61,8 @@ type world struct {
 	approved map[string]bool        // by token
 	granted  map[string]time.Time   // by client/server/tool: calls are permitted until then
 	faults   []string
-	said     []string // what the program did since the last event
-	arrived  int      // calls that have reached servers, which are events, too
+	said     []string // events of the program since the last step
+	events   int
 }
 
 var simTools = []string{"plain", "careful", "limited", "shape", "switched"}
@@ -131,7 +137,7 @@ func (c *simConfig) text(order []*simServer) string {
 
 func newWorld(t *testing.T, seed int64, dir string) *world {
 	w := &world{
-		t: t, seed: seed, r: rand.New(rand.NewPCG(uint64(seed), 53)), dir: dir, servers: map[string]*simServer{}, trusted: map[string]int{},
+		t: t, seed: seed, digest: fnv.New64a(), r: rand.New(rand.NewPCG(uint64(seed), 53)), dir: dir, servers: map[string]*simServer{}, trusted: map[string]int{},
 		requests: map[string]*simRequest{}, approved: map[string]bool{}, granted: map[string]time.Time{},
 		conf: &simConfig{Disabled: map[string]bool{}, Ask: map[string]string{}, Off: map[string]bool{}, Accept: map[string]bool{}, Few: map[string]bool{}, Session: map[string]string{}, Hidden: map[string]string{}},
 	}
@@ -199,6 +205,7 @@ func (w *world) compose() {
 	server, _, err := d.makeHandlers(address, func(error) {})
 	w.must(err)
 	w.handler = server.Handler
+	w.watch(d.bus.Subscribe(100000, core.ServerEvent, core.CatalogEvent, core.ConfigEvent, core.NoticeEvent, core.ApprovalEvent))
 	d.startCallPath(false)
 	close(d.cleanup.done)
 	d.life.run("bridge", time.Second, d.front.Run)
@@ -208,31 +215,69 @@ func (w *world) compose() {
 	synctest.Wait()
 }
 
+// watch adds what the program reports to its page to the trace, until the program has stopped.
+func (w *world) watch(s *core.Subscription) {
+	w.reports = s
+	go func() {
+		states := map[string]core.State{}
+		for e := range s.Events() {
+			what := ""
+			switch data := e.Data.(type) {
+			case core.ServerStatus:
+				if what = data.ID + " is " + string(data.State); states[data.ID] == data.State {
+					continue // only numbers have changed
+				}
+				states[data.ID] = data.State
+			case string:
+				what = data
+			case core.Notice:
+				what = data.Subject
+			case approvals.Item:
+				what = data.Server + " " + string(data.Kind) + " " + string(data.State)
+			}
+			w.remember("reported:", string(e.Kind), what)
+		}
+	}()
+}
+
 func (w *world) violate(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.faults = append(w.faults, fmt.Sprintf(format, args...))
 }
 
-// remember adds what the program did to the trace.
-func (w *world) remember(format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.said = append(w.said, fmt.Sprintf(format, args...))
+// saw adds an event of the program to the trace. w.mu must be held.
+func (w *world) saw(parts ...string) {
+	w.events++
+	w.said = append(w.said, strings.Join(parts, " "))
 }
 
-func (w *world) note(format string, args ...any) {
-	w.events++
+func (w *world) remember(parts ...string) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.saw(parts...)
+}
+
+// note adds a step to the trace, after the events of the one before. Those have no order of their own: several
+// goroutines may run at the same instant.
+func (w *world) note(format string, args ...any) {
+	w.steps++
+	step := time.Now().Format("02 15:04:05.000 ") + fmt.Sprintf(format, args...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events++
+	slices.Sort(w.said)
+	for _, line := range append(w.said, step) {
+		_, _ = io.WriteString(w.digest, line)
+	}
 	for _, line := range w.said {
 		w.trace = append(w.trace, "                  "+line)
 	}
-	w.said = nil
-	w.mu.Unlock()
-	if len(w.trace) >= 400 {
-		w.trace = slices.Delete(w.trace, 0, 200)
+	w.said = w.said[:0]
+	w.trace = append(w.trace, step)
+	if len(w.trace) >= 800 {
+		w.trace = slices.Delete(w.trace, 0, len(w.trace)-400)
 	}
-	w.trace = append(w.trace, time.Now().Format("02 15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
 // ran is called when a call arrives at a server: what it must be at that moment.
@@ -248,7 +293,6 @@ func (w *world) ran(s *simServer, tool, token string) {
 		return
 	}
 	q.ran = append(q.ran, time.Now())
-	w.arrived++
 	switch {
 	case len(q.ran) > 1:
 		fault("for the second time")
