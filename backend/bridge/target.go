@@ -39,6 +39,8 @@ func (cs *calls) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 				call.Server, call.Name = held.Server, held.Name // policy rejects it with the reason
 			} else if _, exists := find(cs.views.of(endpoint{server: rq.endpoint.server}, rq.client.Token), public); exists {
 				call.HiddenBy = rq.endpoint.scope
+			} else if kind != "" {
+				call.Similar = view.Similar(kind, public)
 			}
 			call.BytesIn = len(call.Params)
 			return call, nil

@@ -163,6 +163,8 @@ type Call struct {
 	// Preview is set for a call that shows what a pending call would do. It needs no approval, and is recorded with
 	// PreviewMethod.
 	Preview bool
+	// Similar is the offered name that is most similar to PublicName, which does not exist; "" if none is.
+	Similar string
 
 	Outcome  Outcome
 	Code     Code

@@ -205,9 +205,9 @@ func printCallDetail(e *terminal.Env, c callRow) error {
 }
 
 // outcomeChoices lists outcomes for people.
-const outcomeChoices = "one of ok, tool_error, protocol_error, timeout, cancelled, rejected, unavailable, working, input_required and expired"
+const outcomeChoices = "one of ok, tool_error, protocol_error, timeout, cancelled, rejected, unavailable, failed, working, input_required and expired"
 
-var outcomes = []core.Outcome{core.OutcomeOK, core.OutcomeToolError, core.OutcomeProtocolError, core.OutcomeTimeout, core.OutcomeCancelled, core.OutcomeRejected, "working", "input_required", core.TaskExpired}
+var outcomes = []core.Outcome{core.OutcomeOK, core.OutcomeToolError, core.OutcomeProtocolError, core.OutcomeTimeout, core.OutcomeCancelled, core.OutcomeRejected, "unavailable", "failed", "working", "input_required", core.TaskExpired}
 
 // callFilter holds the filters of commands on calls; they equal those of the API.
 type callFilter struct {
@@ -221,7 +221,7 @@ func (c *callFilter) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.server, "server", "", "only calls to this `SERVER`")
 	f.StringVar(&c.client, "client", "", "only calls from this `CLIENT`")
 	f.StringVar(&c.tool, "tool", "", "only calls to this `TOOL`")
-	f.StringVar(&c.outcome, "outcome", "", "only calls with this `OUTCOME`: ok, tool_error, protocol_error, timeout, cancelled, rejected, unavailable; or working, input_required, expired for a task that has not ended")
+	f.StringVar(&c.outcome, "outcome", "", "only calls with this `OUTCOME`: ok, tool_error, protocol_error, timeout, cancelled, rejected, unavailable, failed (each of the failures); or working, input_required, expired for a task that has not ended")
 	f.StringVar(&c.text, "search", "", "only calls that contain these `WORDS`")
 	f.StringVar(&c.session, "session", "", "only calls in this `SESSION`, or last for the newest one")
 	f.StringVar(&c.workspace, "workspace", "", "only calls from clients that worked in this `FOLDER`")

@@ -269,7 +269,7 @@ type CallFilter struct {
 	Account   string    `query:"account" maxLength:"32" doc:"Account of the server"`
 	Tag       string    `query:"tag" maxLength:"50"`
 	Version   string    `query:"version" maxLength:"200" doc:"Version that the server reports, version of its package, package@version, or the first 8 or more characters of the hash of a definition"`
-	Outcome   string    `query:"outcome" enum:"ok,tool_error,protocol_error,timeout,cancelled,rejected,working,input_required,expired" doc:"The last three are states of tasks that have not ended"`
+	Outcome   string    `query:"outcome" enum:"ok,tool_error,protocol_error,timeout,cancelled,rejected,unavailable,failed,working,input_required,expired" doc:"unavailable: the call did not reach its server; failed: an error, a timeout or unavailable. The last three are states of tasks that have not ended"`
 	MinTookNs int64     `query:"minTookNs" minimum:"0"`
 	MaxTookNs int64     `query:"maxTookNs" minimum:"0"`
 	Text      string    `query:"q" maxLength:"1000" doc:"Words that must all occur in names, arguments, results or errors; word* matches a prefix"`

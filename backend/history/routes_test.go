@@ -124,6 +124,7 @@ func TestHistoryIsServed(t *testing.T) {
 		t.Errorf("from: %+v", calls)
 	}
 	var f store.Facets
+	s.Get(t, "/api/v1/facets?server=git&outcome=unavailable", &f)
 	s.Get(t, "/api/v1/facets?server=git", &f)
 	if f.Total != 5 || len(f.Servers) != 2 {
 		t.Errorf("facets: %+v", f)

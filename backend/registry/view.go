@@ -211,6 +211,15 @@ func (v *View) Template(public string) (Target, bool) {
 	return t, ok
 }
 
+// Similar returns the name in the view that is most similar to one that is not, or "" if none is close.
+func (v *View) Similar(kind core.Kind, name string) string {
+	names := []string{}
+	for _, item := range v.Items(kind) {
+		names = append(names, item.Public)
+	}
+	return config.Nearest(name, names)
+}
+
 // Items returns the entries of one kind: servers in configuration order, items in the server's
 // order.
 func (v *View) Items(kind core.Kind) []Item {

@@ -22,7 +22,7 @@ type Query struct {
 	Server    string       // server id
 	Client    string       // name of the application, or name of its token
 	Tool      string       // name of a tool or prompt, or URI of a resource
-	Outcome   core.Outcome // or the state of a task that has not ended: TaskWorking, TaskInput or core.TaskExpired
+	Outcome   core.Outcome // or outcomeUnavailable, outcomeFailed, or the state of a task that has not ended: TaskWorking, TaskInput or core.TaskExpired
 	Session   string
 	Workspace string // folder in which the client worked
 	Account   string // of the server
@@ -60,8 +60,8 @@ func (q *Query) bounds() (after, before int64) {
 
 // Check validates the query. It returns a *core.Error that names the invalid field, or nil.
 func (q *Query) Check() error {
-	if _, ok := outcomes[q.Outcome]; !ok && q.Outcome != "" && q.Outcome != outcomeUnavailable && !isOpenTaskState(q.Outcome) {
-		return invalid("outcome", "must be one of ok, tool_error, protocol_error, timeout, cancelled, rejected, unavailable, working, input_required, expired")
+	if _, ok := outcomes[q.Outcome]; !ok && q.Outcome != "" && q.Outcome != outcomeUnavailable && q.Outcome != outcomeFailed && !isOpenTaskState(q.Outcome) {
+		return invalid("outcome", "must be one of ok, tool_error, protocol_error, timeout, cancelled, rejected, unavailable, failed, working, input_required, expired")
 	}
 	if utf8.RuneCountInString(q.Text) > MaxText {
 		return tooLong("q", MaxText)
@@ -125,6 +125,7 @@ type Facets struct {
 	Tools    []Facet `json:"tools" nullable:"false"`
 	Clients  []Facet `json:"clients" nullable:"false"`
 	Outcomes []Facet `json:"outcomes" nullable:"false"`
+	Errors   []Facet `json:"errors" nullable:"false" doc:"The most frequent errors of the newest 1000 failed calls, each as its most informative line; none for a search"`
 	// Without NewestCounted, the counts are computed from rollups.
 	NewestCounted int `json:"newest,omitempty" doc:"If set, only this many of the newest calls were counted; otherwise counts are per full hour, or per full minute within the last 48 h"`
 }
@@ -156,7 +157,7 @@ func (t *tally) add(targetID, clientID int64, outcome core.Outcome, n int64) {
 	server := t.q.Server == "" || what.server == t.q.Server
 	tool := t.q.Tool == "" || what.tool == t.q.Tool
 	client := t.q.Client == "" || who.Name == t.q.Client || who.Token == t.q.Client
-	ended := t.q.Outcome == "" || outcome == t.q.Outcome
+	ended := t.q.Outcome == "" || outcome == t.q.Outcome || t.q.Outcome == outcomeFailed && isFailure(outcome)
 	if tool && client && ended {
 		t.servers[what.server] += n
 	}
@@ -186,9 +187,12 @@ func (s *calls) Facets(ctx context.Context, q Query) (*Facets, error) {
 		s.search.indexPending(ctx)
 	}
 	t := &tally{q: q, servers: map[string]int64{}, tools: map[target]int64{}, clients: map[string]int64{}, outcomes: map[core.Outcome]int64{}}
-	out := &Facets{Servers: []Facet{}, Tools: []Facet{}, Clients: []Facet{}, Outcomes: []Facet{}}
+	out := &Facets{Servers: []Facet{}, Tools: []Facet{}, Clients: []Facet{}, Outcomes: []Facet{}, Errors: []Facet{}}
 	err := s.query(ctx, func(ctx context.Context, h *handle) (err error) {
 		if t.names, err = loadNames(ctx, h.read); err != nil {
+			return err
+		}
+		if out.Errors, err = equalErrors(ctx, h.read, q); err != nil {
 			return err
 		}
 		if q.fromRollups() {
@@ -221,6 +225,51 @@ func (s *calls) Facets(ctx context.Context, q Query) (*Facets, error) {
 		*list = (*list)[:min(len(*list), maxFacets)]
 	}
 	return out, nil
+}
+
+// maxErrors bounds the errors of Facets, and countedErrors the calls that they are counted from.
+const maxErrors, countedErrors = 8, 1000
+
+// equalErrors counts the newest failed calls of a query by their error.
+func equalErrors(ctx context.Context, db *sql.DB, q Query) ([]Facet, error) {
+	switch list := []Facet{}; {
+	case q.Text != "" || q.Outcome != "" && !isFailure(q.Outcome) && q.Outcome != outcomeFailed:
+		return list, nil
+	case q.Outcome == "":
+		q.Outcome = outcomeFailed
+	}
+	where, args, by, err := conditions(ctx, db, q)
+	if err != nil || where == nil {
+		return []Facet{}, err
+	}
+	where, args = by.add("", where, args)
+	counts := map[string]int64{}
+	err = eachRow(ctx, db, func(row scanner) error {
+		var reason string
+		err := row.Scan(&reason)
+		if line := errorLine(reason); line != "" {
+			counts[line]++
+		}
+		return err
+	}, `SELECT b.reason FROM call c JOIN body b ON b.id = c.id WHERE `+strings.Join(where, ` AND `)+` ORDER BY c.id DESC LIMIT ?`, append(args, countedErrors)...)
+	list := make([]Facet, 0, len(counts))
+	for line, n := range counts {
+		list = append(list, Facet{Value: line, Calls: n})
+	}
+	slices.SortFunc(list, func(x, y Facet) int { return cmp.Or(-cmp.Compare(x.Calls, y.Calls), cmp.Compare(x.Value, y.Value)) })
+	return list[:min(len(list), maxErrors)], err
+}
+
+// errorLine returns the line of a reason that tells most: the last one of a Python traceback, otherwise
+// the first one, at most 200 bytes of it.
+func errorLine(reason string) string {
+	lines := strings.Split(strings.TrimSpace(reason), "\n")
+	line := lines[0]
+	if strings.HasPrefix(line, "Traceback (most recent call last)") {
+		line = lines[len(lines)-1]
+	}
+	line = strings.Join(strings.Fields(line), " ")
+	return strings.ToValidUTF8(line[:min(200, len(line))], "")
 }
 
 func (t *tally) countFromRollups(ctx context.Context, db queryer, now time.Time) error {

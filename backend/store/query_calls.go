@@ -217,6 +217,8 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 			add(`c.outcome = 3 AND ` + notReached)
 		case core.OutcomeProtocolError:
 			add(`c.outcome = 3 AND NOT ` + notReached)
+		case outcomeFailed:
+			add(`c.outcome IN (2, 3, 4)`)
 		default:
 			add(`c.outcome = ?`, outcomes[q.Outcome])
 		}

@@ -31,6 +31,14 @@ var outcomeNames = func() map[int]core.Outcome {
 // The database stores these as protocol errors with a code; only rollups have a number for them.
 const outcomeUnavailable core.Outcome = "unavailable"
 
+// outcomeFailed selects the calls that isFailure reports.
+const outcomeFailed core.Outcome = "failed"
+
+// isFailure reports whether an outcome is a failure: not what the user or the policy ended.
+func isFailure(o core.Outcome) bool {
+	return o == core.OutcomeToolError || o == core.OutcomeProtocolError || o == core.OutcomeTimeout || o == outcomeUnavailable
+}
+
 // notReached is an SQL condition for the calls with outcomeUnavailable.
 const notReached = `c.code IN ('unavailable', 'unauthorized')`
 

@@ -57,8 +57,8 @@ func TestUsageIsThatOfServers(t *testing.T) {
 	for n, outcome := range []core.Outcome{core.OutcomeOK, core.OutcomeRejected, core.OutcomeCancelled, core.OutcomeTimeout, core.OutcomeProtocolError, core.OutcomeProtocolError} {
 		c := aCall(n)
 		c.Outcome, c.Queued, c.Took = outcome, 2*time.Minute, 2*time.Minute+time.Millisecond
-		if n == 5 {
-			c.Code = core.CodeUnavailable
+		if c.Reason = "Traceback (most recent call last):\n  File \"a.py\"\nKeyError: 1"; n == 5 {
+			c.Code, c.Reason = core.CodeUnavailable, "not running"
 		}
 		b.Recorder().Record(c, aReply)
 	}
@@ -71,6 +71,15 @@ func TestUsageIsThatOfServers(t *testing.T) {
 	facets, err := b.Facets(t.Context(), Query{From: at.Add(-time.Hour), To: at.Add(time.Hour)})
 	if err != nil || !slices.Contains(facets.Outcomes, Facet{Value: "unavailable", Calls: 1}) || !slices.Contains(facets.Outcomes, Facet{Value: "protocol_error", Calls: 1}) {
 		t.Errorf("%+v, %v", facets, err)
+	}
+	if want := []Facet{{Value: "KeyError: 1", Calls: 2}, {Value: "not running", Calls: 1}}; !slices.Equal(facets.Errors, want) {
+		t.Errorf("errors: %+v", facets.Errors)
+	}
+	if failed, err := b.Facets(t.Context(), Query{Outcome: outcomeFailed, From: at.Add(-time.Hour), To: at.Add(time.Hour)}); err != nil || failed.Total != 3 {
+		t.Errorf("failed: %+v, %v", failed, err)
+	}
+	if found, _, err := b.Calls(t.Context(), Query{Outcome: outcomeFailed}); err != nil || len(found) != 3 {
+		t.Errorf("failed: %+v, %v", found, err)
 	}
 	sampled, err := b.Facets(t.Context(), Query{MinTook: time.Second})
 	if err != nil || !slices.Contains(sampled.Outcomes, Facet{Value: "unavailable", Calls: 1}) {

@@ -131,7 +131,7 @@ flow(
 );
 
 flow('the filters stay beside an open call', 'full', async (page, daemon) => {
-  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.setViewportSize({ width: 1760, height: 900 });
   await page.goto(`${daemon.url}/#/calls?server=filesystem`);
   const panel = page.getByRole('region', { name: 'Filters' });
   await panel.waitFor();

@@ -6,6 +6,7 @@ import { CallDetail } from '@/features/calls/call-detail';
 import { CallsPage } from '@/features/calls/calls-page';
 import { toolsQuery } from '@/features/tools/api';
 import { effects } from '@/features/tools/schema';
+import { CallHistogram } from '@/features/usage/usage-charts';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { CallRemedy } from './call-remedy';
@@ -18,7 +19,9 @@ export function CallsRoute() {
   const close = useCallback(() => navigate({ to: '/calls', search: (old) => old }), [navigate]);
   return (
     <Split
-      list={<CallsPage selected={id} />}
+      list={
+        <CallsPage selected={id} histogram={(filters) => <CallHistogram filters={filters} />} />
+      }
       detail={
         id ? (
           <DetailBoundary key={id} id={id} title={texts.calls.one} onClose={close}>

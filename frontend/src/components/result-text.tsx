@@ -63,6 +63,11 @@ function decodedSize(base64: string): number {
   return Math.max(0, Math.floor((base64.length * 3) / 4) - padding);
 }
 
+/** Whether a result shows the reason of its call, which then needs not be shown again. */
+export const resultSays = (result: string | undefined, reason: string): boolean =>
+  result !== undefined &&
+  contentParts(result)?.some((part) => part.text?.includes(reason.replace(/…$/, ''))) === true;
+
 /** What a result contains besides its content. */
 function structuredContent(result: string): string | undefined {
   const structured = jsonMembers(result)?.get('structuredContent');
@@ -80,7 +85,13 @@ export function ResultText({ text }: { text: string }) {
   const structured = useMemo(() => {
     const found = structuredContent(text);
     // Most tools send the same value as text too, for clients that read nothing else.
-    return found && parts.some((part) => sameJson(part.text, found)) ? undefined : found;
+    const members = [...(jsonMembers(found ?? '')?.values() ?? [])];
+    const only = members.length === 1 ? members[0] : undefined;
+    const same = ({ text }: Part) =>
+      text !== undefined &&
+      found !== undefined &&
+      (sameJson(text, found) || jsonString(only) === text);
+    return parts.some(same) ? undefined : found;
   }, [text, parts]);
   return (
     <div className="space-y-2">

@@ -4,7 +4,7 @@ export const ranges = ['15m', '1h', '24h', '7d', '30d'] as const;
 export type Range = (typeof ranges)[number];
 
 const minute = 60_000;
-const lengths: Record<Range, number> = {
+export const lengths: Record<Range, number> = {
   '15m': 15 * minute,
   '1h': 60 * minute,
   '24h': 24 * 60 * minute,

@@ -1538,6 +1538,10 @@ export interface Facet {
 export interface Facets {
   clients: Facet[];
   /**
+   * The most frequent errors of the newest 1000 failed calls, each as its most informative line; none for a search
+   */
+  errors: Facet[];
+  /**
    * If set, only this many of the newest calls were counted; otherwise counts are per full hour, or per full minute within the last 48 h
    */
   newest?: number;

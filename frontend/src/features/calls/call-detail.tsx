@@ -5,6 +5,7 @@ import { type ReactNode, useMemo } from 'react';
 import { Section } from '@/components/fields';
 import { OutcomeBadge } from '@/components/outcome-badge';
 import { Failed, Loading } from '@/components/page';
+import { resultSays } from '@/components/result-text';
 import { DetailFrame, Gone } from '@/components/split-view';
 import { useApprovalOf } from '@/lib/approvals-query';
 import { classes } from '@/lib/class-names';
@@ -167,7 +168,7 @@ function Content({
           </Link>
         </p>
       )}
-      {call.reason && (
+      {call.reason && !resultSays(call.result, call.reason) && (
         <p
           className={classes(
             'px-4 py-3 text-sm [overflow-wrap:anywhere] md:px-5',

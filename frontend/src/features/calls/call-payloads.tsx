@@ -24,8 +24,11 @@ export const Payloads = memo(function Payloads({
   loading: boolean;
 }) {
   const running = call.outcome === '';
+  // An error is what is looked for first.
+  const failed = call.outcome === 'tool_error';
   return (
     <>
+      {failed && <Result call={call} loading={loading} />}
       <Section title={t.arguments}>
         <Payload text={call.arguments} label={t.arguments} loading={loading}>
           {running ? 'Available when the call has finished.' : t.noArguments}
@@ -38,7 +41,7 @@ export const Payloads = memo(function Payloads({
           <CutNote cut={call.replyCut} />
         </Section>
       ) : (
-        !running && <Result call={call} loading={loading} />
+        !running && !failed && <Result call={call} loading={loading} />
       )}
       {call.stack && (
         <Section
@@ -67,7 +70,7 @@ function Result({ call, loading }: { call: Detail; loading: boolean }) {
   const readable = call.result !== undefined && ResultText.canShow(call.result);
   return (
     <Section
-      title={t.result}
+      title={call.outcome === 'tool_error' ? words.error : t.result}
       aside={
         readable && (
           <Button small look="quiet" aria-pressed={json} onClick={() => setJson((on) => !on)}>

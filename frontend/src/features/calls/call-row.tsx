@@ -244,11 +244,7 @@ export function Excerpts({
         <span
           className={classes(
             'truncate',
-            match
-              ? 'max-w-[40%] shrink-0'
-              : shownArguments
-                ? 'min-w-0 @md:max-w-[65%] @md:shrink-0'
-                : 'min-w-0',
+            match ? 'max-w-[40%] shrink-0' : 'min-w-0',
             outcomeIcon(call.outcome).color,
           )}
         >
@@ -263,7 +259,7 @@ export function Excerpts({
       )}
       {shownArguments && (
         // A failed call shows its arguments only if there is room beside the error.
-        <span className={classes('min-w-0 truncate', reason && client && '@max-md:hidden')}>
+        <span className={classes('min-w-0 truncate', reason && 'flex-1 basis-16 @max-2xl:hidden')}>
           <SearchHighlight text={oneLine(shownArguments)} pattern={pattern} />
         </span>
       )}

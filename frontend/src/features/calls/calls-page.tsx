@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { Activity, Filter, X } from 'lucide-react';
-import { useCallback, useMemo, useRef, useState } from 'react';
+import { type ReactNode, useCallback, useMemo, useRef, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { SearchField } from '@/components/fields';
 import { NewItems } from '@/components/new-items';
@@ -43,7 +43,14 @@ const route = getRouteApi('/calls');
 const t = texts.calls;
 
 /** The call history, with filters, search and live updates. */
-export function CallsPage({ selected }: { selected: string | undefined }) {
+export function CallsPage({
+  selected,
+  histogram,
+}: {
+  selected: string | undefined;
+  /** The calls over time that match filters. */
+  histogram: (filters: CallFilters) => ReactNode;
+}) {
   const search = route.useSearch();
   const key = JSON.stringify(callFilters({ ...search }));
   // The same object while the filters are the same, because the list depends on it.
@@ -87,7 +94,7 @@ export function CallsPage({ selected }: { selected: string | undefined }) {
     [navigate, selected],
   );
   // Beside an open detail, only larger screens have space for a third column.
-  const roomy = useWideScreen(selected === undefined ? undefined : '1280px');
+  const roomy = useWideScreen(selected === undefined ? undefined : '1700px');
   const [panel, setPanel] = useState<boolean | undefined>(undefined);
   const open = panel ?? roomy;
   return (
@@ -120,6 +127,7 @@ export function CallsPage({ selected }: { selected: string | undefined }) {
           </div>
         )}
         <div className="flex min-h-0 min-w-0 flex-1 flex-col">
+          {histogram(filters)}
           <Boundary>
             <Results
               filters={filters}
@@ -137,7 +145,7 @@ export function CallsPage({ selected }: { selected: string | undefined }) {
 
 const chipTexts: [keyof CallFilters, (value: string) => string][] = [
   ['q', chipsTexts.q],
-  ['outcome', (v) => (v === 'failed' ? t.failedOnly : outcomeText(v))],
+  ['outcome', outcomeText],
   ['tool', toolFilter],
   ['client', chipsTexts.client],
   ['session', (v) => `Session: ${v.slice(0, 8)}`],

@@ -101,7 +101,7 @@ it('calls are filtered by time and duration', () => {
 });
 
 it('only filters of the API are sent to the daemon', () => {
-  expect(callQuery({ outcome: 'failed', server: 'a b' }, '', 10)).toBe('limit=10&server=a+b');
+  expect(callQuery({ outcome: 'running', server: 'a b' }, '', 10)).toBe('limit=10&server=a+b');
   expect(callQuery({ outcome: 'timeout' }, '77', 10)).toBe('limit=10&before=77&outcome=timeout');
 });
 

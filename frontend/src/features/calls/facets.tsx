@@ -10,7 +10,7 @@ import { texts } from '@/lib/texts';
 import { ranges } from '@/lib/time-range';
 import type { Facet } from '@/types/api';
 import { facetsQuery } from './api';
-import { type CallFilters, outcomeText, seekRedacted, seeksRedacted } from './filters';
+import { type CallFilters, failures, outcomeText, seekRedacted, seeksRedacted } from './filters';
 
 const slowerThanTexts = withoutPrototypes({
   '100': '> 0.1 s',
@@ -33,9 +33,12 @@ export function FacetPanel({
 }) {
   const labelOf = useServerName();
   const { data, isError } = useQuery(facetsQuery(filters));
+  const failed = (data?.outcomes ?? [])
+    .filter(({ value }) => failures.includes(value))
+    .reduce((sum, { calls }) => sum + calls, 0);
   const outcomes: Facet[] = [
+    ...(failed > 0 ? [{ value: 'failed', calls: failed }] : []),
     ...(data?.outcomes ?? []),
-    ...missing(data?.outcomes, filters.outcome),
   ];
   const found = [outcomes, data?.servers, data?.tools, data?.clients].some((facets) =>
     facets?.some(({ calls }) => calls > 0),
@@ -49,9 +52,16 @@ export function FacetPanel({
       <Group
         title="Outcome"
         values={outcomes}
-        text={({ value }) => (value === 'failed' ? t.failedOnly : outcomeText(value))}
+        text={({ value }) => outcomeText(value)}
         chosen={filters.outcome}
         onChange={(outcome) => onChange({ outcome })}
+      />
+      <Group
+        title="Equal errors"
+        values={data?.errors}
+        text={({ value }) => value}
+        chosen={undefined}
+        onChange={(q) => onChange({ q })}
       />
       <Group
         title={t.server}
@@ -145,6 +155,7 @@ function Group({
               <button
                 type="button"
                 aria-pressed={on}
+                title={escapeControlCharacters(facet.value.slice(0, 300))}
                 onClick={() => onChange(on ? undefined : facet.value, facet)}
                 className={classes(
                   'flex w-full items-baseline gap-2 rounded-md px-1.5 py-[3px] text-left outline-offset-[-2px]',

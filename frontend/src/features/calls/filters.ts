@@ -24,11 +24,9 @@ export interface CallFilters extends Span {
 }
 
 /** What the policy or the user rejected is no failure of a tool. */
-const failures = new Set(['tool_error', 'protocol_error', 'timeout']);
+export const failures = ['tool_error', 'protocol_error', 'timeout', 'unavailable'];
 
-export function isFailure(call: Call): boolean {
-  return failures.has(call.outcome);
-}
+export const isFailure = (call: Call): boolean => failures.includes(call.outcome);
 
 /** The filters with the same name in the API. */
 const shared = [
@@ -142,6 +140,7 @@ function outcomeOf(call: Call): string {
 
 /** The text of a value of the outcome filter. */
 export function outcomeText(value: string): string {
+  if (value === 'failed') return 'Failed';
   return (
     ownValue<string>(texts.outcomes, value) ?? ownValue<string>(texts.taskStates, value) ?? value
   );
@@ -158,7 +157,7 @@ function isServedBy({ servedBy: by }: Call, version: string): boolean {
   );
 }
 
-/** The filters as query parameters of the API. The page itself filters "running" and "failed". */
+/** The filters as query parameters of the API. The page itself filters "running". */
 export function filterQuery(filters: CallFilters, now = Date.now()): URLSearchParams {
   const query = new URLSearchParams();
   for (const name of shared) {
@@ -167,9 +166,7 @@ export function filterQuery(filters: CallFilters, now = Date.now()): URLSearchPa
   }
   setBounds(query, filters, now);
   if (filters.slow) query.set('minTookNs', String(Math.round(Number(filters.slow) * 1e6)));
-  if (filters.outcome && filters.outcome !== 'running' && filters.outcome !== 'failed') {
-    query.set('outcome', filters.outcome);
-  }
+  if (filters.outcome && filters.outcome !== 'running') query.set('outcome', filters.outcome);
   return query;
 }
 

@@ -1,6 +1,6 @@
 import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
 import { request } from '@/lib/request';
-import { type Range, type Span, setBounds } from '@/lib/time-range';
+import { lengths, type Range, type Span, setBounds } from '@/lib/time-range';
 import type { List, SessionCost, UsageReport, UsageStats } from '@/types/api';
 
 export interface UsageFilters extends Span {
@@ -41,15 +41,13 @@ export const sessionCostsQuery = (client: string | undefined) =>
   });
 
 /**
- * The range to show first: a day, or the last hour while all calls are in it, because a day would
- * draw them as one bar.
+ * The range to show first: a day, or what contains all calls of the day if that is shorter, because a
+ * day would draw them as one bar.
  */
 export function useUsualRange(): Range {
   const { data } = useQuery(usageQuery({ range: '24h' }));
-  const [first, ...others] = data?.series ?? [];
-  const recent =
-    first && others.length === 0 && Date.now() - Date.parse(first.at ?? '') < 3_600_000;
-  return recent ? '1h' : '24h';
+  const first = Date.parse(data?.series[0]?.at ?? '');
+  return (['15m', '1h'] as const).find((range) => Date.now() - first < lengths[range]) ?? '24h';
 }
 
 /** The number of full days with recorded calls, from the report of 30 days. */

@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { Chart } from '@/components/lazy-chart';
@@ -5,7 +6,7 @@ import { count, escapeControlCharacters, roundDuration } from '@/lib/format';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { UsageReport } from '@/types/api';
-import { seriesOf, type UsageFilters } from './api';
+import { seriesOf, type UsageFilters, usageQuery, useUsualRange } from './api';
 
 const t = texts.usage;
 
@@ -28,15 +29,19 @@ export function CallsChart({
   filters = {},
   height,
   empty,
+  outcome = '',
 }: {
   report: UsageReport;
   filters?: UsageFilters;
   height?: number;
   /** Shown in the middle of an empty chart. */
   empty?: string | undefined;
+  /** Only calls with this outcome are shown, if the report counts it. */
+  outcome?: string | undefined;
 }) {
   const { at, stepMs, values } = seriesOf(report);
   const events = useVersionStarts(report);
+  const shown = { rejected: [1], failed: [2], ok: [0] }[outcome] ?? [0, 1, 2];
   return (
     <Chart
       kind="bars"
@@ -50,35 +55,49 @@ export function CallsChart({
       series={[
         {
           name: 'Without errors',
-          colour: 'accent',
+          colour: 'accent' as const,
           values: values.map((use) => (use ? use.calls - use.errors - use.rejected : 0)),
         },
         {
           name: 'Rejected',
-          colour: 'warn',
+          colour: 'warn' as const,
           values: values.map((use) => use?.rejected ?? 0),
         },
         {
           name: t.errors,
-          colour: 'bad',
+          colour: 'bad' as const,
           values: values.map((use) => use?.errors ?? 0),
         },
-      ]}
+      ].filter((_, i) => shown.includes(i))}
       onPick={useShowCalls(filters)}
     />
   );
 }
 
+/** The calls of a list over time. The report knows no other filters than these; with others, there is none. */
+export function CallHistogram({ filters: all }: { filters: UsageFilters & { outcome?: string } }) {
+  const { server, tool, client, range, from, to, outcome, ...others } = all;
+  const usual = useUsualRange();
+  const span = range || from || to ? { range, from, to } : { range: usual };
+  const filters = { ...span, server, tool, client };
+  const { data: report } = useQuery(usageQuery(filters));
+  if (Object.values(others).some(Boolean) || report?.total.calls === 0) return null;
+  return (
+    <div className="h-24 shrink-0 px-4 max-md:hidden md:px-6">
+      {report && <CallsChart report={report} filters={all} height={72} outcome={outcome} />}
+    </div>
+  );
+}
+
 /** Opens the list of calls, filtered by the selected time. */
-function useShowCalls({ server, tool, client }: UsageFilters) {
+function useShowCalls(filters: UsageFilters) {
   const navigate = useNavigate();
   return (from: number, to: number) =>
     navigate({
       to: '/calls',
       search: {
-        server,
-        tool,
-        client,
+        ...filters,
+        range: undefined,
         from: new Date(from).toISOString(),
         to: new Date(to).toISOString(),
       },

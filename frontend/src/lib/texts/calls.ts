@@ -7,7 +7,6 @@ export const callsTexts = {
     one: 'Call',
     filters: 'Filters',
     removeFilter: 'Remove this filter',
-    failedOnly: 'Failed',
     server: 'Server',
     timeRange: 'Time',
     from: 'From',
