@@ -132,7 +132,7 @@ func (w *world) checkHistory() {
 		list := recorded[traceOf(q.token)]
 		switch {
 		case len(list) > 1:
-			w.violate("call %s is recorded %d times", q.token, len(list))
+			w.violate("call %s is recorded %d times: as %d %s and %d %s", q.token, len(list), list[0].ID, list[0].Outcome, list[1].ID, list[1].Outcome)
 			continue
 		case len(list) == 0:
 			if len(q.ran) > 0 {

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -27,7 +28,7 @@ import (
 var (
 	simSeed    = flag.Int64("seed", 0, "run the simulation with this seed only")
 	simTime    = flag.Duration("simulate", 2*time.Second, "run the simulation with new seeds for this time")
-	simVerbose = flag.Bool("simlog", false, "with -seed: print the log of the program")
+	simVerbose = flag.Bool("simlog", false, "with -seed: print the log of the program, and the trace")
 )
 
 // simSteps is the number of steps of one seed.
@@ -56,6 +57,7 @@ func TestSimulation(t *testing.T) {
 	}
 	var wait sync.WaitGroup
 	var events, seeds atomic.Int64
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a world is small
 	used := processorTime()
 	began, next := time.Now(), rand.Int64()
 	for i := range int64(2) { // each bubble uses about one processor
@@ -87,6 +89,9 @@ func simulate(t *testing.T, seed int64) (events int) {
 			w.finish()
 			events = w.events
 			t.Logf("%d steps, %d events, trace %x", w.steps, w.events, w.digest.Sum64())
+			if *simVerbose {
+				t.Log(strings.Join(w.trace, "\n"))
+			}
 			if len(w.faults) > 0 {
 				t.Errorf("after %d steps: %s\nrepeat it with: go test -run TestSimulation -seed %d ./app/drawbridge\n%s",
 					w.steps, strings.Join(w.faults[:min(3, len(w.faults))], "\n"), seed, strings.Join(w.trace[max(0, len(w.trace)-60):], "\n"))

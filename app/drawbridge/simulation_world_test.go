@@ -275,7 +275,7 @@ func (w *world) note(format string, args ...any) {
 	}
 	w.said = w.said[:0]
 	w.trace = append(w.trace, step)
-	if len(w.trace) >= 800 {
+	if len(w.trace) >= 800 && !*simVerbose {
 		w.trace = slices.Delete(w.trace, 0, len(w.trace)-400)
 	}
 }
