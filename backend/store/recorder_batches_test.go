@@ -75,27 +75,3 @@ func TestAbandonedBatchIsRolledBackWhole(t *testing.T) {
 	}
 	requireIntegrity(t, b)
 }
-
-// TestLockedDatabaseDoesNotLoseBatch locks the file by another program: the connection that waited
-// is closed, and the next batch uses a new one.
-func TestLockedDatabaseDoesNotLoseBatch(t *testing.T) {
-	t.Parallel()
-	b := fresh(t)
-	must(t, b.write(t.Context(), aBatch(0, "s1")))
-	other := otherProgram(t, b.path, "immediate")
-	for round := range 5 {
-		lock, err := other.BeginTx(t.Context(), nil)
-		must(t, err)
-		batch := aBatch((round+1)*batchRows, "s1")
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		if err := b.write(ctx, batch); err == nil {
-			t.Error("a batch was written to a locked file")
-		}
-		cancel()
-		_ = lock.Rollback()
-		must(t, b.write(t.Context(), batch))
-	}
-	if n := count(t, b); n != 6*batchRows {
-		t.Errorf("%d of %d calls are there", n, 6*batchRows)
-	}
-}
