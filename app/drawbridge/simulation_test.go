@@ -590,6 +590,12 @@ func (w *world) history() map[string][]*core.Call {
 		list, next, err := w.d.history.Calls(context.Background(), q)
 		w.must(err)
 		for i := range list {
+			if list[i].Code == core.CodeInternal {
+				w.violate("%s of %s is recorded as an internal error", list[i].Method, list[i].Server)
+			}
+			if list[i].FromServer { // it asked, during a call
+				continue
+			}
 			found[list[i].TraceID] = append(found[list[i].TraceID], &list[i])
 		}
 		if next == 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
+	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
 	"go.uber.org/goleak"
 )
@@ -103,6 +104,7 @@ func TestEveryOutcomeIsRecorded(t *testing.T) {
 		"not offered": {func(f *fixture) { f.plan.Unlisted, f.listedErr = true, core.Errorf(core.CodeNotFound, "no tool") }, core.OutcomeRejected, core.CodeNotFound, "no tool", 0},
 		"unavailable": {func(f *fixture) { f.findErr = unavailable }, core.OutcomeProtocolError, core.CodeUnavailable, "server is away", 0},
 		"cancelled":   {func(f *fixture) { f.send = failWith(context.Canceled) }, core.OutcomeCancelled, core.CodeCancelled, "the request was cancelled", 0},
+		"taken back":  {func(f *fixture) { f.send = failWith(&wire.CancelledByServer{Reason: "not needed"}) }, core.OutcomeCancelled, core.CodeCancelled, "the request was cancelled", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture()

@@ -255,7 +255,7 @@ func (m *Mux) waitForReply(ctx context.Context, pc *pendingCall, method string) 
 	}
 }
 
-var errAnswered = errors.New("the call has finished")
+var errAnswered = core.Errorf(core.CodeCancelled, "the call has finished")
 
 func (m *Mux) notifyCancelled(id int64, cause error) {
 	reason := cancelReason(cause)

@@ -155,6 +155,9 @@ func (e *CancelledByServer) Error() string {
 	return "the server cancelled the request: " + e.Reason
 }
 
+// Is makes it a cancellation, not an internal error.
+func (e *CancelledByServer) Is(target error) bool { return target == context.Canceled }
+
 // maxReason limits the reason of a cancellation, in bytes.
 const maxReason = 1 << 10
 

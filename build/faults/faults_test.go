@@ -202,7 +202,15 @@ func (r *runner) onceWhole(o order) state {
 	if s.Ended && (s.Code != 0 || r.s.name != "stop") {
 		failures = append(failures, r.explained(s))
 	} else if r.s.name != "stop" {
-		failures = append(failures, p.ready(), r.keeps(kept))
+		err := p.ready()
+		if errors.Is(err, errEnded) { // meanwhile
+			if s.Code, s.Ended = p.over(); s.Ended {
+				err = r.explained(s)
+			}
+		} else {
+			err = errors.Join(err, r.keeps(kept))
+		}
+		failures = append(failures, err)
 	}
 	code, err := p.stop()
 	late := strings.Contains(p.log.String(), "still running after") // on a busy machine; close verifies that nothing is left

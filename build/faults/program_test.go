@@ -21,7 +21,7 @@ import (
 )
 
 // patience is the limit of everything that the program does.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // secret is in the configuration and may be nowhere else.
 const secret = "sk-canary-7Qw3pZ9vKx2mLr8t"
