@@ -46,7 +46,7 @@ var edges = map[string]string{
 	"backend/bridge":      "backend/core backend/wire backend/registry backend/approvals backend/revision",
 	"config":              "backend/osutil backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
 	"backend/history":     "backend/osutil backend/core backend/redact backend/store backend/wire backend/cassette backend/schema backend/web backend/profiles backend/registry config backend/bridge backend/policy backend/gateway backend/terminal backend/loopback",
-	"backend/clientconf":  "backend/osutil backend/core backend/redact config backend/secret backend/web backend/terminal backend/registry backend/bridge backend/loopback",
+	"backend/clientconf":  "backend/osutil backend/core backend/redact config backend/secret backend/web backend/terminal backend/registry backend/bridge backend/loopback backend/store", // store: databases of other gateways
 	"backend/guests":      "backend/core backend/loopback config backend/web backend/terminal",
 	"backend/launch":      "backend/osutil backend/core config backend/process backend/upstream backend/approvals backend/web",                                                                                                              // process: how npx started a program; approvals: replaced packages wait there
 	"backend/marketplace": "backend/osutil backend/core config backend/dockerexec backend/history backend/policy backend/trust backend/process backend/registry backend/secret backend/upstream backend/terminal backend/store backend/web", // which argument of docker is the image
