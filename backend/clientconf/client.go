@@ -95,6 +95,8 @@ const (
 	JSONC Format = "jsonc" // with comments
 	TOML  Format = "toml"
 	YAML  Format = "yaml"
+	// Database is an SQLite database, of a source only.
+	Database Format = "database"
 )
 
 // Candidate is one possible location of a client's file. Path uses forward slashes and the
@@ -451,6 +453,8 @@ func (s System) tokenValue(name string) string {
 		return s.Home
 	case "XDG_CONFIG_HOME":
 		return s.configDir()
+	case "XDG_STATE_HOME":
+		return s.envOr("XDG_STATE_HOME", filepath.Join(s.Home, ".local", "state"))
 	case "XDG_DATA_HOME":
 		return s.envOr("XDG_DATA_HOME", filepath.Join(s.Home, ".local", "share"))
 	case "APPSUPPORT":

@@ -94,8 +94,12 @@ func listClients(ctx context.Context, e *terminal.Env, all bool) error {
 			fmt.Fprintln(e.Stdout, terminal.EscapeLine(c.Key+": "+c.Problem))
 		}
 	}
-	for _, s := range c.system.presentSources() {
-		fmt.Fprintf(e.Stdout, "Found %s (%s). Copy the servers with: drawbridge clients import %s\n", s.Client.Name, e.ShortPath(s.Path), s.Key)
+	for _, s := range c.Sources() {
+		line := fmt.Sprintf("Found %s (%s): %s. Copy the servers with: drawbridge clients import %s", s.Name, e.ShortPath(s.Path), strings.Join(s.Servers, ", "), s.Key)
+		if s.Problem != "" {
+			line = fmt.Sprintf("Found %s (%s): %s", s.Name, e.ShortPath(s.Path), s.Problem)
+		}
+		fmt.Fprintln(e.Stdout, terminal.EscapeLine(line))
 	}
 	if left == 0 || len(list) == 0 {
 		return nil
@@ -146,7 +150,7 @@ func confirmLinks(e *terminal.Env, yes bool, plans ...*Plan) error {
 
 type connectFlags struct {
 	yes, http, byVariable, snippet, force bool
-	project, server                       string
+	project, server, file                 string
 }
 
 func (f *connectFlags) yesFlag(cmd *cobra.Command) {
@@ -194,6 +198,11 @@ func connectOptions(e *terminal.Env, client string, f connectFlags) (choice Choi
 	choice = Choice{Client: client, HTTP: f.http, ByVariable: f.byVariable}
 	if f.project != "" {
 		if choice.Project, err = filepath.Abs(f.project); err != nil {
+			return choice, err
+		}
+	}
+	if f.file != "" {
+		if choice.File, err = sourceFile(client, f.file); err != nil {
 			return choice, err
 		}
 	}

@@ -294,6 +294,7 @@ func clientsImport(e *terminal.Env) *cobra.Command {
 	cmd.Long = "Copy a client's servers to the configuration of Drawbridge. The client keeps its entries; to replace them, use move.\n" +
 		"Variable references are copied as they are, without being expanded. Literal tokens are stored as secrets."
 	f.yesFlag(cmd)
+	cmd.Flags().StringVar(&f.file, "file", "", "read this `FILE` or folder of a gateway or plugin, wherever it is")
 	addAllFlag(e, cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context, diff bool) error {
 		c, err := Open(e)
 		if err != nil {
@@ -367,7 +368,7 @@ func clientsMove(e *terminal.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t := c.PlanMoveAll(true)
+		t := c.PlanMoveAll()
 		return applyToAll(ctx, e, t, f.yes, diff, "Move "+describeCount(t)+" to Drawbridge?")
 	})
 	return cmd

@@ -80,6 +80,7 @@ func (c *Connector) Servers(choice Choice) ([]ImportedServer, error) {
 	if err := extractSecrets(c.vault, all); err != nil {
 		return nil, err
 	}
+	c.askForSecrets(p.Client, all)
 	c.markShared(all, choice.Client)
 	return all, nil
 }
@@ -90,32 +91,33 @@ func (c *Connector) readServers(p *Plan) ([]ImportedServer, error) {
 	if p.Path == "" {
 		return nil, nil
 	}
-	if err := p.decode(); err != nil {
+	if err := c.system.decode(p); err != nil {
 		return nil, err
 	}
-	files := c.system.readFiles(p.Client, p.Path, p.choice.Project)
+	var files []furtherFile
+	if p.choice.File == "" {
+		files = c.system.readFiles(p.Client, p.Path, p.choice.Project)
+	}
 	plans := []*Plan{p}
 	failed := make([]error, len(files))
 	for n, further := range files {
-		path := further.path
-		other := &Plan{Client: p.Client.withFormatOf(path), Path: path, target: path, home: p.home, choice: Choice{Project: p.choice.Project}}
-		failed[n] = other.decode()
+		other := &Plan{Client: p.Client.withFormatOf(further.path), Path: further.path, target: further.path, home: p.home, choice: Choice{Project: p.choice.Project}}
+		failed[n] = c.system.decode(other)
 		plans = append(plans, other)
 	}
-	p.gatewayOf = c.system.gatewayOf
+	p.gatewayOf = c.system.gatewayFinder()
 	p.rules = func(dir string) []toolRules { return rulesOutside(c.system, p.Client, p.Path, plans, dir) }
 	all := p.readServers()
 	for n, further := range files {
-		path := further.path
 		plans[n+1].rules, plans[n+1].gatewayOf = p.rules, p.gatewayOf
 		found := plans[n+1].readServers()
 		if failed[n] != nil {
-			found = []ImportedServer{{Client: p.Client.ID, Name: filepath.Base(path), SkipReason: failed[n].Error()}}
+			found = []ImportedServer{{Client: p.Client.ID, Name: filepath.Base(further.path), SkipReason: failed[n].Error()}}
 		}
 		for _, i := range found {
-			i.File, i.alone = path, further.alone
+			i.File, i.alone = further.path, further.alone
 			if i.SkipReason == "" {
-				i.Notes = append(i.Notes, "It is in "+path)
+				i.Notes = append(i.Notes, "It is in "+further.path)
 			}
 			all = append(all, i)
 		}
@@ -136,9 +138,6 @@ func (p *Plan) decode() error {
 	m, err := p.file.decode()
 	if err == nil {
 		p.root, err = cloneMap(m) // TOML numbers become JSON numbers
-	}
-	if err == nil {
-		p.root = p.Client.unpack(p.root, filepath.Dir(p.target))
 	}
 	return err
 }
@@ -183,6 +182,8 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 				skip(at, errNoObject.Error())
 			case name == "":
 				skip(at, "it has no name")
+			case entries[name] != nil:
+				skip(at, "an entry before it has the same name, "+quote(name))
 			default:
 				entries[name] = m
 			}
@@ -196,11 +197,11 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 	}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		raw, failed := json.Marshal(entries[name])
-		if failed != nil || isOurs(raw) && !p.pasted {
+		if failed != nil || isOurs(raw) && !p.pasted && !p.Client.isSource() {
 			continue
 		}
 		i := ImportedServer{Client: p.Client.ID, Name: name, Label: name, keyPath: path, original: raw}
-		b := entryConverter{client: p.Client, dir: dir, home: p.home, inputs: inputs, name: name, beside: beside, rules: rules}
+		b := entryConverter{client: p.Client, dir: dir, home: p.home, inputs: inputs, name: name, beside: beside, rules: rules, notes: slices.Clone(p.notes[name])}
 		b.off = knownKeys().isSwitchedOff(p.Client.ID, beside, name)
 		for _, client := range Known() { // a pasted text may be of any of these
 			b.off = b.off || p.pasted && slices.Equal(client.KeyPath, path) && knownKeys().isSwitchedOff(client.ID, beside, name)
@@ -208,18 +209,20 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 		if b.off {
 			b.addNote("The server is disabled, because the client has it switched off")
 		}
-		if p.Client.SwitchOff != "" {
-			b.addNote("To keep the client from starting it as well, %s", p.Client.SwitchOff)
-		}
-		var err error
-		if entry, isObject := entries[name].(map[string]any); isObject && p.gatewayOf != nil {
-			if _, ok := p.gatewayOf(entry); ok { // see removeGateways
+		err, unusable := entries[name].(error)
+		entry, _ := entries[name].(map[string]any)
+		if entry != nil && p.gatewayOf != nil {
+			if gateway, ok := p.gatewayOf(entry); ok && p.Client.isSource() {
+				err = errors.New("it starts " + gateway.Name + ", another gateway")
+			} else if ok { // see removeGateways
 				continue
 			}
 		}
-		if p.pasted {
+		switch _, inContainer := entry["docker"]; {
+		case err != nil || unusable:
+		case p.pasted, inContainer && p.Client.isSource():
 			i.Entry, err = b.convertPasted(entries[name])
-		} else {
+		default:
 			i.Entry, err = encodeEntry(b.convert(entries[name]))
 		}
 		switch {

@@ -318,13 +318,7 @@ func (b *entryConverter) convertVariable(one map[string]any) string {
 	if one["secret"] != true {
 		return b.convertText(firstString(one, "value"))
 	}
-	return b.storedElsewhere(core.Slug(b.name) + "." + firstString(one, "key"))
-}
-
-// storedElsewhere returns a reference to a secret whose value cannot be read.
-func (b *entryConverter) storedElsewhere(name string) string {
-	b.addNote("%s keeps %s in its keyring: store the value with drawbridge secret set %s", b.client.Name, name, name)
-	return "${secret:" + name + "}"
+	return "${secret:" + core.Slug(b.name) + "." + firstString(one, "key") + "}"
 }
 
 var (
@@ -380,10 +374,9 @@ func (b *entryConverter) convertReference(ref string, has func(string) bool) str
 	case !braces:
 		return ref
 	case braces && kind == "keyring" && b.client.ID == "mcpproxy":
-		return b.storedElsewhere(name)
-	case kind == "secret" && b.client.SwitchOff != "": // see extensionServers
-		b.storedElsewhere(name)
-		return ref
+		return "${secret:" + name + "}"
+	case kind == askedSecret():
+		return "${secret:" + name + "}"
 	case kind == "input" && has("${input:}"):
 		return b.convertInput(name)
 	case strings.HasPrefix(inner, "secrets."):

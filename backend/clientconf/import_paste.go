@@ -232,8 +232,9 @@ var errNoServers = &core.Error{Code: core.CodeValidation, Message: "the text con
 // findPasted returns the servers of m: m itself, those from the location where some client keeps them, or
 // those directly in m.
 func findPasted(m map[string]any) ([]ImportedServer, error) {
-	if servers, ok := exported(m); ok {
-		m = map[string]any{"mcpServers": servers}
+	found := foundServers{map[string]any{}, map[string][]string{}}
+	if found.addExported(m) > 0 {
+		m = map[string]any{"mcpServers": found.entries}
 	}
 	if isEntry(m) {
 		m = map[string]any{"mcpServers": map[string]any{entryName(m): m}}
@@ -247,7 +248,7 @@ func findPasted(m map[string]any) ([]ImportedServer, error) {
 		if path == nil {
 			in, path = map[string]any{"mcpServers": m}, []string{"mcpServers"}
 		}
-		all := readPastedContainer(client, in, path)
+		all := readPastedContainer(client, in, path, found.notes)
 		if !areAllSkipped(all) {
 			return all, nil
 		}
@@ -267,9 +268,9 @@ func areAllSkipped(all []ImportedServer) bool {
 
 // readPastedContainer returns the servers at path, in the format of client. All forms of references
 // to variables are supported, because the program that the text was written for is unknown.
-func readPastedContainer(client Client, m map[string]any, path []string) []ImportedServer {
+func readPastedContainer(client Client, m map[string]any, path []string, notes map[string][]string) []ImportedServer {
 	client.VariableForms = []string{"${}", "${env:}", "${input:}", "{env:}", pastedClient}
-	all := readContainer(&Plan{Client: client, pasted: true}, nil, m, path, "")
+	all := readContainer(&Plan{Client: client, pasted: true, notes: notes}, nil, m, path, "")
 	all = slices.DeleteFunc(all, func(i ImportedServer) bool {
 		m, _ := decodeObject(i.original)
 		return i.SkipReason != "" && !isEntry(m)

@@ -54,8 +54,9 @@ type Plan struct {
 	originals []edit // entries that PlanMove removes or replaces: they may be overwritten
 	gateways  []edit // entries for other gateways, which are removed
 	config    *configChange
-	file      document       // before, parsed
-	root      map[string]any // before, decoded
+	file      document            // before, parsed
+	root      map[string]any      // before, decoded
+	notes     map[string][]string // about the servers of a source, by name
 	rules     func(dir string) []toolRules
 	gatewayOf func(entry map[string]any) (Client, bool) // nil: nobody looks for other gateways
 	parsed    []parsedFile

@@ -60,13 +60,13 @@ func (p *Plan) movedServers() (names []string) {
 
 // PlanMoveAll plans to move the servers of every installed client that
 // has servers and is not connected, except some by their ids. A client that only starts another gateway is
-// connected instead. With sources, it also plans to import the servers of the other gateways.
-func (c *Connector) PlanMoveAll(sources bool, except ...string) *Batch {
-	return c.planBatch(sources, func(planner *Connector, t *Batch, id string) (*configChange, error) {
+// connected instead. It also plans to import the servers of the sources.
+func (c *Connector) PlanMoveAll(except ...string) *Batch {
+	return c.planBatch(true, func(planner *Connector, t *Batch, id string) (*configChange, error) {
 		if slices.Contains(except, id) {
 			return nil, nil
 		}
-		if slices.ContainsFunc(Sources(), func(s Client) bool { return s.ID == id }) {
+		if client, _ := sourceByID(id); client.isSource() {
 			return c.planImportInBatch(planner, t, id)
 		}
 		p, err := planner.PlanMove(Choice{Client: id}, nil, false)

@@ -55,7 +55,7 @@ func TestElevenClientsAreMovedAndUndoneTogether(t *testing.T) {
 	const ours = "{\n  // mine\n  \"mcpServers\": {\"mine\": {\"command\": \"mine\"}}\n}\n"
 	write(t, config, ours)
 	compare := writeElevenClients(t, home)
-	plan := c.PlanMoveAll(false)
+	plan := c.PlanMoveAll()
 	if plan.ClientCount() != 11 || plan.ServerCount() != 14 || len(plan.Skipped) != 0 {
 		t.Fatalf("%d servers of %d clients, left out %v", plan.ServerCount(), plan.ClientCount(), plan.Skipped)
 	}
@@ -132,7 +132,7 @@ func TestConnectAllSkipsBrokenFile(t *testing.T) {
 func TestUnwritableClientDoesNotStopOthers(t *testing.T) {
 	c, vault, home, config := newImporter(t)
 	compare := writeElevenClients(t, home)
-	plan := c.PlanMoveAll(false)
+	plan := c.PlanMoveAll()
 	first := plan.Plans[0]
 	changed := string(first.before) + " "
 	write(t, first.Path, changed)

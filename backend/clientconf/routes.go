@@ -146,6 +146,7 @@ type Bridge interface {
 // Routes implements web.Feature.
 func (f *Feature) Routes(r *web.Router) {
 	web.Op(r, "GET", "/api/v1/connections", "Client applications on this machine", f.listConnections)
+	web.Op(r, "GET", "/api/v1/sources", "Other gateways and plugins on this machine whose servers can be imported", f.listSources)
 	web.Op(r, "GET", "/api/v1/connections/{key}/servers", "A client's servers that can be imported", f.listImportable)
 	web.Op(r, "POST", "/api/v1/connections/{key}/plan", "Preview what connecting a client would change; nothing is written", f.planConnection)
 	web.Op(r, "POST", "/api/v1/connections/{key}/connect", "Connect a client, or move its servers", f.connect)
@@ -171,6 +172,10 @@ func (f *Feature) listConnections(context.Context, *web.None) (*web.Answer[web.L
 		out.Items = append(out.Items, one)
 	}
 	return &web.Answer[web.List[Connection]]{Body: out}, nil
+}
+
+func (f *Feature) listSources(context.Context, *web.None) (*web.Answer[web.List[Source]], error) {
+	return web.Reply(web.List[Source]{Items: f.Connector.Sources()})
 }
 
 // NewConnection returns the document of a client, without its activity, which only the daemon knows.

@@ -72,7 +72,7 @@ type takeoverPlanInput struct {
 }
 
 func (f *Feature) planTakeover(_ context.Context, in *takeoverPlanInput) (*web.Answer[TakeoverPlan], error) {
-	return web.Reply(takeoverPlan(f.Connector.PlanMoveAll(false, in.Except...)))
+	return web.Reply(takeoverPlan(f.Connector.PlanMoveAll(in.Except...)))
 }
 
 func takeoverPlan(t *Batch) TakeoverPlan {
@@ -85,6 +85,19 @@ func takeoverPlan(t *Batch) TakeoverPlan {
 		})
 		digest.Write([]byte(p.Key() + "\x00" + p.Diff + "\x00"))
 	}
+	for _, i := range t.Imports {
+		one := TakeoverClient{Key: i.Client.ID, Name: i.Client.Name, Path: i.Path, Servers: len(i.config.Servers), Diff: i.Diff, Warnings: []string{}}
+		for _, s := range i.Servers {
+			for _, note := range s.Notes {
+				one.Warnings = append(one.Warnings, s.Name+": "+note+".")
+			}
+		}
+		for _, s := range i.Skipped {
+			one.Warnings = append(one.Warnings, s.Name+" is skipped: "+s.Reason+".")
+		}
+		out.Clients = append(out.Clients, one)
+		digest.Write([]byte(one.Key + "\x00" + i.Diff + "\x00"))
+	}
 	for _, s := range t.Skipped {
 		out.Skipped = append(out.Skipped, TakeoverSkip(s))
 	}
@@ -93,7 +106,7 @@ func takeoverPlan(t *Batch) TakeoverPlan {
 }
 
 func (f *Feature) takeOver(ctx context.Context, in *takeoverInput) (*web.Answer[web.List[TakeoverResult]], error) {
-	t := f.Connector.PlanMoveAll(false, in.Body.Except...)
+	t := f.Connector.PlanMoveAll(in.Body.Except...)
 	if takeoverPlan(t).Plan != in.Body.Plan {
 		return nil, &core.Error{Code: core.CodeConflict, Retriable: true, Message: "a file has changed since the preview", Hint: "Nothing was written. Review it again."}
 	}

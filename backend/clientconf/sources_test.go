@@ -1,117 +1,134 @@
 package clientconf
 
 import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 )
 
-// sourceFiles has one file for each source, in its documented format, with what is expected of it.
-var sourceFiles = []struct {
-	id, path, content string
-	entries           map[string]string // in our configuration, by label
-	notes             []string
-}{
-	{"mcpproxy", ".mcpproxy/mcp_config.json", `{
-  "listen": "127.0.0.1:9090", "data_dir": "~/.mcpproxy", "tools_limit": 15,
-  "mcpServers": [
-    {"name": "files", "protocol": "stdio", "command": "npx", "args": ["-y", "files@1"], "working_dir": "/srv", "env": {"LEVEL": "${env:LEVEL}", "TOKEN": "${keyring:files_token}"}, "enabled": true, "created": "2026-01-01T00:00:00Z"},
-    {"name": "wiki", "protocol": "streamable-http", "url": "https://wiki.example/mcp", "headers": {"X-Team": "a"}, "enabled": false},
-    {"name": "new", "command": "new-server", "quarantined": true}
-  ]
-}`, map[string]string{
-		"files": `{"command":"npx","args":["-y","files@1"],"env":{"LEVEL":"${LEVEL}","TOKEN":"${secret:files_token}"},"cwd":"/srv"}`,
-		"wiki":  `{"type":"http","url":"https://wiki.example/mcp","headers":{"X-Team":"a"},"disabled":true}`,
-		"new":   `{"command":"new-server","disabled":true}`,
-	}, []string{"drawbridge secret set files_token", "quarantined"}},
-	{"1mcp", ".config/1mcp/mcp.json", `{
-  "mcpServers": {
-    "files": {"type": "stdio", "command": "npx", "args": ["-y", "files"], "cwd": "/srv", "env": {"A": "${A}"}, "tags": ["local"], "disabled": true},
-    "wiki": {"type": "streamableHttp", "url": "https://wiki.example/mcp"}
-  }
-}`, map[string]string{
-		"files": `{"command":"npx","args":["-y","files"],"env":{"A":"${A}"},"cwd":"/srv","disabled":true}`,
-		"wiki":  `{"type":"http","url":"https://wiki.example/mcp"}`,
-	}, nil},
-	{"toolport", ".config/Toolport/registry.json", `{
-  "version": 1,
-  "servers": [
-    {"id": "stripe", "name": "Stripe", "transport": "stdio", "command": "npx", "args": ["-y", "@stripe/mcp"], "env": [{"key": "STRIPE_SECRET_KEY", "secret": true}, {"key": "REGION", "value": "eu", "secret": false}], "source": "manual"},
-    {"id": "notes", "name": "notes", "transport": "stdio", "command": "notes-server", "args": [], "env": [], "source": "manual"}
-  ],
-  "profiles": [{"id": "default", "name": "Default", "enabledServerIds": ["stripe"]}],
-  "activeProfileId": "default"
-}`, map[string]string{
-		"Stripe": `{"command":"npx","args":["-y","@stripe/mcp"],"env":{"REGION":"eu","STRIPE_SECRET_KEY":"${secret:Stripe.STRIPE_SECRET_KEY}"}}`,
-		"notes":  `{"command":"notes-server","disabled":true}`,
-	}, []string{"drawbridge secret set Stripe.STRIPE_SECRET_KEY"}},
-	{"claude-desktop-extensions", ".config/Claude/Claude Extensions/local.files/manifest.json", `{
-  "manifest_version": "0.3", "name": "files", "version": "1.0.0",
-  "server": {"type": "node", "entry_point": "index.js", "mcp_config": {"command": "node", "args": ["${__dirname}/index.js", "${user_config.folder}"], "env": {"KEY": "${user_config.key}"}}},
-  "user_config": {"folder": {"type": "directory", "default": "/srv"}, "key": {"type": "string", "sensitive": true}}
-}`, map[string]string{
-		"files": `{"command":"node","args":["HOME/.config/Claude/Claude Extensions/local.files/index.js","/srv"],"env":{"KEY":"${secret:files.key}"}}`,
-	}, []string{"drawbridge secret set files.key", "switch the extension off"}},
-	{"claude-code-plugins", ".claude/plugins/cache/market/review/1.0.0/.mcp.json", `{"review": {"command": "${CLAUDE_PLUGIN_ROOT}/server", "args": ["--stdio"]}}`, map[string]string{
-		"review": `{"command":"HOME/.claude/plugins/cache/market/review/1.0.0/server","args":["--stdio"]}`,
-	}, []string{"claude plugin disable"}},
+// sourceCase is a file of testdata/sources: the files of a source and of a client that names it, the servers as
+// our configuration has them, and what notes or reasons say. A database is written as its statements.
+type sourceCase struct {
+	files   map[string]string
+	servers map[string]json.RawMessage
+	notes   []string
 }
 
-// The servers of another gateway come along; secrets in its keyring are asked for by name, and its own file
-// stays as it is.
+func readSourceCase(t *testing.T, id, home string) (c sourceCase) {
+	t.Helper()
+	text := strings.NewReplacer("HOME/", filepath.ToSlash(home)+"/", "PROGRAM", "/opt/server", "IMAGE", "demo").Replace(content(t, filepath.Join("testdata/sources", id+".txt")))
+	c.files = map[string]string{}
+	for _, part := range strings.Split("\n"+text, "\n-- ")[1:] {
+		name, body, _ := strings.Cut(part, "\n")
+		switch name {
+		case "servers":
+			must(t, json.Unmarshal([]byte(body), &c.servers))
+		case "notes":
+			c.notes = strings.Split(strings.TrimSpace(body), "\n")
+		default:
+			c.files[name] = body
+		}
+	}
+	return c
+}
+
+// write writes the files into a home.
+func (c sourceCase) write(t *testing.T, home string) {
+	t.Helper()
+	for name, text := range c.files {
+		path := filepath.Join(home, filepath.FromSlash(name))
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		if !strings.HasPrefix(text, "CREATE TABLE") {
+			write(t, path, text)
+			continue
+		}
+		db, err := sql.Open("sqlite", "file:"+path)
+		must(t, err)
+		_, err = db.ExecContext(t.Context(), "PRAGMA journal_mode = wal;"+text)
+		must(t, errors.Join(err, db.Close()))
+	}
+}
+
+func compact(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var b bytes.Buffer
+	must(t, json.Compact(&b, raw))
+	return b.String()
+}
+
+// The servers of each source come along; secrets in its keyring are asked for by name, what cannot come along
+// is named, its own files stay as they are, and clients that start it are pointed here in the same review.
 func TestServersOfEachSourceAreImported(t *testing.T) {
-	for _, source := range sourceFiles {
-		t.Run(source.id, func(t *testing.T) {
+	for _, source := range Sources() {
+		t.Run(source.ID, func(t *testing.T) {
 			c, home := newConnector(t)
-			path := filepath.Join(home, source.path)
-			must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-			write(t, path, source.content)
-			if source.id == "claude-code-plugins" { // an earlier version is not imported
-				write(t, filepath.Join(home, ".claude/plugins/installed_plugins.json"), `{"version": 2, "plugins": {"review@market": [{"scope": "user", "installPath": "`+filepath.ToSlash(filepath.Dir(path))+`", "version": "1.0.0"}]}}`)
-				write(t, filepath.Join(home, ".claude/plugins/cache/market/review/0.9.0/.mcp.json"), `{"old": {"command": "old-server"}}`)
-			}
+			want := readSourceCase(t, source.ID, home)
+			want.write(t, home)
+			before := map[string]string{}
+			must(t, filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && !d.IsDir() {
+					before[path] = content(t, path)
+				}
+				return err
+			}))
 			own := ownConfig(t, c, `{"mcpServers": {}}`)
-			plan, err := c.PlanImport(Choice{Client: source.id}, nil)
+			plan, err := c.PlanImport(Choice{Client: source.ID}, nil)
 			must(t, err)
-			found := map[string]string{}
-			var notes []string
+			var said []string
 			for _, s := range plan.Servers {
-				found[s.Label] = strings.ReplaceAll(string(s.Entry), filepath.ToSlash(home), "HOME")
-				notes = append(notes, s.Notes...)
+				if got := string(s.Entry); want.servers[s.Label] == nil || got != compact(t, want.servers[s.Label]) {
+					t.Errorf("%s:\n%s\nwant\n%s\n%q", s.Label, got, want.servers[s.Label], s.Notes)
+				}
+				said = append(said, s.Notes...)
 			}
-			for label, want := range source.entries {
-				if found[label] != want {
-					t.Errorf("%s:\n%s\nwant\n%s", label, found[label], want)
+			for _, s := range plan.Skipped {
+				said = append(said, s.Name+": "+s.Reason)
+			}
+			if len(plan.Servers) != len(want.servers) {
+				t.Errorf("%d servers, want %d", len(plan.Servers), len(want.servers))
+			}
+			for _, text := range want.notes {
+				if !strings.Contains(strings.Join(said, "\n"), text) {
+					t.Errorf("nothing says %q: %q", text, said)
 				}
 			}
-			if len(found) != len(source.entries) {
-				t.Errorf("found %v", found)
-			}
-			for _, want := range source.notes {
-				if !strings.Contains(strings.Join(notes, "\n"), want) {
-					t.Errorf("no note says %q: %q", want, notes)
-				}
-			}
-			before := content(t, own)
-			id, err := plan.Apply(t.Context())
-			must(t, err)
-			if content(t, own) == before {
+			batch := c.PlanMoveAll()
+			must(t, batch.Apply(t.Context(), func(string) error { return nil }, func(ClientResult) {}))
+			if content(t, own) == `{"mcpServers": {}}` {
 				t.Error("nothing was written")
 			}
-			if _, err := c.UndoImport(t.Context(), id); err != nil {
-				t.Error(err)
+			if _, isClient := want.files[".cursor/mcp.json"]; isClient && !strings.Contains(content(t, filepath.Join(home, ".cursor/mcp.json")), EntryName) {
+				t.Errorf("the client that names it is not connected: %+v", batch.Skipped)
 			}
-			if got := content(t, own); got != before {
-				t.Errorf("after undo:\n%s\nwant\n%s", got, before)
+			must(t, c.UndoAll(t.Context(), true, false, func(UndoResult) {}))
+			if got := content(t, own); got != `{"mcpServers": {}}` {
+				t.Error("after undo:", got)
 			}
-			if content(t, path) != source.content {
-				t.Error("the file of the source was changed")
+			for path, text := range before {
+				if content(t, path) != text {
+					t.Errorf("%s was changed", path)
+				}
 			}
-			if _, err := c.Plan(Choice{Client: source.id}); err == nil {
+			must(t, filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {
+				if _, known := before[path]; err == nil && !d.IsDir() && !known {
+					t.Errorf("%s was created", path)
+				}
+				return err
+			}))
+			if _, err := c.Plan(Choice{Client: source.ID}); err == nil {
 				t.Error("the source can be connected")
 			}
-			if _, err := c.PlanMove(Choice{Client: source.id}, nil, false); err == nil {
+			if _, err := c.PlanMove(Choice{Client: source.ID}, nil, false); err == nil {
 				t.Error("the servers of the source can be moved")
 			}
 		})
@@ -164,8 +181,9 @@ secrets:
 func TestConnectingReplacesOtherGateways(t *testing.T) {
 	c, home := newConnector(t)
 	ownConfig(t, c, `{"mcpServers": {}}`)
-	must(t, os.MkdirAll(filepath.Join(home, ".mcpproxy"), 0o700))
-	write(t, filepath.Join(home, ".mcpproxy/mcp_config.json"), sourceFiles[0].content)
+	source := readSourceCase(t, "mcpproxy", home)
+	delete(source.files, ".cursor/mcp.json")
+	source.write(t, home)
 	const written = `{"mcpServers": { // mine
     "proxy": {"url": "http://localhost:9090/mcp"},
     "one": {"command": "npx", "args": ["-y", "@1mcp/agent@latest", "--transport", "stdio"]},
@@ -204,7 +222,7 @@ func TestConnectingReplacesOtherGateways(t *testing.T) {
 		t.Errorf("after undo:\n%s", got)
 	}
 	// In one review: the servers of the gateway and the entries of the client.
-	batch := c.PlanMoveAll(true)
+	batch := c.PlanMoveAll()
 	if len(batch.Plans) != 1 || len(batch.Imports) != 1 || batch.Imports[0].Client.ID != "mcpproxy" || len(batch.Skipped) != 0 {
 		t.Errorf("%+v %+v %+v", batch.Plans, batch.Imports, batch.Skipped)
 	}
@@ -229,4 +247,139 @@ func ownConfig(t *testing.T, c *Connector, content string) (path string) {
 	c.config = filepath.Join(t.TempDir(), "config.jsonc")
 	write(t, c.config, content)
 	return c.config
+}
+
+// oddValues replace every value in the files of sources.
+var oddValues = []any{nil, true, 5, "", "x", "${secret:a}{{files.x|y}}${", []any{}, []any{[]any{1}}, map[string]any{}, map[string]any{"command": map[string]any{}, "name": 5, "url": []any{}}}
+
+// mutations calls visit with v in which each value in turn is odd, and the path of that value.
+func mutations(v any, path []string, set func(any), visit func(path []string)) {
+	for _, odd := range oddValues {
+		set(odd)
+		visit(path)
+	}
+	set(v)
+	switch v := v.(type) {
+	case map[string]any:
+		for key, item := range v {
+			mutations(item, append(slices.Clone(path), key), func(x any) { v[key] = x }, visit)
+		}
+	case []any:
+		for n, item := range v {
+			mutations(item, append(slices.Clone(path), strconv.Itoa(n)), func(x any) { v[n] = x }, visit)
+		}
+	}
+}
+
+// An entry that is not as it should be harms no other one.
+func TestOddEntriesOfSourcesHarmNoOthers(t *testing.T) {
+	for _, source := range Sources() {
+		t.Run(source.ID, func(t *testing.T) {
+			c, home := newConnector(t)
+			from := readSourceCase(t, source.ID, home)
+			from.write(t, home)
+			read := func() int {
+				p, err := c.locatePlan(Choice{Client: source.ID})
+				if err != nil {
+					return 0
+				}
+				all, _ := c.readServers(p)
+				return len(all)
+			}
+			whole := read()
+			for name, text := range from.files {
+				var root any
+				if name == ".cursor/mcp.json" || json.Unmarshal([]byte(text), &root) != nil {
+					continue
+				}
+				mutations(root, nil, func(x any) { root = x }, func(path []string) {
+					raw, err := json.Marshal(root)
+					must(t, errors.Join(err, os.WriteFile(filepath.Join(home, name), raw, 0o600)))
+					if got := read(); len(path) > 1 && slices.Equal(path[:1], source.KeyPath) && len(source.VariableForms) > 0 && got < whole-1 {
+						t.Errorf("%d of %d servers are left with %s", got, whole, raw)
+					}
+				})
+				write(t, filepath.Join(home, name), text)
+			}
+			for name, text := range from.files {
+				if !strings.HasPrefix(text, "CREATE TABLE") || source.Format != Database {
+					continue
+				}
+				for _, query := range []string{`SELECT * FROM servers`, `SELECT * FROM working_set`, `SELECT * FROM installed_servers`} {
+					rows, _ := store.ReadForeign(filepath.Join(home, name), query)
+					for _, row := range rows {
+						for column, value := range row {
+							v := jsonOf(value)
+							mutations(v, nil, func(x any) { v = x }, func([]string) {
+								raw, err := json.Marshal(v)
+								must(t, err)
+								row[column] = string(raw)
+								found := foundServers{map[string]any{}, map[string][]string{}}
+								list, _ := jsonOf(row["servers"]).([]any)
+								found.addProfile(list, "p")
+								found.addInstalled(row)
+								found.addRouted(row, "w")
+								readContainer(&Plan{Client: source, notes: found.notes}, nil, map[string]any{"mcpServers": found.entries}, source.KeyPath, "")
+								row[column] = value
+							})
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// Every entry of a hostile file is imported or named with the reason.
+func TestHostileFilesOfSources(t *testing.T) {
+	for name, c := range map[string]struct {
+		text    string
+		servers int
+		reason  string
+	}{
+		"a byte order mark, CRLF and comments": {"\ufeff// x\r\n{\"mcpServers\": {\"a\": {\"command\": \"a\"},},}\r\n", 1, ""},
+		"Drawbridge itself":                    {`{"mcpServers": {"a": {"command": "a"}, "self": {"command": "/opt/drawbridge/drawbridge", "args": ["stdio"]}}}`, 1, "self: it connects to Drawbridge itself"},
+		"odd names":                            {`{"mcpServers": {"a/b": {"command": "a"}, "\u0007": {"command": "b"}, "файлы": {"command": "c"}, "": {"command": "d"}, "` + strings.Repeat("x", 5000) + `": {"command": "e"}}}`, -5, ""},
+		"deep nesting":                         {`{"mcpServers": {"a": {"command": "a", "x": ` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}}}`, 0, "cannot read"},
+		"an array":                             {`[{"command": "a"}]`, 0, ""},
+		"no JSON":                              {"\x00\x01", 0, "cannot read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			connector, home := newConnector(t)
+			ownConfig(t, connector, `{"mcpServers": {}}`)
+			write(t, filepath.Join(home, "mcp_settings.json"), c.text)
+			plan, err := connector.PlanImport(Choice{Client: "mcphub"}, nil)
+			if err != nil {
+				if c.servers != 0 || !strings.Contains(err.Error(), c.reason) {
+					t.Error(err)
+				}
+				return
+			}
+			if c.servers < 0 && len(plan.Servers)+len(plan.Skipped) != -c.servers || c.servers >= 0 && len(plan.Servers) != c.servers {
+				t.Errorf("%d servers, %v", len(plan.Servers), plan.Skipped)
+			}
+			var reasons []string
+			for _, s := range plan.Skipped {
+				reasons = append(reasons, s.Name+": "+s.Reason)
+			}
+			if !strings.Contains(strings.Join(reasons, "\n"), c.reason) {
+				t.Error(reasons)
+			}
+			if _, err := plan.Apply(t.Context()); err != nil && len(plan.Servers) > 0 {
+				t.Error(err)
+			}
+		})
+	}
+	c, home := newConnector(t)
+	must(t, os.Symlink("mcp_settings.json", filepath.Join(home, "mcp_settings.json")))
+	must(t, os.MkdirAll(filepath.Join(home, ".agents/plugins/out"), 0o700))
+	write(t, filepath.Join(home, ".agents/plugins/out/plugin.json"), `{"name": "out", "mcpServers": ["../../../secret.json", "/etc/passwd"]}`)
+	write(t, filepath.Join(home, "secret.json"), `{"stolen": {"command": "x"}}`)
+	large, err := os.Create(filepath.Join(home, "large.json"))
+	must(t, errors.Join(err, large.Truncate(maxFile+1), large.Close()))
+	must(t, os.MkdirAll(filepath.Join(home, ".config/1mcp"), 0o700))
+	must(t, os.Symlink(large.Name(), filepath.Join(home, ".config/1mcp/mcp.json")))
+	if got := c.Sources(); len(got) != 1 || got[0].Key != "1mcp" || !strings.Contains(got[0].Problem, "larger than") {
+		t.Errorf("%+v", got)
+	}
 }

@@ -239,14 +239,24 @@ func (c *Connector) UndoAll(ctx context.Context, imports, force bool, report fun
 	return c.undoSteps(ctx, steps, force, report)
 }
 
-// UndoKeys undoes the connections with these keys in the same way as UndoAll. Keys without a
-// connection are ignored: they were undone before.
+// UndoKeys undoes the connections with these keys, and the newest import of each source among them, in the same
+// way as UndoAll. Others are ignored: they were undone before.
 func (c *Connector) UndoKeys(ctx context.Context, keys []string, report func(UndoResult)) error {
 	records, err := c.records()
 	if err != nil {
 		return err
 	}
 	steps := slices.DeleteFunc(undoStepsOf(records), func(s undoStep) bool { return !slices.Contains(keys, s.result.Key) })
+	imports, err := c.Imports()
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		client, _ := sourceByID(key)
+		if n := slices.IndexFunc(imports, func(i ImportRecord) bool { return i.Client == key }); n >= 0 && client.isSource() {
+			steps = append(steps, undoStep{at: imports[n].At, result: UndoResult{Key: key, Import: imports[n].ID}})
+		}
+	}
 	return c.undoSteps(ctx, steps, false, report)
 }
 

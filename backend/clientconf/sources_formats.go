@@ -1,0 +1,369 @@
+package clientconf
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
+)
+
+// decode reads the file of p, which may be that of a source.
+func (s System) decode(p *Plan) error {
+	found := foundServers{map[string]any{}, map[string][]string{}}
+	var err error
+	switch isText := strings.HasSuffix(p.target, ".json") || strings.HasSuffix(p.target, ".yaml"); {
+	case p.Client.Format == Database && !isText:
+		err = found.addDatabase(p.Client.ID, p.target)
+		if errors.Is(err, store.ErrInUse) {
+			err = &core.Error{Code: core.CodeUnavailable, Message: "cannot read " + p.Path, Cause: err, Hint: "Close " + p.Client.Name + ", then try again."}
+		} else if err != nil {
+			err = fmt.Errorf("cannot read %s: %w", p.Path, err)
+		}
+	case p.Client.ID == "cursor-plugins":
+		s.addPlugins(&found, p.Client, nil, p.target)
+	default:
+		if p.Client.Format == Database {
+			p.Client.Format = YAML // which JSON is as well
+		}
+		if err = p.decode(); err != nil || p.file == nil || !s.addFrom(&found, p) {
+			return err
+		}
+	}
+	p.file, p.root, p.notes = nil, map[string]any{"mcpServers": found.entries}, found.notes
+	return err
+}
+
+// addFrom adds the servers of the decoded file of a source. ok is false if it is in the form of those of clients.
+func (s System) addFrom(found *foundServers, p *Plan) (ok bool) {
+	switch p.Client.ID {
+	case "toolport":
+		p.root = withActiveProfile(p.root)
+		return false
+	case "mcphub":
+		simplifyHub(p.root)
+		return false
+	case "toolhive", "docker-mcp-toolkit":
+		if found.addExported(p.root) == 0 {
+			found.add(filepath.Base(p.target), "", errNoServer)
+		}
+	case "claude-desktop-extensions":
+		found.addExtension(p.root, filepath.Dir(p.target), p.Client, s.GOOS)
+	case "claude-code-plugins", "codex-plugins", "vscode-plugins", "agent-plugins":
+		s.addPlugins(found, p.Client, p.root, p.target)
+	default:
+		return false
+	}
+	return true
+}
+
+// foundServers are the servers of a source: an entry, or the error why there is none, by unique names, and the
+// notes about them.
+type foundServers struct {
+	entries map[string]any
+	notes   map[string][]string
+}
+
+// add adds a server. from is where it is from, for a second one with the same name.
+func (f *foundServers) add(name, from string, entry any, notes ...string) {
+	name = cmp.Or(name, from, "unnamed")
+	if f.entries[name] != nil && from != "" {
+		name += "-" + from
+	}
+	unique := name
+	for n := 2; f.entries[unique] != nil; n++ {
+		unique = name + "-" + strconv.Itoa(n)
+	}
+	f.entries[unique], f.notes[unique] = entry, notes
+}
+
+// askedSecret is the kind of the references to secrets that cannot come along. It is random, so that no file
+// of a source can refer to the secrets that are stored here.
+var askedSecret = sync.OnceValue(func() string { return "secret-" + rand.Text() })
+
+func askFor(name string) string { return "${" + askedSecret() + ":" + name + "}" }
+
+var secretReference = osutil.LazyRegexp(`(\$?)\$\{secret:([^{}:]+)`)
+
+// askForSecrets adds a note for each secret of the servers of a source, which could not come along.
+func (c *Connector) askForSecrets(client Client, all []ImportedServer) {
+	if !client.isSource() {
+		return
+	}
+	for n := range all {
+		i := &all[n]
+		for _, found := range secretReference().FindAllStringSubmatch(string(i.literal), -1) {
+			note := fmt.Sprintf("%s keeps %s in its keyring: store the value with drawbridge secret set %s", client.Name, found[2], found[2])
+			if c.vault != nil {
+				if _, err := c.vault.Get(context.Background(), found[2]); err == nil {
+					note = fmt.Sprintf("It uses the secret %s, which is stored here", found[2])
+				}
+			}
+			if found[1] == "" && !slices.Contains(i.Notes, note) {
+				i.Notes = append(i.Notes, note)
+			}
+		}
+	}
+}
+
+// simplifyHub replaces the settings of the tools in a file of MCPHub, and removes what is about its own users
+// and processes.
+func simplifyHub(m map[string]any) {
+	servers, _ := m["mcpServers"].(map[string]any)
+	for _, v := range servers {
+		server, _ := v.(map[string]any)
+		tools, _ := server["tools"].(map[string]any)
+		var denied []any
+		for _, name := range slices.Sorted(maps.Keys(tools)) {
+			if settings, _ := tools[name].(map[string]any); settings["enabled"] == false {
+				denied = append(denied, name)
+			}
+		}
+		for _, key := range []string{"tools", "owner", "visibility", "startOnDemand", "idleTimeoutMs", "keepAliveInterval", "enableKeepAlive", "options"} {
+			delete(server, key)
+		}
+		if len(denied) > 0 {
+			server["excludeTools"] = denied
+		}
+	}
+}
+
+// withActiveProfile switches off the servers of Toolport that its active profile does not contain.
+func withActiveProfile(m map[string]any) map[string]any {
+	profiles, _ := m["profiles"].([]any)
+	servers, _ := m["servers"].([]any)
+	for _, p := range profiles {
+		profile, _ := p.(map[string]any)
+		if firstString(profile, "id") != firstString(m, "activeProfileId") {
+			continue
+		}
+		enabled := stringList(profile["enabledServerIds"])
+		for _, s := range servers {
+			if server, ok := s.(map[string]any); ok && !slices.Contains(enabled, firstString(server, "id")) {
+				server["disabled"] = true
+			}
+		}
+	}
+	return m
+}
+
+// addDatabase adds the servers in the database of a gateway.
+func (f *foundServers) addDatabase(source, path string) error {
+	switch source {
+	case "docker-mcp-toolkit":
+		rows, err := store.ReadForeign(path, `SELECT name, servers FROM working_set ORDER BY id`)
+		for _, row := range rows {
+			list, _ := jsonOf(row["servers"]).([]any)
+			f.addProfile(list, firstString(row, "name"))
+		}
+		return err
+	case "mcpmux":
+		rows, err := store.ReadForeign(path, `SELECT i.*, s.name AS space FROM installed_servers i LEFT JOIN spaces s ON s.id = i.space_id ORDER BY s.sort_order, i.server_id`)
+		for _, row := range rows {
+			f.addInstalled(row)
+		}
+		return err
+	}
+	files := []string{path} // of MCP Router, whose workspaces may have databases of their own
+	workspaces, _ := store.ReadForeign(path, `SELECT localConfig FROM workspaces WHERE type = 'local' ORDER BY id`)
+	for _, row := range workspaces {
+		settings, _ := jsonOf(row["localConfig"]).(map[string]any)
+		if own := filepath.FromSlash(firstString(settings, "databasePath")); filepath.IsLocal(own) {
+			if own = filepath.Join(filepath.Dir(path), own); own != path && exists(own) {
+				files = append(files, own)
+			}
+		}
+	}
+	var failed error
+	for _, file := range files {
+		rows, err := store.ReadForeign(file, `SELECT * FROM servers ORDER BY name`)
+		if err != nil && (len(workspaces) == 0 || file != path) {
+			failed = errors.Join(failed, err)
+		}
+		for _, row := range rows {
+			f.addRouted(row, strings.TrimPrefix(filepath.Base(filepath.Dir(file)), "MCP Router"))
+		}
+	}
+	if len(f.entries) > 0 {
+		failed = nil
+	}
+	return failed
+}
+
+// jsonOf decodes the JSON in a column.
+func jsonOf(column any) (v any) {
+	text, _ := column.(string)
+	if core.DecodeJSON([]byte(text), &v) != nil {
+		return nil
+	}
+	return v
+}
+
+// addRouted adds a server of MCP Router.
+func (f *foundServers) addRouted(row map[string]any, workspace string) {
+	name := firstString(row, "name")
+	entry := map[string]any{"disabled": row["disabled"] == int64(1)}
+	env, _ := jsonOf(row["env"]).(map[string]any)
+	inputs, _ := jsonOf(row["input_params"]).(map[string]any)
+	if kind := firstString(row, "server_type"); strings.HasPrefix(kind, "remote") {
+		if entry["url"], entry["type"] = row["remote_url"], "sse"; kind == "remote-streamable" {
+			entry["type"] = "http"
+		}
+		if token := firstString(row, "bearer_token"); token != "" {
+			entry["headers"] = map[string]any{"Authorization": "Bearer " + token}
+		}
+	} else {
+		args, isList := jsonOf(row["args"]).([]any)
+		for n, arg := range args {
+			text, _ := arg.(string)
+			key, isInput := strings.CutSuffix(strings.TrimPrefix(strings.TrimPrefix(text, "${"), "user_config."), "}")
+			input, _ := inputs[key].(map[string]any)
+			switch {
+			case !isInput || !strings.HasPrefix(text, "${"):
+			case firstString(env, key) != "":
+				args[n] = env[key]
+			case input["default"] != nil:
+				args[n] = fmt.Sprint(input["default"])
+			case input != nil:
+				args[n] = askFor("input." + core.Slug(name) + "." + key)
+			}
+		}
+		if entry["command"], entry["env"] = row["command"], env; isList {
+			entry["args"] = args
+		} else if text, _ := row["args"].(string); text != "" {
+			entry["args"] = map[string]any{} // named as what it is: no list of texts
+		}
+	}
+	allowed, _ := jsonOf(row["tool_permissions"]).(map[string]any)
+	var denied []any
+	for _, tool := range slices.Sorted(maps.Keys(allowed)) {
+		if allowed[tool] == false {
+			denied = append(denied, tool)
+		}
+	}
+	entry["excludeTools"] = denied
+	f.add(name, workspace, entry)
+}
+
+// addInstalled adds a server of McpMux. What the user has entered for it is encrypted.
+func (f *foundServers) addInstalled(row map[string]any) {
+	definition, _ := jsonOf(row["cached_definition"]).(map[string]any)
+	entry, _ := definition["transport"].(map[string]any)
+	name, space := cmp.Or(firstString(row, "server_name"), firstString(row, "server_id")), firstString(row, "space")
+	if entry == nil {
+		f.add(name, space, errors.New("its definition is not in the database of McpMux"))
+		return
+	}
+	metadata, _ := entry["metadata"].(map[string]any)
+	inputs, _ := metadata["inputs"].([]any)
+	delete(entry, "metadata")
+	env, isProgram := entry["env"].(map[string]any)
+	if isProgram = isProgram || entry["command"] != nil; isProgram && env == nil {
+		env = map[string]any{}
+	}
+	for _, one := range inputs {
+		input, _ := one.(map[string]any)
+		id, value := firstString(input, "id"), ""
+		if value = firstString(input, "default"); value == "" {
+			value = askFor("input." + core.Slug(name) + "." + id)
+		}
+		reference := "${input:" + id + "}"
+		isUsed := strings.Contains(fmt.Sprint(entry), reference)
+		entry = replaceText(entry, reference, value).(map[string]any)
+		if env, _ = entry["env"].(map[string]any); isProgram && env == nil {
+			env = map[string]any{}
+		}
+		if isProgram && (input["required"] == true || input["default"] != nil) && !isUsed { // McpMux passes all inputs as variables, too
+			env[id] = value
+		}
+		entry["env"] = env
+	}
+	overrides, _ := jsonOf(row["env_overrides"]).(map[string]any)
+	headers, _ := jsonOf(row["extra_headers"]).(map[string]any)
+	args, _ := entry["args"].([]any)
+	further, _ := jsonOf(row["args_append"]).([]any)
+	if isProgram {
+		maps.Copy(env, overrides)
+		entry["env"], entry["args"] = env, append(args, further...)
+	} else if own, _ := entry["headers"].(map[string]any); len(headers) > 0 {
+		all := maps.Clone(headers)
+		for key, value := range own {
+			if _, isSet := all[key]; !isSet {
+				all[key] = value
+			}
+		}
+		entry["headers"] = all
+	}
+	entry["disabled"] = row["enabled"] != int64(1)
+	f.add(name, space, entry)
+}
+
+// addExtension adds the server of an unpacked extension (.mcpb). What the user has entered for it is encrypted
+// by Claude Desktop.
+func (f *foundServers) addExtension(m map[string]any, dir string, client Client, system string) {
+	server, _ := m["server"].(map[string]any)
+	entry, _ := server["mcp_config"].(map[string]any)
+	name := firstString(m, "name")
+	if name == "" || entry == nil {
+		f.add(filepath.Base(dir), "", errNoServer)
+		return
+	}
+	platforms, _ := entry["platform_overrides"].(map[string]any)
+	own, _ := platforms[strings.Replace(system, "windows", "win32", 1)].(map[string]any)
+	maps.Copy(entry, own)
+	delete(entry, "platform_overrides")
+	asked, _ := m["user_config"].(map[string]any)
+	entry = askForFields(replaceText(entry, "${__dirname}", filepath.ToSlash(dir)), asked, "extension."+core.Slug(name)+".").(map[string]any)
+	settings, _, err := readFile(filepath.Join(dir, "../../Claude Extensions Settings", filepath.Base(dir)+".json"))
+	var state struct{ IsEnabled *bool }
+	notes := []string{"To keep the client from starting it as well, " + client.SwitchOff}
+	if err == nil && json.Unmarshal(settings, &state) == nil && state.IsEnabled != nil && !*state.IsEnabled {
+		entry["disabled"], notes = true, []string{"The server is disabled, because the client has it switched off"}
+	}
+	f.add(name, "", entry, notes...)
+}
+
+// askForFields replaces the references to what a user enters.
+func askForFields(v any, asked map[string]any, prefix string) any {
+	for key, raw := range asked {
+		field, _ := raw.(map[string]any)
+		value, isText := field["default"].(string)
+		if !isText || field["sensitive"] == true {
+			value = askFor(prefix + key)
+		}
+		v = replaceText(v, "${user_config."+key+"}", value)
+	}
+	return v
+}
+
+// replaceText replaces old in all texts of a value.
+func replaceText(v any, old, with string) any {
+	switch v := v.(type) {
+	case string:
+		return strings.ReplaceAll(v, old, with)
+	case []any:
+		list := make([]any, len(v))
+		for n, item := range v {
+			list[n] = replaceText(item, old, with)
+		}
+		return list
+	case map[string]any:
+		m := map[string]any{}
+		for key, item := range v {
+			m[key] = replaceText(item, old, with)
+		}
+		return m
+	}
+	return v
+}
