@@ -241,3 +241,16 @@ func TestCommandPrintsHowToConnectGuest(t *testing.T) {
 	run(0, "guests", "remove", "one")
 	run(1, "guests", "show", "one")
 }
+
+// On Windows, a client in WSL gets the program of Windows by the path that WSL has for it.
+func TestClientInWSLGetsProgramOfWindows(t *testing.T) {
+	for program, want := range map[string]string{
+		`C:\Program Files\Drawbridge\drawbridge.exe`: `"command": "/mnt/c/Program Files/Drawbridge/drawbridge.exe"`,
+		`D:\tools\drawbridge.exe`:                    `"command": "/mnt/d/tools/drawbridge.exe"`,
+	} {
+		_, hint := core.Describe(noSockets("blog", program))
+		if !strings.Contains(hint, want) || !strings.Contains(hint, `"args": [ "stdio", "--client", "blog" ]`) {
+			t.Error(hint)
+		}
+	}
+}

@@ -80,7 +80,8 @@ func (f *Feature) create(ctx context.Context, in *guestInput) (*web.Answer[Guest
 	f.changing.Lock()
 	defer f.changing.Unlock()
 	if runtime.GOOS == "windows" {
-		return nil, noSockets(in.Body.Name)
+		program, _ := os.Executable()
+		return nil, noSockets(in.Body.Name, program)
 	}
 	t, err := f.add(context.WithoutCancel(ctx), in.Body.Name, in.Body.Profile, cmp.Or(in.Body.Approval, config.ApprovalAsk), in.Body.UID)
 	if err != nil {

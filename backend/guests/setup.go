@@ -2,7 +2,6 @@ package guests
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -35,20 +34,23 @@ func setup(name, folder, program string) []SetupStep {
 
 // noSockets is the error on Windows, whose sockets other systems cannot reach. A client in WSL is one of
 // Windows if it starts the program of Windows.
-func noSockets(name string) error {
-	program, _ := os.Executable()
+func noSockets(name, program string) error {
 	if drive, rest, ok := strings.Cut(program, `:\`); ok {
 		program = "/mnt/" + strings.ToLower(drive) + "/" + strings.ReplaceAll(rest, `\`, "/")
 	}
 	return &core.Error{
 		Code: core.CodeUnavailable, Message: "cannot add a guest on Windows: sandboxes cannot reach its sockets",
-		Hint: "In WSL, let the client start this program, which needs no guest: " + program + " stdio --client " + name,
+		Hint: "In WSL, give the client this entry, which needs no guest: " + strings.Join(strings.Fields(clientEntry(program, "--client", name)), " "),
 	}
 }
 
 func entry(program, folder string) string {
+	return clientEntry(program, "--socket", folder+"/"+loopback.GuestSocket)
+}
+
+func clientEntry(program string, args ...string) string {
 	return indented(map[string]any{"mcpServers": map[string]any{"drawbridge": map[string]any{
-		"command": program, "args": []string{"stdio", "--socket", folder + "/" + loopback.GuestSocket},
+		"command": program, "args": append([]string{"stdio"}, args...),
 	}}})
 }
 
