@@ -1,13 +1,55 @@
 // Getting started, profiles of many tools, and dialogs of the desktop.
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { changeAnswers, changeResponse, suggestWhere } from './answers.mjs';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
 import { becomes, closeDialog, focused, pause, settled } from './waiting.mjs';
 
 const moveAll = 'Move 4 servers from 2 clients to Drawbridge';
+
+flow(
+  'the servers of a gateway and of a plugin are imported and restored',
+  'moving',
+  async (page, daemon) => {
+    const file = join(daemon.home, '.mcpproxy/mcp_config.json');
+    const theirs = JSON.stringify({
+      mcpServers: [
+        { name: 'ours', command: 'npx', args: ['-y', 'ours'], env: { KEY: '${keyring:ours_key}' } },
+        { name: 'odd', protocol: 'smoke' },
+      ],
+    });
+    await mkdir(dirname(file));
+    await writeFile(file, theirs);
+    const before = await daemon.config();
+    await page.goto(`${daemon.url}/#/clients`);
+    const part = page.getByRole('region', { name: 'Other gateways and plugins' });
+    await part.getByText('Import servers of MCPProxy').press('Enter');
+    await part.getByText(/drawbridge secret set ours_key/).waitFor();
+    await part.getByText(/its type "smoke" is not supported/).waitFor();
+    await part.getByText('${secret:ours_key}').last().waitFor();
+    await inspect(page, 'all');
+    await part.getByRole('button', { name: 'Import 1 server' }).press('Enter');
+    await part.getByText('from mcpproxy').waitFor();
+    assert.match(await daemon.config(), /"ours"/);
+    await part.getByRole('button', { name: 'Undo' }).press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Undo' }).press('Enter');
+    await becomes(daemon.config, before);
+    // In the review of all clients it is one of them.
+    await page.goto(`${daemon.url}/#/welcome`);
+    await page.getByRole('button', { name: /from 3 clients/ }).press('Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText(/ours: MCPProxy keeps ours_key/).waitFor();
+    await dialog.getByRole('button', { name: 'Move all' }).press('Enter');
+    const results = page.getByRole('region', { name: 'Results by client' });
+    await results.getByText('MCPProxy').waitFor();
+    assert.match(await daemon.config(), /"ours"/);
+    await results.getByRole('button', { name: 'Undo' }).press('Enter');
+    await becomes(daemon.config, before);
+    assert.equal(await readFile(file, 'utf8'), theirs);
+  },
+);
 
 flow('the servers of all clients are imported and restored', 'moving', async (page, daemon) => {
   const file = join(daemon.home, '.cursor/mcp.json');

@@ -2103,6 +2103,30 @@ export interface ModeCost {
    */
   turns: number;
 }
+export interface ListSource {
+  items: Source[];
+  next: string;
+}
+export interface Source {
+  /**
+   * Identifies it in the routes of imports
+   */
+  key: string;
+  name: string;
+  /**
+   * Its file, or the first one
+   */
+  path: string;
+  /**
+   * Whether a client starts the servers, past any gateway
+   */
+  plugin: boolean;
+  /**
+   * Why it cannot be read; empty if it can
+   */
+  problem: string;
+  servers: string[];
+}
 export interface ListTakeoverResult {
   items: TakeoverResult[];
   next: string;

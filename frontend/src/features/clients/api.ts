@@ -10,6 +10,7 @@ import type {
   ImportPlan,
   List,
   ManualSetup,
+  Source,
   TakeoverPlan,
   TakeoverResult,
   TakeoverUndone,
@@ -35,6 +36,12 @@ export const connectionsQuery = queryOptions({
   queryKey: ['connections'],
   queryFn: ({ signal }) => requestList<Connection>('/api/v1/connections', signal),
   refetchInterval: 5000,
+});
+
+/** Other gateways and plugins on this machine. */
+export const sourcesQuery = queryOptions({
+  queryKey: ['connections', 'sources'],
+  queryFn: ({ signal }) => requestList<Source>('/api/v1/sources', signal),
 });
 
 export interface Choice {

@@ -16,6 +16,7 @@ import { ConnectionState } from './connections';
 import { GuestsPanel } from './guests';
 import { type JoinedClient, joinClients, wasSeen } from './joined-clients';
 import { isOnline } from './online';
+import { SourcesSection } from './sources';
 
 const t = texts.clients;
 
@@ -77,6 +78,7 @@ export function ClientsPage({
               </ul>
             </section>
           )}
+          <SourcesSection />
           <section aria-labelledby="tokens-title">
             <h2 id="tokens-title" className="mb-2 font-semibold">
               Tokens

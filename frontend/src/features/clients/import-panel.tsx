@@ -44,14 +44,15 @@ export function ImportPanel() {
             />
             Copies its servers. The client’s own configuration is not changed.
           </div>
-          <Form key={chosen.key} connection={chosen.key} onDone={() => setOpen(false)} />
+          <ImportForm key={chosen.key} connection={chosen.key} onDone={() => setOpen(false)} />
         </div>
       )}
     </section>
   );
 }
 
-function Form({ connection, onDone }: { connection: string; onDone: () => void }) {
+/** The servers of a client or a source to choose from, and what importing them would write. */
+export function ImportForm({ connection, onDone }: { connection: string; onDone: () => void }) {
   const [servers, setServers] = useState<string[] | undefined>(undefined);
   const { data: list } = useQuery(importableQuery(connection));
   const count = servers?.length ?? (list ?? []).filter((one) => !one.skipReason).length;
