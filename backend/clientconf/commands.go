@@ -95,7 +95,7 @@ func listClients(ctx context.Context, e *terminal.Env, all bool) error {
 		}
 	}
 	for _, s := range c.Sources() {
-		line := fmt.Sprintf("Found %s (%s): %s. Copy the servers with: drawbridge clients import %s", s.Name, e.ShortPath(s.Path), strings.Join(s.Servers, ", "), s.Key)
+		line := fmt.Sprintf("Found %s (%s): %s. Copy the servers with: drawbridge clients import %s", s.Name, e.ShortPath(s.Path), core.Shorten(strings.Join(s.Servers, ", "), 300), s.Key)
 		if s.Problem != "" {
 			line = fmt.Sprintf("Found %s (%s): %s", s.Name, e.ShortPath(s.Path), s.Problem)
 		}

@@ -160,6 +160,9 @@ func (p *Plan) readServers() []ImportedServer {
 	return all
 }
 
+// maxServers is how many servers of a file are read: each takes longer than the one before.
+const maxServers = 1000
+
 // readContainer returns the servers of one container: a map, or a list of entries with a name. file
 // is the file that contains them; nil for a pasted text.
 func readContainer(p *Plan, file document, m map[string]any, path []string, dir string) (all []ImportedServer) {
@@ -195,7 +198,10 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 	if p.rules != nil {
 		rules = p.rules(dir)
 	}
-	for _, name := range slices.Sorted(maps.Keys(entries)) {
+	for n, name := range slices.Sorted(maps.Keys(entries)) {
+		if n == maxServers {
+			return append(all, ImportedServer{Client: p.Client.ID, Name: core.Plural(len(entries)-n, "more server"), SkipReason: fmt.Sprintf("at most %d servers of a file are read", maxServers)})
+		}
 		raw, failed := json.Marshal(entries[name])
 		if failed != nil || isOurs(raw) && !p.pasted && !p.Client.isSource() {
 			continue
@@ -582,19 +588,4 @@ type PlannedImport struct {
 	config  *configChange
 	c       *Connector
 	Client  Client
-}
-
-// directStarts says what the servers that npx starts will save, or returns "".
-func directStarts(servers []ImportedServer) string {
-	n := 0
-	for _, s := range servers {
-		var entry struct{ Command string }
-		if json.Unmarshal(s.Entry, &entry) == nil && strings.TrimSuffix(filepath.Base(entry.Command), ".cmd") == "npx" {
-			n++
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	return core.Plural(n, "server") + " with npx: from the second start on, Drawbridge starts the program itself, which takes less than half the time and about 50 MB less memory for each."
 }

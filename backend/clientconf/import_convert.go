@@ -429,3 +429,18 @@ func (b *entryConverter) editorVariable(inner string) (value string, ok bool) {
 	}
 	return b.dir, isNamed && name == filepath.Base(b.dir)
 }
+
+// directStarts says what the servers that npx starts will save, or returns "".
+func directStarts(servers []ImportedServer) string {
+	n := 0
+	for _, s := range servers {
+		var entry struct{ Command string }
+		if json.Unmarshal(s.Entry, &entry) == nil && strings.TrimSuffix(filepath.Base(entry.Command), ".cmd") == "npx" {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return core.Plural(n, "server") + " with npx: from the second start on, Drawbridge starts the program itself, which takes less than half the time and about 50 MB less memory for each."
+}

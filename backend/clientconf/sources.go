@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -101,10 +100,7 @@ func (c *Connector) Sources() []Source {
 			one.Servers = append(one.Servers, i.Name)
 		}
 		if err != nil {
-			one.Problem, _ = core.Describe(err)
-			if known, ok := errors.AsType[*core.Error](err); ok && known.Cause != nil {
-				one.Problem += ": " + known.Cause.Error()
-			}
+			one.Problem = err.Error() // of this machine: nothing to hide
 		}
 		if one.Problem != "" || len(servers) > 0 {
 			all = append(all, one)

@@ -370,6 +370,13 @@ func TestHostileFilesOfSources(t *testing.T) {
 			}
 		})
 	}
+	many := map[string]any{}
+	for n := range maxServers + 2 {
+		many[strconv.Itoa(n)] = map[string]any{"command": "a"}
+	}
+	if all := readContainer(&Plan{}, nil, map[string]any{"mcpServers": many}, []string{"mcpServers"}, ""); len(all) != maxServers+1 || all[maxServers].Name != "2 more servers" {
+		t.Error(len(all))
+	}
 	c, home := newConnector(t)
 	must(t, os.Symlink("mcp_settings.json", filepath.Join(home, "mcp_settings.json")))
 	must(t, os.MkdirAll(filepath.Join(home, ".agents/plugins/out"), 0o700))
