@@ -3,7 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"testing"
 
 	"golang.org/x/sys/windows"
@@ -37,6 +37,25 @@ func grantEveryoneAccess(t *testing.T, dir string) {
 	}
 }
 
+// others returns who else than the user and the system is in the access list of a file.
+func others(t *testing.T, path string) (all []string) {
+	t.Helper()
+	me, err := currentUserSID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := regexp.MustCompile(`\(([^;]*);[^)]*;([^;)]*)\)`).FindAllStringSubmatch(aclOf(t, path), -1)
+	if len(entries) < 2 {
+		t.Fatalf("the list of %s is %s", path, aclOf(t, path))
+	}
+	for _, e := range entries {
+		if e[1] != "A" || e[2] != "SY" && e[2] != me.String() {
+			all = append(all, e[0])
+		}
+	}
+	return all
+}
+
 func TestFoldersArePrivate(t *testing.T) {
 	shared := filepath.Join(t.TempDir(), "shared")
 	if err := os.Mkdir(shared, 0o700); err != nil {
@@ -54,13 +73,9 @@ func TestFoldersArePrivate(t *testing.T) {
 	if err := f.Make(); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(f.Logs, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{data, f.Logs, file} {
-		if exposedByACL(path) || strings.Contains(aclOf(t, path), ";WD)") {
-			t.Errorf("others may come to %s: %s", path, aclOf(t, path))
+	for _, path := range []string{data, f.Logs} {
+		if others := others(t, path); exposedByACL(path) || len(others) > 0 {
+			t.Errorf("others may come to %s: %s", path, others)
 		}
 	}
 	if got := f.Exposed(); len(got) != 0 {
@@ -89,8 +104,13 @@ func TestNamedFolderStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestDataFolderIsPrivate(t *testing.T) {
-	home := t.TempDir()
+// A data folder that others could read, with what is in it.
+func readableData(t *testing.T) (f Folders, file string) {
+	t.Helper()
+	home := filepath.Join(t.TempDir(), "home")
+	if err := makePrivate(home, true); err != nil { // Wine adds the list of the parent folder
+		t.Fatal(err)
+	}
 	f, err := FoldersFor("", func(name string) string {
 		switch name {
 		case "APPDATA", "LOCALAPPDATA", "USERPROFILE":
@@ -105,16 +125,36 @@ func TestDataFolderIsPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	grantEveryoneAccess(t, f.Data)
-	file := filepath.Join(f.Data, "admin.token")
+	file = filepath.Join(f.Data, "admin.token")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if !exposedByACL(f.Data) {
+		t.Fatalf("everybody may read %s, and it counts as private", aclOf(t, f.Data))
 	}
 	if err := f.Make(); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{f.Data, file} {
-		if exposedByACL(path) {
-			t.Errorf("others may come to %s: %s", path, aclOf(t, path))
+	return f, file
+}
+
+func TestDataFolderIsPrivate(t *testing.T) {
+	f, _ := readableData(t)
+	if others := others(t, f.Data); len(others) > 0 {
+		t.Errorf("others may come to %s: %s", f.Data, others)
+	}
+}
+
+// Files that were there, and new ones, have the list of their folder.
+func TestFilesInDataFolderArePrivate(t *testing.T) {
+	f, file := readableData(t)
+	later := filepath.Join(f.Logs, "later")
+	if err := os.WriteFile(later, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, later} {
+		if others := others(t, path); len(others) > 0 {
+			t.Errorf("others may come to %s: %s", path, others)
 		}
 	}
 }
