@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
 var withAccounts = rooted(`{
@@ -157,9 +159,6 @@ func TestAccountIsChosenByNameOfServer(t *testing.T) {
 
 // A folder is the same through a link, and a link belongs to where it leads.
 func TestFoldersAreComparedWithLinksResolved(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("links need rights there")
-	}
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -169,10 +168,8 @@ func TestFoldersAreComparedWithLinksResolved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for link, target := range map[string]string{"link": "work", "work/out": "../other", "other/in": "../work"} {
-		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
-			t.Skip(err)
-		}
+	for link, target := range map[string]string{"link": "work", "work/out": "other", "other/in": "work"} {
+		mcptest.LinkFolder(t, filepath.Join(root, target), filepath.Join(root, link))
 	}
 	for _, folder := range []string{"work", "link"} {
 		raw := filepath.ToSlash(filepath.Join(root, folder))

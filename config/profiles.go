@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Profile is a named view over servers and tools.
@@ -259,12 +260,12 @@ func (c *Config) ProfileOf(folder string) string {
 	return profile
 }
 
-// resolveFolder follows the symbolic links of a path as far as it exists. A link that leads out of
+// resolveFolder follows the links in a path as far as it exists. A link that leads out of
 // a folder does not belong to it, and a folder that is reached through a link is the same folder.
 func resolveFolder(folder string) string {
 	rest := ""
 	for at := folder; ; at = filepath.Dir(at) {
-		if resolved, err := filepath.EvalSymlinks(at); err == nil {
+		if resolved, err := osutil.RealPath(at); err == nil {
 			return filepath.Join(resolved, rest)
 		}
 		if at == filepath.Dir(at) {

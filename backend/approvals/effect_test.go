@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
 // The names and descriptions are those of published servers.
@@ -52,12 +52,7 @@ func TestEffectOnAFileIsTheDifferenceToTheFileAsItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	links := runtime.GOOS != "windows" // Wine does not resolve them
-	if links {
-		if err := os.Symlink(outside, filepath.Join(root, "link")); err != nil {
-			t.Fatal(err)
-		}
-	}
+	mcptest.LinkFolder(t, outside, filepath.Join(root, "link"))
 	for _, c := range []struct{ tool, arguments, want, note string }{
 		{"write_file", `{"path":"ROOT/a.txt","content":"one\n2\nthree\n"}`, "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n", ""},
 		{"edit_file", `{"path":"ROOT/a.txt","edits":[{"oldText":"two","newText":"2"}],"dryRun":false}`, "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n", ""},
@@ -74,9 +69,6 @@ func TestEffectOnAFileIsTheDifferenceToTheFileAsItIs(t *testing.T) {
 		{"move_file", `{"source":"ROOT/a.txt","destination":"ROOT/bin"}`, "", "exists"},
 		{"delete_file", `{"path":"ROOT/a.txt"}`, "-two", "deleted"},
 	} {
-		if !links && strings.Contains(c.arguments, "link/") {
-			continue
-		}
 		arguments := strings.ReplaceAll(c.arguments, "ROOT", filepath.ToSlash(root))
 		got := fileChanges(t.Context(), &Held{Tool: c.tool, Arguments: arguments, Folders: []string{root}, previewName: "dryRun"})
 		if len(got) != 1 || !strings.Contains(got[0].Diff, c.want) || (c.want == "") != (got[0].Diff == "") || !strings.Contains(got[0].Note, c.note) || strings.Contains(got[0].Diff, "hidden") {

@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Limits of what is read to show the effect of a call on files.
@@ -297,7 +298,7 @@ func (f *fileState) read() {
 
 // resolveLinks resolves the links in path, whose last parts may not exist.
 func resolveLinks(path string) (string, error) {
-	resolved, err := filepath.EvalSymlinks(path)
+	resolved, err := osutil.RealPath(path)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return resolved, err
 	}
@@ -315,7 +316,7 @@ func resolveLinks(path string) (string, error) {
 }
 
 func isInFolder(path, dir string) bool {
-	dir, err := filepath.EvalSymlinks(dir)
+	dir, err := osutil.RealPath(dir)
 	if err != nil {
 		return false
 	}

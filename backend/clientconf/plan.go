@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -174,7 +175,7 @@ func (p *Plan) Outside() string {
 // realPath resolves the links in a path that need not exist.
 func realPath(path string) string {
 	if exists(path) || filepath.Dir(path) == path {
-		resolved, _ := filepath.EvalSymlinks(path)
+		resolved, _ := osutil.RealPath(path)
 		return cmp.Or(resolved, path)
 	}
 	return filepath.Join(realPath(filepath.Dir(path)), filepath.Base(path))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 )
 
 // newConnector returns a Connector in a temporary home, without access to the user's files.
@@ -274,6 +275,18 @@ func TestLinkOutOfHomeNamesItsTarget(t *testing.T) {
 		if got := p.Outside(); strings.HasPrefix(got, outside) != leaves || strings.Contains(strings.Join(p.Warnings, " "), outside) != leaves {
 			t.Errorf("%s: it leads to %q; %q", name, got, p.Warnings)
 		}
+	}
+}
+
+func TestFolderThatLeadsOutOfHomeIsNamed(t *testing.T) {
+	c, home := newConnector(t)
+	outside, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	mcptest.LinkFolder(t, outside, filepath.Join(home, ".cursor"))
+	p, err := c.Plan(Choice{Client: "cursor"})
+	must(t, err)
+	if got := p.Outside(); got != filepath.Join(outside, "mcp.json") {
+		t.Errorf("it leads to %q", got)
 	}
 }
 

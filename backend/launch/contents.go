@@ -80,7 +80,7 @@ func scan(folder string) (stamp string, files []codeFile, err error) {
 				}
 				continue
 			}
-			one, link := codeFile{path: path}, e.Type()&fs.ModeSymlink != 0
+			one, link := codeFile{path: path}, e.Type()&(fs.ModeSymlink|fs.ModeIrregular) != 0 // irregular: a junction of Windows
 			code, ifExecutable := mayBeCode(e.Name())
 			if !link && !code && !ifExecutable { // most files: the rest costs
 				continue
