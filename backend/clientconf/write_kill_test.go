@@ -3,6 +3,7 @@ package clientconf
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -24,6 +25,10 @@ func TestMain(m *testing.M) {
 	}
 	if home := os.Getenv("CLIENTCONF_WRITE_ONCE"); home != "" {
 		writeOnce(home, os.Getenv("CLIENTCONF_DIR"))
+		os.Exit(0)
+	}
+	if os.Getenv("CLIENTCONF_WAIT") != "" {
+		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)

@@ -1,0 +1,6 @@
+//go:build !windows
+
+package osutil
+
+// RunningPrograms is for Windows.
+func RunningPrograms() []string { return nil }
