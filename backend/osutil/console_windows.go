@@ -16,6 +16,11 @@ func AttachConsole() *bytes.Buffer {
 	}
 	const parent = ^uintptr(0) // ATTACH_PARENT_PROCESS
 	if ok, _, _ := kernel32.NewProc("AttachConsole").Call(parent); ok == 0 {
+		if !valid(windows.STD_OUTPUT_HANDLE) { // what is printed is not seen, which is no error
+			if nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
+				os.Stdout = nowhere
+			}
+		}
 		return new(bytes.Buffer)
 	}
 	if console, err := os.OpenFile("CONOUT$", os.O_RDWR, 0); err == nil {
