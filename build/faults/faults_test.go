@@ -59,6 +59,7 @@ type runner struct {
 	seen  int // bytes of the log that were examined
 	tried map[string]int
 	bad   map[string]int
+	again bool // a failure is tried again, because the machine may have been too busy the first time
 }
 
 // The budget of a scenario is DRAWBRIDGE_FAULTS_TIME, shared by all; without it, every call is failed with each
@@ -288,6 +289,14 @@ func (r *runner) write(o order, what string) {
 func (r *runner) report(o order, s state, log string, failures ...error) {
 	err := errors.Join(failures...)
 	if err == nil {
+		return
+	}
+	if errors.Is(err, errSlow) && !r.again {
+		r.t.Logf("tried again: %s (DRAWBRIDGE_FAULTS_ONLY=%s/%d/%d):\n%v\nlog: %s", s.Failed, o.Call, o.Error, o.N, err, log)
+		r.end()
+		r.again = true
+		r.once(o)
+		r.again = false
 		return
 	}
 	r.bad[o.Call]++

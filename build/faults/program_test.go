@@ -197,15 +197,21 @@ func (p *program) find() error {
 	return nil
 }
 
-var errEnded = errors.New("the program has ended")
+var (
+	errEnded = errors.New("the program has ended")
+	errSlow  = errors.New("not within a minute")
+)
 
 // until calls f until it returns nil or errEnded, and returns its last error after patience.
 func until(f func() error) error {
 	deadline := time.Now().Add(patience)
 	for pause := 2 * time.Millisecond; ; pause = min(pause*3/2, 50*time.Millisecond) {
 		err := f()
-		if err == nil || errors.Is(err, errEnded) || time.Now().After(deadline) {
+		if err == nil || errors.Is(err, errEnded) {
 			return err
+		}
+		if time.Now().After(deadline) {
+			return errors.Join(errSlow, err)
 		}
 		time.Sleep(pause)
 	}
