@@ -26,7 +26,7 @@ type sourceCase struct {
 
 func readSourceCase(t *testing.T, id, home string) (c sourceCase) {
 	t.Helper()
-	text := strings.NewReplacer("HOME/", filepath.ToSlash(home)+"/", "PROGRAM", "/opt/server", "IMAGE", "demo").Replace(content(t, filepath.Join("testdata/sources", id+".txt")))
+	text := strings.NewReplacer("file://HOME/", "file:///"+strings.TrimPrefix(filepath.ToSlash(home), "/")+"/", "HOME/", filepath.ToSlash(home)+"/", "PROGRAM", "/opt/server", "IMAGE", "demo").Replace(content(t, filepath.Join("testdata/sources", id+".txt")))
 	c.files = map[string]string{}
 	for _, part := range strings.Split("\n"+text, "\n-- ")[1:] {
 		name, body, _ := strings.Cut(part, "\n")
@@ -52,7 +52,7 @@ func (c sourceCase) write(t *testing.T, home string) {
 			write(t, path, text)
 			continue
 		}
-		db, err := sql.Open("sqlite", "file:"+path)
+		db, err := sql.Open("sqlite", path)
 		must(t, err)
 		_, err = db.ExecContext(t.Context(), "PRAGMA journal_mode = wal;"+text)
 		must(t, errors.Join(err, db.Close()))
