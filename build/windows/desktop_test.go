@@ -3,6 +3,7 @@
 package windows
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -13,14 +14,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/windows"
 	"golang.org/x/sys/windows/registry"
 )
 
-// ask sends a request to the API, as the page does.
-func (m *machine) ask(method, path, body string) string {
+// request is one to the API, as the page sends it.
+func (m *machine) request(method, path, body string) *http.Request {
 	m.Helper()
 	var runtime struct{ URL string }
 	text, err := os.ReadFile(filepath.Join(m.data, "runtime.json"))
@@ -34,7 +37,12 @@ func (m *machine) ask(method, path, body string) string {
 	}
 	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
+	return req
+}
+
+func (m *machine) ask(method, path, body string) string {
+	m.Helper()
+	res, err := http.DefaultClient.Do(m.request(method, path, body))
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -44,6 +52,29 @@ func (m *machine) ask(method, path, body string) string {
 		m.Fatal(res.Status, err, string(out))
 	}
 	return string(out)
+}
+
+// stream returns the events of a stream of the API, until the test ends.
+func (m *machine) stream(path string) <-chan string {
+	m.Helper()
+	res, err := http.DefaultClient.Do(m.request(http.MethodGet, path, ""))
+	if err != nil {
+		m.Fatal(err)
+	}
+	events, ended := make(chan string, 8), make(chan struct{})
+	m.Cleanup(func() { res.Body.Close(); <-ended })
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+			if event, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				select {
+				case events <- event:
+				default: // nobody wants more
+				}
+			}
+		}
+	}()
+	return events
 }
 
 // The entry starts the program that opens no console, with the data folder.
@@ -109,28 +140,31 @@ func TestPageOpensInTheBrowserWithoutWebView2(t *testing.T) {
 	}
 }
 
-// The window's program can be started by itself, from Explorer or a pinned icon.
-func TestWindowStartedAloneOpensTheBrowserWithoutWebView2(t *testing.T) {
-	m := newMachine(t)
-	if err := os.WriteFile(filepath.Join(m.data, "config.jsonc"), []byte(`{"bridge": {"listen": "127.0.0.1:0"}}`), 0o600); err != nil {
-		t.Fatal(err)
+// Both programs can be started by themselves, from Explorer, the Start menu or a pinned icon: without a console.
+func TestProgramsStartedAloneOpenTheBrowserWithoutWebView2(t *testing.T) {
+	for _, program := range []string{"drawbridge-window.exe", "drawbridgew.exe"} {
+		t.Run(program, func(t *testing.T) {
+			m := newMachine(t)
+			m.addConfig(`{"bridge": {"listen": "127.0.0.1:0"}}`)
+			cmd := exec.Command(m.program(program))
+			cmd.Env = append(m.environment(), "DRAWBRIDGE_DATA="+m.data)
+			cmd.SysProcAttr = &syscall.SysProcAttr{NoInheritHandles: true, CreationFlags: windows.DETACHED_PROCESS}
+			ended := make(chan error, 1)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			go func() { ended <- cmd.Wait() }()
+			t.Cleanup(func() { m.run("", "quit") })
+			select {
+			case err := <-ended:
+				if err != nil {
+					t.Fatal(err)
+				}
+			case <-time.After(time.Minute):
+				_ = cmd.Process.Kill()
+				t.Fatal("it shows a dialog and does not end")
+			}
+			m.ask("GET", "/api/v1/servers", "") // the daemon runs
+		})
 	}
-	window := exec.Command(m.program("drawbridge-window.exe"))
-	window.Env = append(m.environment(), "DRAWBRIDGE_DATA="+m.data)
-	ended := make(chan error, 1)
-	if err := window.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { ended <- window.Wait() }()
-	t.Cleanup(func() { m.run("", "quit") })
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Fatal(err)
-		}
-	case <-time.After(time.Minute):
-		_ = window.Process.Kill()
-		t.Fatal("it shows a dialog and does not end")
-	}
-	m.ask("GET", "/api/v1/servers", "") // the daemon runs
 }

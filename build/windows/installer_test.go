@@ -4,12 +4,17 @@ package windows
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/windows"
+	"golang.org/x/sys/windows/registry"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
@@ -30,22 +35,51 @@ func TestInstallerUpgradesRunningProgramAndLeavesOnlyData(t *testing.T) {
 	if link, err := os.ReadFile(shortcut); err != nil || !bytes.Contains(bytes.ReplaceAll(link, []byte{0}, nil), []byte("drawbridgew.exe")) {
 		t.Fatalf("%v\n%q", err, link)
 	}
-	daemon := exec.Command(filepath.Join(dir, "drawbridgew.exe"), "serve", "--no-tray")
-	if err := daemon.Start(); err != nil {
+	runtime := func() (r struct {
+		PID int
+		URL string
+	}) {
+		text, _ := os.ReadFile(filepath.Join(m.data, "runtime.json"))
+		_ = json.Unmarshal(text, &r)
+		return r
+	}
+	if err := windows.ShellExecute(0, nil, windows.StringToUTF16Ptr(shortcut), nil, nil, windows.SW_SHOWNORMAL); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the daemon answers", func() bool { return there(filepath.Join(m.data, "runtime.json")) })
-	before, _ := os.ReadFile(filepath.Join(m.data, "runtime.json"))
+	eventually.TrueWithin(t, 30*time.Second, "the shortcut starts the program", func() bool { return runtime().PID != 0 })
+	before := runtime()
+	list, err := windows.GetNamedSecurityInfo(m.data, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
+	user, userErr := windows.GetCurrentProcessToken().GetTokenUser()
+	if err := errors.Join(err, userErr); err != nil {
+		t.Fatal(err)
+	}
+	if got := list.String(); strings.Count(got, "(") != 2 || !strings.Contains(got, ";SY)") || !strings.Contains(got, user.User.Sid.String()) {
+		t.Errorf("others than the user and the system may read the data: %s", got)
+	}
+	told := m.stream("/api/v1/window")
+	opener, err := registry.OpenKey(registry.CURRENT_USER, `Software\Classes\drawbridge\shell\open\command`, registry.QUERY_VALUE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, err := opener.GetStringValue("") // Wine opens no links of programs
+	opener.Close()
+	args, argsErr := windows.DecomposeCommandLine(strings.ReplaceAll(line, "%1", "drawbridge://open/approvals"))
+	if err := errors.Join(err, argsErr, exec.Command(args[0], args[1:]...).Run()); err != nil {
+		t.Fatal(line, err)
+	}
+	if got := eventually.Receive(t, 30*time.Second, "the link opens nothing", told); !strings.Contains(got, `"to":"/approvals"`) {
+		t.Error(got)
+	}
 	if err := os.Remove(filepath.Join(dir, "LICENSE")); err != nil {
 		t.Fatal(err)
 	}
 	setup()
-	if err := daemon.Wait(); err != nil || !there(filepath.Join(dir, "LICENSE")) {
-		t.Errorf("the upgrade: %v", err)
+	if !there(filepath.Join(dir, "LICENSE")) || alive(before.PID) {
+		t.Error("the upgrade has not replaced the files, or the old version runs on")
 	}
 	eventually.TrueWithin(t, 30*time.Second, "the new version has been started", func() bool {
-		now, err := os.ReadFile(filepath.Join(m.data, "runtime.json"))
-		return err == nil && !bytes.Equal(now, before)
+		now := runtime()
+		return now.PID != 0 && now.PID != before.PID
 	})
 	if err := exec.Command(filepath.Join(dir, "uninstall.exe"), "/S").Run(); err != nil {
 		t.Fatal(err)

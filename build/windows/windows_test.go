@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,8 +41,9 @@ type machine struct {
 	daemon     *exec.Cmd
 }
 
+// environment is that of a user without a screen.
 func (m *machine) environment() []string {
-	return append(os.Environ(), "PATH="+m.path+string(filepath.ListSeparator)+os.Getenv("PATH"), "USERPROFILE="+m.home, "APPDATA="+filepath.Join(m.home, "AppData", "Roaming"), "LOCALAPPDATA="+filepath.Join(m.home, "AppData", "Local"))
+	return append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "DISPLAY=") }), "PATH="+m.path+string(filepath.ListSeparator)+os.Getenv("PATH"), "USERPROFILE="+m.home, "APPDATA="+filepath.Join(m.home, "AppData", "Roaming"), "LOCALAPPDATA="+filepath.Join(m.home, "AppData", "Local"))
 }
 
 func newMachine(t *testing.T) *machine {
@@ -82,9 +84,14 @@ func (m *machine) serveWith(flags ...string) {
 			m.Log(said.String())
 		}
 	})
+	m.awaitDaemon()
+}
+
+func (m *machine) awaitDaemon() {
+	m.Helper()
 	eventually.True(m, "the daemon answers", func() bool {
-		_, err := os.Stat(filepath.Join(m.data, "runtime.json"))
-		return err == nil
+		text, err := os.ReadFile(filepath.Join(m.data, "runtime.json")) // it cannot be read while it is replaced
+		return err == nil && json.Valid(text)
 	})
 }
 
