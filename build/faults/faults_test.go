@@ -254,7 +254,7 @@ func (r *runner) keeps(kept promise) error {
 }
 
 func (r *runner) count(o order, s state) {
-	if s.Failed != "" {
+	if s.Failed != "" && !r.again {
 		r.tried[o.Call]++
 		r.write(o, s.Failed)
 	}
