@@ -24,6 +24,7 @@ export const addresses = [
   '#/servers/github?view=config', // with accounts
 
   '#/servers/ONE?view=diagnostics',
+  '#/servers/memory/update',
   '#/welcome',
   '#/welcome?step=clients',
   '#/welcome?step=call',

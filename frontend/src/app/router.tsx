@@ -34,6 +34,7 @@ const text = (value: unknown): string | undefined =>
 /** Pages that are not part of the first load. */
 const lazy = {
   servers: lazyChunk(() => import('./servers-route')),
+  update: lazyChunk(() => import('./update-route')),
   calls: lazyChunk(() => import('./calls-route')),
   add: lazyChunk(() => import('./add-server-route')),
   tools: lazyChunk(() => import('./tools-route')),
@@ -83,6 +84,12 @@ const servers = createRoute({
   component: lazyRouteComponent(lazy.servers, 'ServersRoute'),
 });
 const server = createRoute({ getParentRoute: () => servers, path: '$id' });
+
+const update = createRoute({
+  getParentRoute: () => root,
+  path: '/servers/$id/update',
+  component: lazyRouteComponent(lazy.update, 'UpdateRoute'),
+});
 
 const add = createRoute({
   getParentRoute: () => root,
@@ -214,6 +221,7 @@ export function makeRouter() {
     routeTree: root.addChildren([
       overview,
       servers.addChildren([server]),
+      update,
       add,
       calls.addChildren([call]),
       tools,

@@ -1,4 +1,4 @@
-import { useMemo } from 'react';
+import { useMemo, useState } from 'react';
 import { MergeDiff, UnifiedDiff } from '@/components/lazy-code-editor';
 import { escapeControlCharacters } from '@/lib/format';
 import { parseUnifiedDiff } from '@/lib/unified-diff';
@@ -20,6 +20,26 @@ export function DiffView({ diff, label }: { diff: string; label: string }) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** A diff that is shown when it is asked for, with the number of its lines. */
+export function FoldedDiff({ diff, label, of }: { diff: string; label: string; of: string }) {
+  const [open, setOpen] = useState(false);
+  const lines = useMemo(() => parseUnifiedDiff(diff).flatMap((file) => file.lines), [diff]);
+  const n = (kind: 'added' | 'removed') => lines.filter((line) => line.kind === kind).length;
+  return (
+    <details className="mt-1" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary className="w-fit cursor-pointer text-sm text-ink2">
+        Show changes<span className="sr-only"> for {of}</span>{' '}
+        <span className="text-ink3">{`+${n('added')} −${n('removed')} lines`}</span>
+      </summary>
+      {open && (
+        <div className="mt-1.5">
+          <DiffView diff={diff} label={label} />
+        </div>
+      )}
+    </details>
   );
 }
 

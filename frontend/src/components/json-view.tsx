@@ -7,23 +7,21 @@ import { formatJson } from '@/lib/json-text';
 import { withoutPrototypes } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
-import { formatYaml } from '@/lib/yaml-text';
 
 const jsonTexts = withoutPrototypes({
   pretty: 'Formatted',
   raw: 'Raw',
   cutText: (n: string) => `${n} more characters`,
   view: 'JSON view',
-  yaml: 'YAML',
 } as const);
 
 const longToken = 4000;
 /** CodeMirror needs minutes for a line of several megabytes. */
 const longestLine = 100_000;
 
-const views = ['pretty', 'yaml', 'raw'] as const;
+const views = ['pretty', 'raw'] as const;
 
-/** JSON text as foldable JSON, as YAML or raw; it is not parsed, so numbers keep their digits. */
+/** JSON text as foldable JSON or raw; it is not parsed, so numbers keep their digits. */
 export function JsonView({
   text,
   label,
@@ -40,10 +38,7 @@ export function JsonView({
   const [view, setView] = useState<(typeof views)[number]>('pretty');
   const [most, setMost] = useState(longToken);
   const Heading = useWideScreen() ? 'h4' : 'h3'; // one level below that of its section
-  const whole = useMemo(
-    () => ({ pretty: formatJson, yaml: formatYaml, raw: (raw: string) => raw })[view](text),
-    [view, text],
-  );
+  const whole = useMemo(() => (view === 'raw' ? text : formatJson(text)), [view, text]);
   const shown = useMemo(
     () =>
       whole
@@ -75,7 +70,7 @@ export function JsonView({
           <CopyButton text={whole} label={`${texts.actions.copy}: ${label}`} />
         </div>
       </div>
-      <CodeView text={shown} label={label} language={view === 'yaml' ? 'yaml' : 'json'} />
+      <CodeView text={shown} label={label} language="json" />
       {hidden > 0 && (
         <p className="border-t px-3 py-1.5 text-xs text-ink3">
           {most < longestLine ? (

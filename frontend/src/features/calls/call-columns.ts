@@ -16,7 +16,7 @@ export const columnIds = [
 export type ColumnId = (typeof columnIds)[number];
 
 /** Widths in rem, so that they scale with the font size. The call takes the remaining space. */
-export const columnWidths: Record<Exclude<ColumnId, 'call'>, number> = {
+const columnWidths: Record<Exclude<ColumnId, 'call'>, number> = {
   time: 6,
   client: 9,
   session: 6,
@@ -26,50 +26,24 @@ export const columnWidths: Record<Exclude<ColumnId, 'call'>, number> = {
   sent: 4.5,
   size: 4,
 };
-export const narrowest = 3;
-export const widest = 40;
 
-export interface Columns {
-  shown: ColumnId[];
-  widths: Partial<Record<ColumnId, number>>;
-}
-
-const usual: Columns = {
-  shown: ['time', 'call', 'client', 'outcome', 'duration', 'size'],
-  widths: {},
-};
+const usual: ColumnId[] = ['time', 'call', 'client', 'outcome', 'duration', 'size'];
 
 /** Validates stored columns, which may come from another version. */
-export function checkColumns(value: unknown): Columns {
-  if (typeof value !== 'object' || value === null) return usual;
-  const { shown, widths } = value as { shown?: unknown; widths?: unknown };
-  if (!Array.isArray(shown)) return usual;
-  const out: Columns = {
-    shown: columnIds.filter((id) => id === 'call' || shown.includes(id)),
-    widths: {},
-  };
-  for (const [id, width] of Object.entries(widths ?? {})) {
-    const known = columnIds.find((one) => one === id);
-    if (known && typeof width === 'number') out.widths[known] = bounded(width);
-  }
-  return out;
+function checkColumns(value: unknown): ColumnId[] {
+  const shown = Array.isArray(value) ? value : usual;
+  return columnIds.filter((id) => id === 'call' || shown.includes(id));
 }
 
-export const bounded = (width: number) =>
-  Math.min(widest, Math.max(narrowest, Math.round(width * 4) / 4));
-
-export const useColumns = () => useStored('drawbridge.calls.columns', checkColumns);
+export const useColumns = () => useStored('drawbridge.calls.shown', checkColumns);
 
 export const resetColumns = usual;
 
 /** The columns of a CSS grid. They get narrower if there is less space. */
-export function gridOf({ shown, widths }: Columns): string {
-  return shown
-    .map((id) =>
-      id === 'call' ? 'minmax(10rem, 1fr)' : `minmax(0, ${widths[id] ?? columnWidths[id]}rem)`,
-    )
+export const gridOf = (shown: ColumnId[]): string =>
+  shown
+    .map((id) => (id === 'call' ? 'minmax(10rem, 1fr)' : `minmax(0, ${columnWidths[id]}rem)`))
     .join(' ');
-}
 
 export const sorts = ['oldest', 'longest', 'shortest', 'largest', 'smallest'] as const;
 /** Undefined is newest first, the order of the history. */

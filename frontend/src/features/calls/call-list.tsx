@@ -18,7 +18,7 @@ import { useServerName } from '@/lib/server-lookup';
 import type { useReading } from '@/lib/steady-list';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
-import { type Columns, gridOf, type Sort } from './call-columns';
+import { type ColumnId, gridOf, type Sort } from './call-columns';
 import { CallRow, rowHeight } from './call-row';
 import type { CallFilters } from './filters';
 import { TableHead } from './table-head';
@@ -33,7 +33,6 @@ export function CallList({
   sort,
   columns,
   onSort,
-  onColumns,
   selected,
   onOpen,
   hasOlder,
@@ -46,9 +45,8 @@ export function CallList({
   filters: CallFilters;
   /** The sort order; undefined is newest first. */
   sort: Sort | undefined;
-  columns: Columns;
+  columns: ColumnId[];
   onSort: (sort: Sort | undefined) => void;
-  onColumns: (columns: Columns) => void;
   selected: string | undefined;
   onOpen: (id: string) => void;
   hasOlder: boolean;
@@ -133,7 +131,7 @@ export function CallList({
       className="flex min-h-0 flex-1 flex-col"
       style={{ '--call-columns': gridOf(columns) } as React.CSSProperties}
     >
-      {wide && <TableHead columns={columns} sort={sort} onSort={onSort} onColumns={onColumns} />}
+      {wide && <TableHead columns={columns} sort={sort} onSort={onSort} />}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move between the links inside */}
       <div
         ref={scroller}
@@ -163,7 +161,7 @@ export function CallList({
                 >
                   <CallRow
                     call={call}
-                    columns={wide ? columns.shown : undefined}
+                    columns={wide ? columns : undefined}
                     selected={call.id === selected}
                     filters={filters}
                     sort={sort}

@@ -249,7 +249,7 @@ function Results({
     show();
     scroller.current?.scrollTo(0, 0);
   };
-  const [columns, setColumns] = useColumns();
+  const [columns] = useColumns();
   const navigate = route.useNavigate();
   const open = useCallback(
     (id: string) =>
@@ -290,7 +290,6 @@ function Results({
           sort={sort}
           columns={columns}
           onSort={onSort}
-          onColumns={setColumns}
           selected={selected}
           onOpen={open}
           hasOlder={hasOlder}

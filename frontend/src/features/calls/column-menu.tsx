@@ -2,28 +2,25 @@ import { Columns3, RotateCcw } from 'lucide-react';
 import { Button } from '@/components/button';
 import { Menu } from '@/components/menu';
 import { texts } from '@/lib/texts';
-import { type Columns, columnIds, resetColumns } from './call-columns';
+import { type ColumnId, columnIds, resetColumns } from './call-columns';
 
 /** The columns to show. */
 export function ColumnMenu({
   columns,
   onChange,
 }: {
-  columns: Columns;
-  onChange: (columns: Columns) => void;
+  columns: ColumnId[];
+  onChange: (columns: ColumnId[]) => void;
 }) {
   return (
     <Menu
       items={[
         ...columnIds.map((id) => ({
           text: texts.calls.columns[id],
-          checked: columns.shown.includes(id),
+          checked: columns.includes(id),
           disabled: id === 'call',
           onSelect: () =>
-            onChange({
-              ...columns,
-              shown: columnIds.filter((one) => columns.shown.includes(one) !== (one === id)),
-            }),
+            onChange(columnIds.filter((one) => columns.includes(one) !== (one === id))),
         })),
         { text: 'Reset columns', icon: RotateCcw, onSelect: () => onChange(resetColumns) },
       ]}

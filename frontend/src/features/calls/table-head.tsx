@@ -1,38 +1,24 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table element would need all rows, not only visible ones
 // biome-ignore-all lint/a11y/useFocusableInteractive: the button inside is focusable
 import { ArrowDown, ArrowUp } from 'lucide-react';
-import { useRef } from 'react';
 import { classes } from '@/lib/class-names';
 import { texts } from '@/lib/texts';
-import {
-  bounded,
-  type ColumnId,
-  type Columns,
-  columnWidths,
-  narrowest,
-  nextSort,
-  type Sort,
-  sortsOf,
-  widest,
-} from './call-columns';
+import { type ColumnId, nextSort, type Sort, sortsOf } from './call-columns';
 
 const t = texts.calls;
 const rising = new Set<Sort>(['oldest', 'shortest', 'smallest']);
 const numbers = new Set<ColumnId>(['duration', 'sent', 'size']);
 
-/** The column headings: a click sorts, and dragging the line beside a heading resizes the column. */
+/** The column headings; a click sorts. */
 export function TableHead({
   columns,
   sort,
   onSort,
-  onColumns,
 }: {
-  columns: Columns;
+  columns: ColumnId[];
   sort: Sort | undefined;
   onSort: (sort: Sort | undefined) => void;
-  onColumns: (columns: Columns) => void;
 }) {
-  const call = columns.shown.indexOf('call');
   return (
     // As wide as the rows, which have a scrollbar.
     <div
@@ -43,7 +29,7 @@ export function TableHead({
         role="row"
         className="grid gap-x-3 text-xs text-ink3 [grid-template-columns:var(--call-columns)]"
       >
-        {columns.shown.map((id, index) => {
+        {columns.map((id) => {
           const own = sort !== undefined && sortsOf[id]?.includes(sort);
           const newest = id === 'time' && sort === undefined;
           const up = own && rising.has(sort);
@@ -53,7 +39,7 @@ export function TableHead({
               key={id}
               role="columnheader"
               aria-sort={own || newest ? (up ? 'ascending' : 'descending') : undefined}
-              className={classes('relative min-w-0 pb-1', numbers.has(id) && 'text-right')}
+              className={classes('min-w-0 pb-1', numbers.has(id) && 'text-right')}
             >
               {sortsOf[id] ? (
                 <button
@@ -73,76 +59,10 @@ export function TableHead({
                   {t.columns[id]}
                 </span>
               )}
-              {id !== 'call' && (
-                <WidthHandle
-                  id={id}
-                  width={columns.widths[id] ?? columnWidths[id]}
-                  before={index < call}
-                  onChange={(width) =>
-                    onColumns({ ...columns, widths: { ...columns.widths, [id]: width } })
-                  }
-                />
-              )}
             </div>
           );
         })}
       </div>
     </div>
-  );
-}
-
-/** A resize handle, on the side of the call column, which grows or shrinks instead. */
-function WidthHandle({
-  id,
-  width,
-  before,
-  onChange,
-}: {
-  id: Exclude<ColumnId, 'call'>;
-  width: number;
-  before: boolean;
-  onChange: (width: number) => void;
-}) {
-  const from = useRef<{ x: number; width: number } | undefined>(undefined);
-  const sign = before ? 1 : -1;
-  const rem = () => Number.parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;
-  return (
-    <div
-      role="separator"
-      aria-orientation="vertical"
-      aria-label={`Width of ${t.columns[id]}`}
-      aria-valuenow={width}
-      aria-valuemin={narrowest}
-      aria-valuemax={widest}
-      title="Drag to resize, double-click to reset"
-      tabIndex={0}
-      onPointerDown={(event) => {
-        event.preventDefault();
-        event.currentTarget.setPointerCapture(event.pointerId);
-        from.current = { x: event.clientX, width };
-      }}
-      onPointerMove={(event) => {
-        if (!from.current) return;
-        const moved = ((event.clientX - from.current.x) * sign) / rem();
-        onChange(bounded(from.current.width + moved));
-      }}
-      onPointerUp={() => {
-        from.current = undefined;
-      }}
-      onPointerCancel={() => {
-        from.current = undefined;
-      }}
-      onDoubleClick={() => onChange(columnWidths[id])}
-      onKeyDown={(event) => {
-        const step = { ArrowLeft: -sign, ArrowRight: sign }[event.key];
-        if (step === undefined) return;
-        event.preventDefault();
-        onChange(bounded(width + step / 2));
-      }}
-      className={classes(
-        'absolute inset-y-0 w-3 cursor-col-resize touch-none after:absolute after:inset-y-1 after:left-1/2 after:w-px after:bg-line hover:after:bg-accent focus-visible:after:bg-accent',
-        before ? '-right-3' : '-left-3',
-      )}
-    />
   );
 }

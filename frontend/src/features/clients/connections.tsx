@@ -10,7 +10,7 @@ import {
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
-import { DiffView } from '@/components/diff-view';
+import { FoldedDiff } from '@/components/diff-view';
 import { Failure } from '@/components/failure';
 import { Loading } from '@/components/page';
 import { CheckBox } from '@/components/text-field';
@@ -274,7 +274,11 @@ function ChosenConnect({
               </span>
             </p>
           ))}
-          <DiffView diff={plan.data.diff} label={t.diff(connection.name)} />
+          <FoldedDiff
+            diff={plan.data.diff}
+            of={escapeControlCharacters(connection.name)}
+            label={t.diff(connection.name)}
+          />
           <Failure error={connect.error} />
           <Button
             look="primary"

@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Import, LoaderCircle } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
-import { DiffView } from '@/components/diff-view';
+import { FoldedDiff } from '@/components/diff-view';
 import { Failure } from '@/components/failure';
 import { SelectField } from '@/components/fields';
 import { escapeControlCharacters } from '@/lib/format';
@@ -72,7 +72,13 @@ export function ImportForm({ connection, onDone }: { connection: string; onDone:
           {escapeControlCharacters(messageOf(plan.error))}
         </p>
       )}
-      {diff && <DiffView diff={diff} label="Changes to the configuration file" />}
+      {diff && (
+        <FoldedDiff
+          diff={diff}
+          of="the configuration file"
+          label="Changes to the configuration file"
+        />
+      )}
       <Failure error={run.error} />
       {any && (
         <Button

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { CircleAlert, CircleCheck, LoaderCircle, Undo2 } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
-import { DiffView } from '@/components/diff-view';
+import { FoldedDiff } from '@/components/diff-view';
 import { Failure } from '@/components/failure';
 import { Modal } from '@/components/modal';
 import { escapeControlCharacters } from '@/lib/format';
@@ -122,7 +122,6 @@ function Change({
   /** Undefined if there is no other client. */
   onMoves: ((on: boolean) => void) | undefined;
 }) {
-  const [open, setOpen] = useState(false);
   const name = short(client.name, 200);
   return (
     <li className="border-t px-3 py-2 first:border-t-0">
@@ -144,18 +143,7 @@ function Change({
           {short(client.path)}
         </span>
       </div>
-      {moves && (
-        <details className="mt-1" onToggle={(event) => setOpen(event.currentTarget.open)}>
-          <summary className="w-fit cursor-pointer text-sm text-ink2">
-            Show changes<span className="sr-only"> for {name}</span>
-          </summary>
-          {open && (
-            <div className="mt-1.5">
-              <DiffView diff={client.diff} label={`Changes for ${name}`} />
-            </div>
-          )}
-        </details>
-      )}
+      {moves && <FoldedDiff diff={client.diff} of={name} label={`Changes for ${name}`} />}
       {moves &&
         (client.warnings ?? []).map((warning) => (
           <p key={warning} className="mt-1 text-sm text-warn [overflow-wrap:anywhere]">

@@ -1,9 +1,9 @@
-import { useMutation } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { escapeControlCharacters, exactTime } from '@/lib/format';
 import { withoutPrototypes } from '@/lib/own-property';
-import { request } from '@/lib/request';
-import type { RuleTrial } from '@/types/api';
+import { request, requestList } from '@/lib/request';
+import type { CallPreview, RuleDecision, RuleTrial } from '@/types/api';
 
 const wouldTexts = withoutPrototypes({
   ask: 'would have needed approval',
@@ -18,8 +18,32 @@ export function useTrial() {
   });
 }
 
+/** The decisions by tool, and within it by arguments, each with its newest call. */
+function grouped(decisions: RuleDecision[], argumentsOf: Map<string, string>) {
+  const groups = new Map<
+    string,
+    { newest: RuleDecision; lines: Map<string, { id: string; calls: number }> }
+  >();
+  for (const one of decisions) {
+    const key = `${one.then} ${one.server}/${one.tool}`;
+    const group = groups.get(key) ?? { newest: one, lines: new Map() };
+    groups.set(key, group);
+    const line = argumentsOf.get(one.id) ?? '';
+    const { id = one.id, calls = 0 } = group.lines.get(line) ?? {};
+    group.lines.set(line, { id, calls: calls + 1 });
+  }
+  return groups;
+}
+
 export function TrialResult({ trial }: { trial: RuleTrial }) {
   const { asked, denied, calls, decisions } = trial;
+  const ids = decisions.slice(0, 100).map(({ id }) => id);
+  const { data: previews } = useQuery({
+    queryKey: ['calls', 'rule-trial', ids],
+    queryFn: ({ signal }) => requestList<CallPreview>(`/api/v1/previews?ids=${ids}`, signal),
+    enabled: ids.length > 0,
+  });
+  const groups = grouped(decisions, new Map(previews?.map((one) => [one.id, one.arguments])));
   const unclear = trial.redacted + trial.cut + trial.notRecorded;
   return (
     <div role="status" className="space-y-2 text-sm">
@@ -38,23 +62,28 @@ export function TrialResult({ trial }: { trial: RuleTrial }) {
           tabIndex={0}
           className="scroll-area max-h-60 rounded-md border bg-sunken"
         >
-          {decisions.map((one) => (
-            <li key={one.id} className="border-t px-3 py-1.5 first:border-t-0">
-              <Link
-                to="/calls/$id"
-                params={{ id: one.id }}
-                className="text-accent underline underline-offset-2 [overflow-wrap:anywhere]"
-              >
+          {[...groups].map(([key, { newest: one, lines }]) => (
+            <li key={key} className="border-t px-3 py-1.5 first:border-t-0">
+              <span className="font-medium [overflow-wrap:anywhere]">
                 {escapeControlCharacters(`${one.server} / ${one.tool}`.slice(0, 200))}
-              </Link>{' '}
+              </span>{' '}
               <span className={one.then === 'deny' ? 'text-bad' : 'text-warn'}>
                 {wouldTexts[one.then]}
               </span>
-              <span className="block text-xs text-ink3 [overflow-wrap:anywhere]">
-                {escapeControlCharacters(
-                  `${exactTime(one.at)} · ${one.client} · ${one.why}`.slice(0, 400),
-                )}
-              </span>
+              <ul className="font-mono text-xs">
+                {[...lines].map(([line, { id, calls }]) => (
+                  <li key={line} className="flex gap-2">
+                    <Link
+                      to="/calls/$id"
+                      params={{ id }}
+                      className="min-w-0 flex-1 truncate text-accent underline underline-offset-2"
+                    >
+                      {escapeControlCharacters(line || exactTime(one.at))}
+                    </Link>
+                    {calls > 1 && <span className="text-ink3">× {calls}</span>}
+                  </li>
+                ))}
+              </ul>
             </li>
           ))}
         </ul>

@@ -1,4 +1,4 @@
-import { type QueryClient, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request, requestList } from '@/lib/request';
 import type {
   Client,
@@ -7,7 +7,6 @@ import type {
   List,
   RecordingSettings,
   RetentionPreview,
-  Rule,
   Secrets,
   TokenChange,
 } from '@/types/api';
@@ -29,19 +28,6 @@ export function useRecording() {
       client.invalidateQueries({ queryKey: ['status'] });
     },
   });
-}
-
-/** Restores a removed rule, unless there is a new one for the same server and tool. */
-export async function restoreRule(client: QueryClient, rule: Rule) {
-  const { recording } = await request<HistoryState>('GET', '/api/v1/history');
-  const rules = recording.rules ?? [];
-  if (rules.some((one) => one.server === rule.server && one.tool === rule.tool)) return;
-  client.setQueryData(
-    ['history'],
-    await request<HistoryState>('PUT', '/api/v1/history/recording', {
-      body: { ...recording, rules: [...rules, rule] },
-    }),
-  );
 }
 
 /** The limits of the history; 0 is unlimited. */
@@ -77,14 +63,6 @@ export function useHistoryMaintenance() {
     mutationFn: (what: Upkeep) =>
       request<{ deleted?: number }>('POST', `/api/v1/history/${what}`, { body: {} }),
     onSettled: () => client.invalidateQueries({ queryKey: ['history'] }),
-  });
-}
-
-/** Writes a backup of the history to a new file. */
-export function useBackup() {
-  return useMutation({
-    mutationFn: (path: string) =>
-      request<{ path: string }>('POST', '/api/v1/history/backup', { body: { path } }),
   });
 }
 

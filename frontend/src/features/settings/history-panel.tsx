@@ -5,44 +5,32 @@ import { Facts } from '@/components/fields';
 import { bytes, count, exactTime } from '@/lib/format';
 import { toast, toastError } from '@/lib/toast';
 import { historyStateQuery, useHistoryMaintenance, useRecording } from './api';
-import { Backup } from './history-backup';
-import { Rules } from './recording-rules';
 import { Prune, Retention } from './retention';
 
 const indexPending = (n: string) =>
   `${n === '1' ? '1 newer call' : `${n} newer calls`} not yet searchable`;
 
 /** The settings of the history and its size, or what few need. */
-export function HistoryPanel({
-  servers,
-  advanced = false,
-}: {
-  servers: string[];
-  advanced?: boolean;
-}) {
+export function HistoryPanel({ advanced = false }: { advanced?: boolean }) {
   const { data: state } = useSuspenseQuery(historyStateQuery);
   const recording = useRecording();
   const upkeep = useHistoryMaintenance();
   const paused = state.recording.paused;
   if (advanced)
     return (
-      <div className="space-y-5">
-        <div className="flex flex-wrap gap-2">
-          <Prune state={state} />
-          <Button
-            disabled={upkeep.isPending}
-            onClick={() =>
-              upkeep.mutate('vacuum', {
-                onSuccess: () => toast('ok', 'Database compacted.'),
-                onError: toastError,
-              })
-            }
-          >
-            Compact database
-          </Button>
-        </div>
-        <Backup />
-        <Rules state={state} servers={servers} />
+      <div className="flex flex-wrap gap-2">
+        <Prune state={state} />
+        <Button
+          disabled={upkeep.isPending}
+          onClick={() =>
+            upkeep.mutate('vacuum', {
+              onSuccess: () => toast('ok', 'Database compacted.'),
+              onError: toastError,
+            })
+          }
+        >
+          Compact database
+        </Button>
       </div>
     );
   return (
@@ -77,6 +65,12 @@ export function HistoryPanel({
             'Kept past expiry',
             state.clockHold &&
               `${count(state.clockHold.calls)}, until ${exactTime(state.clockHold.until)}, because the system clock changed`,
+          ],
+          [
+            'Recording rules',
+            (state.recording.rules ?? [])
+              .map(({ server, tool = '*', record }) => `${server} / ${tool}: ${record}`)
+              .join(', '),
           ],
           ['Not recorded', state.recorder.dropped > 0 && count(state.recorder.dropped)],
         ]}

@@ -31,7 +31,6 @@ export function SettingsPage({
   signIns: ReactNode;
 }) {
   const { data: status } = useSuspenseQuery(statusQuery);
-  const servers = (status.servers ?? []).map((server) => server.id);
   // A panel that is shown later than the others would cause a layout shift.
   const ready = useAllQueriesAnswered([
     useQuery(historyStateQuery),
@@ -53,7 +52,7 @@ export function SettingsPage({
               <GeneralPanel />
             </Panel>
             <Panel title="Recording">
-              <HistoryPanel servers={servers} />
+              <HistoryPanel />
             </Panel>
             <Panel title="Secrets">
               <SecretsPanel />
@@ -68,7 +67,7 @@ export function SettingsPage({
                   Metrics, address, patterns to redact, and the database
                 </summary>
                 <GeneralPanel advanced />
-                <HistoryPanel advanced servers={servers} />
+                <HistoryPanel advanced />
               </details>
             </Panel>
             <Panel title="About">

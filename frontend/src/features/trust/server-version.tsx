@@ -1,17 +1,13 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
-import { Button } from '@/components/button';
+import { Link } from '@tanstack/react-router';
+import { Button, buttonClasses } from '@/components/button';
 import { Facts, Section } from '@/components/fields';
-import { More } from '@/components/more';
 import { escapeControlCharacters } from '@/lib/format';
 import { withoutPrototypes } from '@/lib/own-property';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import type { ServerVersion, VersionPlan } from '@/types/api';
-import { summaryOf } from './change-summary';
-import { ToolDiff, Warnings } from './tool-changes';
-import { VersionComparison } from './version-comparison';
 
 const sourcesTexts = withoutPrototypes({
   '': '',
@@ -28,16 +24,17 @@ const t = texts.versions;
 const wraps =
   'h-auto! min-h-7 max-w-full shrink! py-1 text-left whitespace-normal! [overflow-wrap:anywhere]';
 
-const path = (server: string) => `/api/v1/servers/${encodeURIComponent(server)}/version`;
+export const versionPath = (server: string) =>
+  `/api/v1/servers/${encodeURIComponent(server)}/version`;
 
 const versionQuery = (server: string) =>
   queryOptions({
     queryKey: ['server', server, 'version'],
-    queryFn: ({ signal }) => request<ServerVersion>('GET', path(server), { signal }),
+    queryFn: ({ signal }) => request<ServerVersion>('GET', versionPath(server), { signal }),
     retry: false,
   });
 
-/** The package version of a server: pins it, updates it after a review of its tools, or rolls back. */
+/** The package version of a server: pins it, rolls back, or leads to the preview of an update. */
 export function ServerVersionSection({
   server,
   runs,
@@ -47,15 +44,10 @@ export function ServerVersionSection({
   runs: boolean;
 }) {
   const client = useQueryClient();
-  const [plan, setPlan] = useState<VersionPlan>();
-  const [also, setAlso] = useState<string[]>([]);
   const change = useMutation({
-    mutationFn: (body: { action: string; key?: string; also?: string[] }) =>
-      request<VersionPlan>('POST', path(server), { body }),
+    mutationFn: (body: { action: 'pin' | 'rollback' }) =>
+      request<VersionPlan>('POST', versionPath(server), { body }),
     onSuccess: (result, { action }) => {
-      setPlan(action === 'plan' || action === 'compare' ? result : undefined);
-      if (action === 'plan') setAlso([]);
-      if (action === 'plan' && !result.key) toast('ok', 'This is the latest version.');
       if (action === 'rollback')
         toast(
           'ok',
@@ -66,13 +58,8 @@ export function ServerVersionSection({
     },
     onError: toastError,
   });
-  const comparing = change.isPending && change.variables.action === 'compare';
   const { data: version } = useQuery(versionQuery(server));
   if (!version?.known) return null;
-  const compare = (tools: string[]) => {
-    setAlso(tools);
-    change.mutate({ action: 'compare', key: plan?.key, also: tools });
-  };
   const before = version.earlier?.[0]?.configured;
   return (
     <Section title="Version">
@@ -91,13 +78,14 @@ export function ServerVersionSection({
       />
       <div className="mt-3 flex flex-wrap gap-2">
         {runs && (
-          <Button
-            small
-            disabled={change.isPending}
-            onClick={() => change.mutate({ action: 'plan' })}
+          <Link
+            to="/servers/$id/update"
+            params={{ id: server }}
+            preload={false}
+            className={buttonClasses('secondary', true)}
           >
-            {change.isPending && !comparing ? 'Testing…' : 'Preview update'}
-          </Button>
+            Preview update
+          </Link>
         )}
         {version.pin && (
           <Button
@@ -122,66 +110,6 @@ export function ServerVersionSection({
           </Button>
         )}
       </div>
-      {plan?.key && (
-        <div className="mt-4 rounded-md border bg-panel p-3">
-          <h4 className="font-semibold">
-            {summaryOf(plan.changes ?? []) || 'No tools will change.'}
-          </h4>
-          <ToolDiff
-            label="Changes in this update"
-            lines={[
-              { op: 'old', text: plan.from },
-              { op: 'new', text: plan.to },
-            ]}
-          />
-          <ul className="mt-2">
-            {(plan.changes ?? []).slice(0, 100).map((one) => (
-              <li key={one.name}>
-                <details className="text-sm">
-                  <summary className="cursor-pointer py-0.5 font-medium [overflow-wrap:anywhere]">
-                    {escapeControlCharacters(one.name.slice(0, 200))}{' '}
-                    <span className="font-normal text-ink3">{texts.trust.states[one.state]}</span>
-                  </summary>
-                  <ToolDiff
-                    lines={one.diff ?? []}
-                    label={`Changes to ${escapeControlCharacters(one.name.slice(0, 200))}`}
-                  />
-                </details>
-                <Warnings list={one.warnings ?? []} />
-              </li>
-            ))}
-          </ul>
-          <More of={plan.changes?.length ?? 0} shown={100} />
-          {plan.comparison && (
-            <VersionComparison
-              report={plan.comparison}
-              pending={change.isPending}
-              onAlso={(tool) => compare([...also, tool])}
-            />
-          )}
-          <div className="mt-3 flex flex-wrap gap-2">
-            <Button
-              small
-              disabled={change.isPending}
-              title="Run recorded calls (read-only tools, prompts and resources) and saved checks on both versions, and compare the results"
-              onClick={() => compare(also)}
-            >
-              {comparing ? 'Comparing…' : 'Replay calls'}
-            </Button>
-            <Button
-              small
-              look="primary"
-              disabled={change.isPending}
-              onClick={() => change.mutate({ action: 'apply', key: plan.key })}
-            >
-              Update and accept changes
-            </Button>
-            <Button small look="quiet" onClick={() => setPlan(undefined)}>
-              Not now
-            </Button>
-          </div>
-        </div>
-      )}
     </Section>
   );
 }

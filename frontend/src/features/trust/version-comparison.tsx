@@ -43,9 +43,17 @@ const looks = {
   skipped: [CircleDashed, 'text-ink3'],
 } as const;
 
-const order = Object.keys(looks).reverse() as (keyof typeof looks)[];
+const order = ['failed', 'different', 'skipped', 'alike'] as const;
 const nameOf = (call: ComparedCall) => call.tool ?? call.prompt ?? call.resource ?? '';
-const rank = (call: ComparedCall) => ['failed', 'different'].indexOf(call.result) >>> 0;
+
+/** How many results are the same, different, failed or skipped. */
+export const comparisonSummary = (report: ComparisonReport): string =>
+  report.calls.length === 0
+    ? 'There are no calls to compare.'
+    : `${order
+        .filter((result) => report[result] > 0)
+        .map((result) => t.counts[result](report[result]))
+        .join(', ')}.`;
 
 /** Compares the results of the same calls with the current and another version of a server. */
 export function VersionComparison({
@@ -58,29 +66,35 @@ export function VersionComparison({
   /** Repeats the comparison and also calls this tool. */
   onAlso: (tool: string) => void;
 }) {
-  if (report.calls.length === 0)
-    return <p className="mt-2 text-sm text-ink2">There is nothing to compare.</p>;
   const calls = report.calls.map((call, at) => ({ call, at }));
-  calls.sort((a, b) => rank(a.call) - rank(b.call) || a.at - b.at);
   return (
     <>
-      <p role="status" className="mt-3 font-semibold">
-        {order
-          .filter((result) => report[result] > 0)
-          .map((result) => t.counts[result](report[result]))
-          .join(', ')}
-      </p>
-      {!report.enough && (
+      {report.calls.length > 0 && !report.enough && (
         <p className="mt-1 text-sm text-warn">
           There are too few results to tell whether the versions behave the same. Call this server’s
           tools or save checks, then compare again.
         </p>
       )}
-      <ol aria-label="Compared calls" className="mt-2 overflow-hidden rounded-md border">
-        {calls.map(({ call, at }) => (
-          <Result key={at} number={at + 1} call={call} pending={pending} onAlso={onAlso} />
-        ))}
-      </ol>
+      {order.map((result) => {
+        const found = calls.filter(({ call }) => call.result === result);
+        if (found.length === 0) return null;
+        return (
+          <details
+            key={result}
+            open={result === 'failed' || result === 'different'}
+            className="mt-2 rounded-lg border bg-panel shadow-card"
+          >
+            <summary className="cursor-pointer px-3 py-2 text-sm font-medium">
+              {t.counts[result](found.length)}
+            </summary>
+            <ol aria-label={`Compared calls: ${t.results[result]}`}>
+              {found.map(({ call, at }) => (
+                <Result key={at} number={at + 1} call={call} pending={pending} onAlso={onAlso} />
+              ))}
+            </ol>
+          </details>
+        );
+      })}
     </>
   );
 }
@@ -105,7 +119,7 @@ function Result({
     call.definitions ? t.definitions[call.definitions] : nameOf(call).slice(0, 200),
   );
   return (
-    <li className="border-t px-3 py-2 text-sm first:border-t-0">
+    <li className="border-t px-3 py-2 text-sm">
       <p className="flex flex-wrap items-baseline gap-x-3">
         <span className={color}>
           <Icon className="mr-1.5 inline size-4 align-text-bottom" aria-hidden />

@@ -1,0 +1,134 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { More } from '@/components/more';
+import { Failed, Loading, PageHeader } from '@/components/page';
+import { escapeControlCharacters } from '@/lib/format';
+import { request } from '@/lib/request';
+import { useServerName } from '@/lib/server-lookup';
+import { texts } from '@/lib/texts';
+import { toast, toastError } from '@/lib/toast';
+import type { VersionPlan } from '@/types/api';
+import { summaryOf } from './change-summary';
+import { versionPath } from './server-version';
+import { ToolDiff, Warnings } from './tool-changes';
+import { comparisonSummary, VersionComparison } from './version-comparison';
+
+/** What the latest version of a server changes: its definitions, and its results for recorded calls. */
+export function UpdatePage({ server }: { server: string }) {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const name = useServerName()(server);
+  const [also, setAlso] = useState<string[]>([]);
+  const post = (body: object, signal?: AbortSignal) =>
+    request<VersionPlan>('POST', versionPath(server), { body, signal });
+  // Each visit starts the latest version anew; nothing does so while the page is open.
+  const once = { staleTime: Number.POSITIVE_INFINITY, gcTime: 0, retry: false };
+  const plan = useQuery({
+    queryKey: ['update', server],
+    queryFn: ({ signal }) => post({ action: 'plan' }, signal),
+    ...once,
+  });
+  const key = plan.data?.key;
+  const compared = useQuery({
+    queryKey: ['update', server, key, also],
+    queryFn: ({ signal }) => post({ action: 'compare', key, also }, signal),
+    enabled: Boolean(key),
+    placeholderData: (old) => old,
+    ...once,
+  });
+  const leave = () => navigate({ to: '/servers/$id', params: { id: server } });
+  const apply = useMutation({
+    mutationFn: () => post({ action: 'apply', key: compared.data?.key || key }),
+    onSuccess: (done) => {
+      toast('ok', `Saved: ${escapeControlCharacters(done.to)}.`);
+      client.invalidateQueries({ queryKey: ['server', server] });
+      leave();
+    },
+    onError: toastError,
+  });
+  const changes = plan.data?.changes ?? [];
+  const report = compared.data?.comparison;
+  return (
+    <>
+      <PageHeader
+        title={`Update ${escapeControlCharacters(name.slice(0, 200))}`}
+        note={
+          key &&
+          `${escapeControlCharacters(plan.data?.from ?? '')} → ${escapeControlCharacters(plan.data?.to ?? '')}`
+        }
+      >
+        <Button onClick={leave}>{key ? 'Not now' : texts.actions.back}</Button>
+        {key && (
+          <Button
+            look="primary"
+            disabled={apply.isPending || compared.isFetching}
+            onClick={() => apply.mutate()}
+          >
+            Update and accept changes
+          </Button>
+        )}
+      </PageHeader>
+      <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
+        <div className="max-w-page space-y-5">
+          {plan.isPending && <Loading />}
+          {plan.error && <Failed error={plan.error} onRetry={() => plan.refetch()} />}
+          {plan.data && !key && <p>This is the latest version.</p>}
+          {key && (
+            <p className="text-lg font-semibold" role="status">
+              {summaryOf(changes) || 'No tools will change'}.{' '}
+              {report ? comparisonSummary(report) : !compared.error && 'Replaying calls…'}
+            </p>
+          )}
+          {changes.length > 0 && (
+            <section aria-label="Changed definitions">
+              <h2 className="mb-2 font-semibold">Changed definitions</h2>
+              <ul className="rounded-lg border bg-panel px-4 py-2 shadow-card">
+                {changes.slice(0, 100).map((one) => (
+                  <li key={one.name}>
+                    <details className="text-sm">
+                      <summary className="cursor-pointer py-0.5 font-medium [overflow-wrap:anywhere]">
+                        {escapeControlCharacters(one.name.slice(0, 200))}{' '}
+                        <span className="font-normal text-ink3">
+                          {texts.trust.states[one.state]}
+                        </span>
+                      </summary>
+                      <ToolDiff
+                        lines={one.diff ?? []}
+                        label={`Changes to ${escapeControlCharacters(one.name.slice(0, 200))}`}
+                      />
+                    </details>
+                    <Warnings list={one.warnings ?? []} />
+                  </li>
+                ))}
+              </ul>
+              <More of={changes.length} shown={100} />
+            </section>
+          )}
+          {key && (
+            <section aria-label="Replayed calls">
+              <h2 className="font-semibold">Replayed calls</h2>
+              <p className="text-sm text-ink2">
+                Recorded calls of read-only tools, prompts and resources, and saved checks, run on
+                both versions.
+              </p>
+              {compared.error && (
+                <Failed error={compared.error} onRetry={() => compared.refetch()} />
+              )}
+              {report ? (
+                <VersionComparison
+                  report={report}
+                  pending={compared.isFetching}
+                  onAlso={(tool) => setAlso([...also, tool])}
+                />
+              ) : (
+                compared.isPending && <Loading />
+              )}
+            </section>
+          )}
+        </div>
+      </div>
+    </>
+  );
+}
