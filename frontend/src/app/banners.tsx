@@ -20,10 +20,6 @@ const recordFullTexts = {
     n === 1 ? 'One other recording is active.' : `${n} other recordings are active.`,
 } as const;
 
-const words = {
-  show: 'Show',
-};
-
 /** Banners for every page: a lost connection, configuration errors, lost records. */
 export function Banners() {
   const { phase } = useConnection();
@@ -162,7 +158,7 @@ function StatusBanners() {
           tone="bad"
           action={
             <Link to="/configuration" className="font-medium underline underline-offset-2">
-              {words.show}
+              Show
             </Link>
           }
         >

@@ -39,12 +39,6 @@ const viewNamesTexts = withoutPrototypes({
   diagnostics: 'Diagnostics',
 } as const);
 
-const words = {
-  memory: 'Memory',
-  cpu: 'CPU',
-  restarts: 'Restarts',
-};
-
 const t = texts.servers;
 
 interface Props {
@@ -237,11 +231,11 @@ export function ServerFacts({ server, now }: { server: Detail; now: number }) {
         ['Software', software(server.serverInfo)],
         [t.protocol, texts.mcp(server.protocolVersion, server.era)],
         ['Features', up && t.offered(tools, server.prompts, server.resources, withheld)],
-        [words.memory, server.usage?.rssBytes ? bytes(server.usage.rssBytes) : ''],
-        [words.cpu, server.usage?.rssBytes ? `${server.usage.cpuPercent.toFixed(1)}%` : ''],
+        ['Memory', server.usage?.rssBytes ? bytes(server.usage.rssBytes) : ''],
+        ['CPU', server.usage?.rssBytes ? `${server.usage.cpuPercent.toFixed(1)}%` : ''],
         ['Started', server.pid ? start : ''],
         ['Running calls', server.inFlight > 0 && server.inFlight],
-        [words.restarts, server.restarts > 0 && server.restarts],
+        ['Restarts', server.restarts > 0 && server.restarts],
         ['Exit code', server.exitCode ?? ''],
         ['Last response', heard && t.ago(heard)],
       ]}
