@@ -52,13 +52,7 @@ export function UpdatePage({ server }: { server: string }) {
   const report = compared.data?.comparison;
   return (
     <>
-      <PageHeader
-        title={`Update ${escapeControlCharacters(name.slice(0, 200))}`}
-        note={
-          key &&
-          `${escapeControlCharacters(plan.data?.from ?? '')} → ${escapeControlCharacters(plan.data?.to ?? '')}`
-        }
-      >
+      <PageHeader title={`Update ${escapeControlCharacters(name.slice(0, 200))}`}>
         <Button onClick={leave}>{key ? 'Not now' : texts.actions.back}</Button>
         {key && (
           <Button
@@ -76,10 +70,15 @@ export function UpdatePage({ server }: { server: string }) {
           {plan.error && <Failed error={plan.error} onRetry={() => plan.refetch()} />}
           {plan.data && !key && <p>This is the latest version.</p>}
           {key && (
-            <p className="text-lg font-semibold" role="status">
-              {summaryOf(changes) || 'No tools will change'}.{' '}
-              {report ? comparisonSummary(report) : !compared.error && 'Replaying calls…'}
-            </p>
+            <div>
+              <p className="text-lg font-semibold" role="status">
+                {summaryOf(changes) || 'No tools will change'}.{' '}
+                {report ? comparisonSummary(report) : !compared.error && 'Replaying calls…'}
+              </p>
+              <p className="text-sm text-ink3 [overflow-wrap:anywhere]">
+                {`${escapeControlCharacters(plan.data?.from ?? '')} → ${escapeControlCharacters(plan.data?.to ?? '')}`}
+              </p>
+            </div>
           )}
           {changes.length > 0 && (
             <section aria-label="Changed definitions">

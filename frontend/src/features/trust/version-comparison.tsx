@@ -49,8 +49,8 @@ const nameOf = (call: ComparedCall) => call.tool ?? call.prompt ?? call.resource
 /** How many results are the same, different, failed or skipped. */
 export const comparisonSummary = (report: ComparisonReport): string =>
   report.calls.length === 0
-    ? 'There are no calls to compare.'
-    : `${order
+    ? 'There are no calls to replay.'
+    : `Replayed calls: ${order
         .filter((result) => report[result] > 0)
         .map((result) => t.counts[result](report[result]))
         .join(', ')}.`;
