@@ -17,6 +17,7 @@ import { GuestsPanel } from './guests';
 import { type JoinedClient, joinClients, wasSeen } from './joined-clients';
 import { isOnline } from './online';
 import { SourcesSection } from './sources';
+import { TakenOver } from './take-over-servers';
 
 const t = texts.clients;
 
@@ -79,6 +80,7 @@ export function ClientsPage({
             </section>
           )}
           <SourcesSection />
+          <TakenOver />
           <section aria-labelledby="tokens-title">
             <h2 id="tokens-title" className="mb-2 font-semibold">
               Tokens

@@ -22,7 +22,6 @@ const short = (text: string, limit = 400) => escapeControlCharacters(text.slice(
 /** Takes over the servers of all clients: one plan, one confirmation, one undo. */
 export function TakeOver() {
   const plan = useQuery(takeoverQuery());
-  const { data: taken } = useQuery(takenOverQuery);
   const [open, setOpen] = useState(false);
   const clients = plan.data?.clients ?? [];
   return (
@@ -38,9 +37,15 @@ export function TakeOver() {
         </div>
       )}
       {open && plan.data && <ConfirmTakeover all={plan.data} onClose={() => setOpen(false)} />}
-      {taken && taken.length > 0 && <Results results={taken} />}
+      <TakenOver />
     </>
   );
+}
+
+/** What was moved in the last 30 days, which can be undone; nothing if there is none. */
+export function TakenOver() {
+  const { data: taken } = useQuery(takenOverQuery);
+  return taken && taken.length > 0 && <Results results={taken} />;
 }
 
 /** All changes that would be written, and the button that writes them. */
