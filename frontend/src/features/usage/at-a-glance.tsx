@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import { ChartSpace } from '@/components/lazy-chart';
 import { SegmentedControl } from '@/components/segmented-control';
 import { ServerPrefix } from '@/components/server-prefix';
@@ -10,6 +10,7 @@ import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Range } from '@/lib/time-range';
 import type { UsageReport } from '@/types/api';
+import { Card } from './card';
 import type { ToolCost } from './context-cost';
 import { CallsChart, DurationChart } from './usage-charts';
 
@@ -38,47 +39,22 @@ export function AtAGlance({
   const empty = report?.total.calls === 0 ? texts.usage.emptyTitle : undefined;
   return (
     <div className="grid gap-4 lg:grid-cols-2 xl:grid-cols-3">
-      <Panel title={texts.usage.callsOverTime}>
+      <Card title={texts.usage.callsOverTime}>
         {report ? (
           <CallsChart report={report} height={height} empty={empty} />
         ) : (
           <ChartSpace height={height} />
         )}
-      </Panel>
-      <Panel title="Latency">
+      </Card>
+      <Card title="Latency">
         {report ? (
           <DurationChart brief report={report} height={height} empty={empty} />
         ) : (
           <ChartSpace height={height} />
         )}
-      </Panel>
+      </Card>
       <TopTools report={report} range={range} costs={costs} />
     </div>
-  );
-}
-
-function Panel({
-  title,
-  aside,
-  className = '',
-  children,
-}: {
-  title: string;
-  aside?: ReactNode;
-  className?: string;
-  children: ReactNode;
-}) {
-  return (
-    <section
-      aria-label={title}
-      className={`min-w-0 rounded-lg border bg-panel p-4 shadow-card ${className}`}
-    >
-      <div className="mb-1 flex min-h-7 flex-wrap items-center justify-between gap-x-3 gap-y-1">
-        <h2 className="text-sm font-semibold">{title}</h2>
-        {aside}
-      </div>
-      {children}
-    </section>
   );
 }
 
@@ -129,7 +105,7 @@ function TopTools({
   const [order, setOrder] = useState<Order>('calls');
   const list = topOf(order, report, costs);
   return (
-    <Panel
+    <Card
       title="Top tools"
       className="lg:max-xl:col-span-2"
       aside={
@@ -166,6 +142,6 @@ function TopTools({
           </li>
         ))}
       </ul>
-    </Panel>
+    </Card>
   );
 }
