@@ -191,6 +191,7 @@ func TestConnectingReplacesOtherGateways(t *testing.T) {
     "MCP_DOCKER": {"command": "docker", "args": ["mcp", "gateway", "run", "--profile", "dev"]},
     "router": {"command": "npx", "args": ["-y", "@mcp_router/cli@latest", "connect"]},
     "other": {"url": "http://localhost:8080/mcp"},
+    "dev": {"url": "http://localhost:3000/mcp"},
     "files": {"command": "npx", "args": ["-y", "files", "@1mcp/agent"]},
   }
 }
@@ -210,7 +211,7 @@ func TestConnectingReplacesOtherGateways(t *testing.T) {
 			t.Errorf("%s is left in\n%s", gone, got)
 		}
 	}
-	for _, left := range []string{"other", "files", "drawbridge", "// mine"} {
+	for _, left := range []string{"other", "dev", "files", "drawbridge", "// mine"} {
 		if !strings.Contains(got, left) {
 			t.Errorf("%s is missing in\n%s", left, got)
 		}
@@ -226,7 +227,7 @@ func TestConnectingReplacesOtherGateways(t *testing.T) {
 	if len(batch.Plans) != 1 || len(batch.Imports) != 1 || batch.Imports[0].Client.ID != "mcpproxy" || len(batch.Skipped) != 0 {
 		t.Errorf("%+v %+v %+v", batch.Plans, batch.Imports, batch.Skipped)
 	}
-	if batch.ServerCount() != 5 { // three of MCPProxy, two of Cursor
+	if batch.ServerCount() != 6 { // three of MCPProxy, three of Cursor
 		t.Error("servers:", batch.ServerCount())
 	}
 	must(t, batch.Apply(t.Context(), func(string) error { return nil }, func(ClientResult) {}))
@@ -376,6 +377,10 @@ func TestHostileFilesOfSources(t *testing.T) {
 	}
 	if all := readContainer(&Plan{}, nil, map[string]any{"mcpServers": many}, []string{"mcpServers"}, ""); len(all) != maxServers+1 || all[maxServers].Name != "2 more servers" {
 		t.Error(len(all))
+	}
+	twice := []any{map[string]any{"name": "a", "command": "a"}, map[string]any{"name": "a", "command": "b"}}
+	if all := readContainer(&Plan{}, nil, map[string]any{"mcpServers": twice}, []string{"mcpServers"}, ""); len(all) != 2 || !strings.Contains(all[0].SkipReason, "same name") {
+		t.Errorf("%+v", all)
 	}
 	c, home := newConnector(t)
 	must(t, os.Symlink("mcp_settings.json", filepath.Join(home, "mcp_settings.json")))
