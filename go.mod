@@ -49,6 +49,8 @@ require (
 	golang.org/x/time v0.16.0
 )
 
+require github.com/stretchr/testify v1.12.1
+
 require (
 	github.com/Microsoft/go-winio v0.6.3 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

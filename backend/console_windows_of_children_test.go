@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // On Windows a console window flashes up for each child of the tray's program that nobody
@@ -32,17 +35,11 @@ func TestEveryChildIsStartedWithoutAConsoleWindow(t *testing.T) {
 					continue
 				}
 				started++
-				if !strings.Contains(line, "osutil.HideConsole(exec.Command") {
-					t.Errorf("%s starts a program that may show a console window: %s", file, strings.TrimSpace(line))
-				}
+				assert.Contains(t, line, "osutil.HideConsole(exec.Command")
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
-	if started < 5 {
-		t.Errorf("only %d starts were found", started)
-	}
+	assert.Truef(t, started >= 5, "only %d starts were found", started)
 }

@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const module = "github.com/drawbridge-mcp/drawbridge"
@@ -134,9 +137,7 @@ var owners = map[string]string{
 func imports(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found := map[string]map[string]string{}
 	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -174,9 +175,7 @@ func imports(t *testing.T) map[string]map[string]string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return found
 }
 
@@ -235,9 +234,8 @@ func TestImportsGoOneWay(t *testing.T) {
 			if !mine {
 				continue
 			}
-			if owner, _ := parent(to); owner != at && !mayImport(at, owner) {
-				t.Errorf("%s: %s may not import %s; a new edge is a decision, see the table of edges", file, pkg, to)
-			}
+			owner, _ := parent(to)
+			assert.Falsef(t, owner != at && !mayImport(at, owner), "%s: %s may not import %s; a new edge is a decision, see the table of edges", file, pkg, to)
 		}
 	}
 }
@@ -275,16 +273,12 @@ func TestTheTablesOfImportsHoldNothingUnused(t *testing.T) {
 	}
 	for pkg, list := range edges {
 		for _, to := range strings.Fields(list) {
-			if to != "*" && !edge[[2]string{pkg, to}] {
-				t.Errorf("%s no longer imports %s: take it out of the table of edges", pkg, to)
-			}
+			assert.Falsef(t, to != "*" && !edge[[2]string{pkg, to}], "%s no longer imports %s: take it out of the table of edges", pkg, to)
 		}
 	}
 	for mod, list := range owners {
 		for _, pkg := range strings.Fields(list) {
-			if !owner[[2]string{mod, pkg}] {
-				t.Errorf("%s no longer imports %s: take it out of the table of owners", pkg, mod)
-			}
+			assert.Truef(t, owner[[2]string{mod, pkg}], "%s no longer imports %s: take it out of the table of owners", pkg, mod)
 		}
 	}
 }
@@ -302,31 +296,23 @@ func TestDaemonNeverImportsWails(t *testing.T) {
 		seen[pkg] = true
 		trail = append(slices.Clip(trail), pkg)
 		for what := range all[pkg] {
-			if strings.Contains(what, "wailsapp/") {
-				t.Errorf("%s imports %s", strings.Join(trail, " > "), what)
-			}
+			assert.NotContains(t, what, "wailsapp/", strings.Join(trail, " > "))
 			if to, mine := ours(what); mine {
 				walk(to, trail)
 			}
 		}
 	}
 	walk("app/drawbridge", nil)
-	if len(all["app/drawbridge"]) == 0 {
-		t.Fatal("found no imports of the daemon at all")
-	}
+	require.NotEmpty(t, all["app/drawbridge"], "found no imports of the daemon at all")
 }
 
 // The Wails tools build from the root; whatever else stood there would run while they
 // look for bindings.
 func TestRootHoldsOnlyTheWindowsEntry(t *testing.T) {
 	src, err := os.ReadFile("../main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(src), "\n"); n > 15 {
-		t.Errorf("main.go has %d lines, at most 15 belong there", n)
-	}
-	if files, _ := filepath.Glob("../*.go"); len(files) != 1 {
-		t.Errorf("the root holds %v", files)
-	}
+	require.NoError(t, err)
+	n := strings.Count(string(src), "\n")
+	assert.Truef(t, n <= 15, "main.go has %d lines, at most 15 belong there", n)
+	files, _ := filepath.Glob("../*.go")
+	assert.Len(t, files, 1, "the root holds")
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Every package whose tests may start a goroutine looks at their end for one that was
@@ -16,14 +18,10 @@ func TestEveryPackageLooksForGoroutinesThatAreLeft(t *testing.T) {
 	checked := map[string]bool{}
 	for _, pattern := range []string{"*_test.go", "*/*_test.go", "../app/*/*_test.go"} {
 		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, file := range files {
 			src, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			dir := filepath.Dir(file)
 			checked[dir] = checked[dir] || strings.Contains(string(src), "goleak.VerifyTestMain(") || strings.Contains(string(src), "goleak.Find(")
 		}

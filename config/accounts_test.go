@@ -4,11 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var withAccounts = rooted(`{
@@ -43,9 +45,7 @@ func at(folder string) string { return filepath.FromSlash(strings.Trim(rooted(`"
 
 func TestAccountIsChosenByClientThenProfileThenFolder(t *testing.T) {
 	c, problems := Parse("c.json", []byte(withAccounts))
-	if c == nil || len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	require.True(t, c != nil && len(problems) <= 0, problems)
 	for _, q := range []struct{ server, client, profile, folder, want string }{
 		{"hub", "", "", "", "default"},
 		{"hub", "other", "any", "/elsewhere", "default"},
@@ -60,9 +60,7 @@ func TestAccountIsChosenByClientThenProfileThenFolder(t *testing.T) {
 		{"plain", "cursor", "office", "/src/work", ""},
 	} {
 		s, _ := c.Server(q.server)
-		if got := c.AccountOf(&s, q.client, q.profile, at(q.folder)); got != q.want {
-			t.Errorf("%+v: %q", q, got)
-		}
+		assert.Equal(t, q.want, c.AccountOf(&s, q.client, q.profile, at(q.folder)))
 	}
 }
 
@@ -82,9 +80,7 @@ func TestAccountInheritsNoCredentialsOfServer(t *testing.T) {
 	if _, ok := hub.WithAccount("gone"); ok {
 		t.Error("an unknown account exists")
 	}
-	if got := ReferencedSecrets(c)["work"]; !slices.Equal(got, []string{"Hub"}) {
-		t.Error("secrets of accounts are not known as used:", got)
-	}
+	assert.Equal(t, []string{"Hub"}, ReferencedSecrets(c)["work"], "secrets of accounts are not known as used")
 }
 
 func TestAccountErrorsAreReported(t *testing.T) {
@@ -105,29 +101,22 @@ func TestAccountErrorsAreReported(t *testing.T) {
 		`{"clients": {"c": {"accounts": {"a": "w"}}}}`:                                                                          "but that server is not configured",
 	} {
 		_, problems := Parse("c.json", []byte(rooted(src)))
-		if len(problems) != 1 || !strings.Contains(problems[0].Message, want) {
-			t.Errorf("%s: %v, want %q", src, problems, want)
-		}
+		require.Len(t, problems, 1, src)
+		require.Contains(t, problems[0].Message, want, src)
 	}
 }
 
 func TestChoiceOfMissingAccountRefusesFile(t *testing.T) {
 	c, problems := Parse("c.json", []byte(`{"mcpServers": {"a": {"command": "x"}}, "profiles": {"p": {"accounts": {"a": "w"}}}}`))
-	if c != nil {
-		t.Fatal(problems)
-	}
-	if s := problems[0].Suggestion; !strings.Contains(s, "choose one of: default") {
-		t.Error(s)
-	}
+	require.Nil(t, c, problems)
+	assert.Contains(t, problems[0].Suggestion, "choose one of: default")
 }
 
 func TestAccountChangeIsConfigChange(t *testing.T) {
 	a, _ := Parse("c.json", []byte(withAccounts))
 	for _, change := range [][2]string{{`"t-work"`, `"t-2"`}, {`"Hub": "work"`, `"Hub": "home"`}, {`"hub": "home"`, `"hub": "work"`}, {`"/src/work/private"`, `"/src/p"`}} {
 		b, problems := Parse("c.json", []byte(strings.Replace(withAccounts, rooted(change[0]), rooted(change[1]), 1)))
-		if b == nil || Same(a, b) {
-			t.Errorf("%v counts as the same: %v", change, problems)
-		}
+		assert.Truef(t, b != nil && !Same(a, b), "%v counts as the same: %v", change, problems)
 	}
 }
 
@@ -136,37 +125,26 @@ func TestAccountIsChosenByNameOfServer(t *testing.T) {
 	const servers = `{"mcpServers": {"My Files": {"command": "f", "accounts": {"work": {"env": {"A": "1"}}}}, "a.b": {"command": "f"}}, `
 	for _, name := range []string{"My Files", "My-Files", "my-files", "my files"} {
 		c, problems := Parse("c.json", []byte(servers+`"profiles": {"p": {"servers": {"`+name+`": {}}}}, "clients": {"w": {"accounts": {"`+name+`": "work"}}}}`))
-		if c == nil || len(problems) > 0 {
-			t.Fatal(name, problems)
-		}
+		require.Truef(t, c != nil && len(problems) <= 0, "%v %v", name, problems)
 		s, _ := c.Server("My-Files")
-		if got := c.AccountOf(&s, "w", "", ""); got != "work" {
-			t.Errorf("%q: %q", name, got)
-		}
-		if _, offered := c.Profiles[0].Servers["My-Files"]; !offered {
-			t.Errorf("%q: the profile has %v", name, c.Profiles[0].Servers)
-		}
+		assert.Equalf(t, "work", c.AccountOf(&s, "w", "", ""), "%q", name)
+		assert.Containsf(t, c.Profiles[0].Servers, "My-Files", "%q", name)
 	}
 	for _, choices := range []string{`{"My File": "work"}`, `{"MyFilse": "work"}`, `{"My Files": "work", "My-Files": "default"}`} {
 		if _, problems := Parse("c.json", []byte(servers+`"clients": {"w": {"accounts": `+choices+`}}}`)); !HasErrors(problems) || !strings.Contains(problems[0].Suggestion, "did you mean 'My") && !strings.Contains(problems[0].Message, "two accounts") {
 			t.Errorf("%s: %v", choices, problems)
 		}
 	}
-	if _, problems := Parse("c.json", []byte(servers+`"clients": {"w": {"accounts": {"unrelated": "work"}}}}`)); HasErrors(problems) || len(problems) != 1 {
-		t.Error(problems)
-	}
+	_, problems := Parse("c.json", []byte(servers+`"clients": {"w": {"accounts": {"unrelated": "work"}}}}`))
+	assert.True(t, !HasErrors(problems) && len(problems) == 1, problems)
 }
 
 // A folder is the same through a link, and a link belongs to where it leads.
 func TestFoldersAreComparedWithLinksResolved(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, dir := range []string{"work/sub", "other"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
 	}
 	for link, target := range map[string]string{"link": "work", "work/out": "other", "other/in": "work"} {
 		mcptest.LinkFolder(t, filepath.Join(root, target), filepath.Join(root, link))
@@ -174,18 +152,12 @@ func TestFoldersAreComparedWithLinksResolved(t *testing.T) {
 	for _, folder := range []string{"work", "link"} {
 		raw := filepath.ToSlash(filepath.Join(root, folder))
 		c, problems := Parse("c.json", []byte(`{"mcpServers": {"s": {"command": "s", "accounts": {"w": {"env": {"A": "1"}, "folders": ["`+raw+`"]}}}}, "profiles": {"p": {"folders": ["`+raw+`"]}}}`))
-		if c == nil {
-			t.Fatal(problems)
-		}
+		require.NotNil(t, c, problems)
 		s, _ := c.Server("s")
 		for path, want := range map[string]bool{"work": true, "link": true, "link/sub": true, "link/none/deep": true, "other/in/sub": true, "work/out": false, "link/out/x": false, "other": false, "workx": false, "": false} {
 			place := filepath.Join(root, path)
-			if account := c.AccountOf(&s, "", "none", place); (account == "w") != want {
-				t.Errorf("folders %s: %s uses account %s", folder, path, account)
-			}
-			if profile := c.ProfileOf(place); (profile == "p") != want {
-				t.Errorf("folders %s: %s has profile %q", folder, path, profile)
-			}
+			assert.Equalf(t, want, c.AccountOf(&s, "", "none", place) == "w", "folders %s: %s", folder, path)
+			assert.Equalf(t, want, c.ProfileOf(place) == "p", "folders %s: %s", folder, path)
 		}
 	}
 }

@@ -3,6 +3,9 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestErrorsOfRulesNameRuleAndPointer(t *testing.T) {
@@ -56,21 +59,15 @@ func TestRuleAboutUnknownServerIsAWarning(t *testing.T) {
 	} {
 		c, problems := Parse("c.jsonc", []byte(`{"mcpServers": {"files": {"command": "f", "namespace": "fs"}, "My Web": {"command": "w"}, "broken": {"command": 1}},
 			"policy": {"rules": [{"then": "deny", `+rule+`}]}}`))
-		if c == nil {
-			t.Fatal(problems)
-		}
+		require.NotNil(t, c, problems)
 		got := ""
 		for _, p := range problems {
 			if p.Server == "" {
-				if !p.Warning || p.Line != 2 {
-					t.Errorf("%s: not a warning with a line: %v", rule, p)
-				}
+				assert.Truef(t, p.Warning && p.Line == 2, "%s: not a warning with a line: %v", rule, p)
 				got += p.String()
 			}
 		}
-		if want == "" && got != "" || !strings.Contains(got, want) {
-			t.Errorf("%s: the problems are %q, not %q", rule, got, want)
-		}
+		assert.Truef(t, !(want == "" && got != "") && strings.Contains(got, want), "%s: the problems are %q, not %q", rule, got, want)
 	}
 }
 
@@ -83,9 +80,7 @@ func TestHostPatternMatchesOrIsRefused(t *testing.T) {
 		"169.254.*": "169.254.*", "127.0.0.1": "127.0.0.1", "localhost": "localhost", "a_b.c": "a_b.c", "*::1": "*::1", "0xabc.com": "0xabc.com",
 	} {
 		list, problems := ParseArgumentRules("c.json", []byte(`[{"where": {"/u": {"host": "`+pattern+`"}}, "then": "deny"}]`))
-		if len(problems) > 0 || list[0].Where.All[0].Test.Host[0] != want {
-			t.Errorf("%s: %+v, %v", pattern, list, problems)
-		}
+		assert.Truef(t, len(problems) <= 0 && list[0].Where.All[0].Test.Host[0] == want, "%s: %+v, %v", pattern, list, problems)
 	}
 	for pattern, suggestion := range map[string]string{
 		"localhost:8080": "without the port", "127.0.0.1:80": "without the port", "*:8080": "without the port", "[::1]:80": "without the port", "localhost:*": "without the port",

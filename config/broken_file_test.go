@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Servers of the environment remain next to a broken file. If that file may have restricted
@@ -21,24 +24,18 @@ func TestBrokenFileDeniesClientAccess(t *testing.T) {
 		`{"clients": {"cursor": {}}, "profiles": {}}`:                         false, // valid
 	} {
 		file := filepath.Join(t.TempDir(), "config.jsonc")
-		if err := os.WriteFile(file, []byte(src), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(src), 0o600))
 		c, err := Sources{DefaultFile: file, JSON: env}.Load()
-		if err != nil || len(c.Servers) != 1 {
-			t.Fatalf("%s: %v", src, err)
-		}
-		if (c.VisibilityUnknown != "") != closed {
-			t.Errorf("%s: %q", src, c.VisibilityUnknown)
-		}
+		require.NoError(t, err, src)
+		require.Len(t, c.Servers, 1, src)
+		assert.Equal(t, closed, c.VisibilityUnknown != "", src)
 		if closed && !strings.Contains(c.VisibilityUnknown, "config.jsonc") {
 			t.Errorf("%q does not say what to do", c.VisibilityUnknown)
 		}
 	}
 	c, err := Sources{DefaultFile: filepath.Join(t.TempDir(), "none.jsonc"), ConfDir: filepath.Join(t.TempDir(), "none"), JSON: env}.Load()
-	if err != nil || c.VisibilityUnknown != "" {
-		t.Errorf("without any file: %v %q", err, c.VisibilityUnknown)
-	}
+	require.NoError(t, err, "without any file")
+	require.Empty(t, c.VisibilityUnknown, "without any file")
 }
 
 // YAML has more ways to spell a key than JSON.
@@ -56,29 +53,20 @@ func TestBrokenYAMLFileDeniesClientAccess(t *testing.T) {
 		"mcpServers:\n  a: {command: a, args: [\n":                 false,
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(src), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(src), 0o600))
 		c, err := Sources{DefaultFile: filepath.Join(dir, "none.jsonc"), ConfDir: dir, JSON: `[{"name": "files", "command": "f"}]`}.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if (c.VisibilityUnknown != "") != closed {
-			t.Errorf("%q: %q", src, c.VisibilityUnknown)
-		}
+		require.NoError(t, err)
+		assert.Equalf(t, closed, c.VisibilityUnknown != "", "%q", src)
 	}
 }
 
 // A file that cannot be read at all may bind clients, too.
 func TestUnreadableFileDeniesClientAccess(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.jsonc")
-	if err := os.Mkdir(file, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(file, 0o700))
 	c, err := Sources{DefaultFile: file, JSON: `[{"name": "files", "command": "f"}]`}.Load()
-	if err != nil || !strings.Contains(c.VisibilityUnknown, "fix config.jsonc") {
-		t.Errorf("%v %+v", err, c)
-	}
+	require.NoError(t, err)
+	require.Contains(t, c.VisibilityUnknown, "fix config.jsonc")
 }
 
 func TestUnknownVisibilityIsNotEqual(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -43,18 +44,18 @@ func TestTwoWritersLoseNothingWhenOneIsKilled(t *testing.T) {
 	}
 	r, file := newEditable(t)
 	base, err := os.ReadFile(file)
-	must(t, err)
+	require.NoError(t, err)
 	ours, theirs := 0, 0
 	for round := range rounds {
-		must(t, os.WriteFile(file, base, 0o600))
+		require.NoError(t, os.WriteFile(file, base, 0o600))
 		other := exec.Command(os.Args[0])
 		other.Env = append(os.Environ(), "RELOAD_WRITE="+file, fmt.Sprintf("RELOAD_LABEL=other-%d", round))
 		out, err := other.StdoutPipe()
-		must(t, err)
-		must(t, other.Start())
+		require.NoError(t, err)
+		require.NoError(t, other.Start())
 		said := bufio.NewReader(out)
 		first, err := said.ReadString('\n') // it has started to write
-		must(t, err)
+		require.NoError(t, err)
 		kill := time.Now().Add(time.Duration(rand.IntN(40_000)) * time.Microsecond) // the moment is random on purpose
 		var saved []string
 		var killer sync.WaitGroup
@@ -76,15 +77,12 @@ func TestTwoWritersLoseNothingWhenOneIsKilled(t *testing.T) {
 		lines := strings.Split(first+string(rest), "\n")
 		told := lines[:len(lines)-1] // the last line may be incomplete
 		text, err := os.ReadFile(file)
-		must(t, err)
+		require.NoError(t, err)
 		c, problems := Parse(file, text)
-		if HasErrors(problems) {
-			t.Fatalf("round %d: the file is torn: %v\n%s", round, problems, text)
-		}
+		require.Falsef(t, HasErrors(problems), "round %d: the file is torn: %v\n%s", round, problems, text)
 		for _, label := range append(saved, told...) {
-			if _, there := c.Server(label); !there {
-				t.Fatalf("round %d: %q was saved and is lost", round, label)
-			}
+			_, there := c.Server(label)
+			require.Truef(t, there, "round %d: %q was saved and is lost", round, label)
 		}
 		ours, theirs = ours+len(saved), theirs+len(told)
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Editors take no lock. What one saves between our read and our write is preserved.
@@ -20,7 +22,7 @@ func TestEditKeepsConcurrentlySavedChanges(t *testing.T) {
 	saves := 0
 	err := r.Edit(t.Context(), file, func(d *Document) error {
 		if saves++; saves == 1 {
-			must(t, os.WriteFile(file, []byte(`{"mcpServers": {"editor": {"command": "e", "disabled": true}}}`), 0o600))
+			require.NoError(t, os.WriteFile(file, []byte(`{"mcpServers": {"editor": {"command": "e", "disabled": true}}}`), 0o600))
 		}
 		return d.Add("ours", []byte(`{"command": "o", "disabled": true}`))
 	})
@@ -36,7 +38,7 @@ func TestEditGivesUpOnConstantlyChangingFile(t *testing.T) {
 	saves := 0
 	err := r.Edit(t.Context(), file, func(d *Document) error {
 		saves++
-		must(t, os.WriteFile(file, fmt.Appendf(nil, `{"mcpServers": {"editor%d": {"command": "e", "disabled": true}}}`, saves), 0o600))
+		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `{"mcpServers": {"editor%d": {"command": "e", "disabled": true}}}`, saves), 0o600))
 		return d.Add("ours", []byte(`{"command": "o", "disabled": true}`))
 	})
 	text, _ := os.ReadFile(file)
@@ -66,8 +68,8 @@ func addAsAnotherProgram(ctx context.Context, file, label string) error {
 func newEditable(t *testing.T) (r *Reloader, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "config.jsonc")
-	must(t, os.WriteFile(file, []byte(`{"mcpServers": {"first": {"command": "f", "disabled": true}}}`), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(`{"mcpServers": {"first": {"command": "f", "disabled": true}}}`), 0o600))
 	r = NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file}})
-	must(t, r.Load())
+	require.NoError(t, r.Load())
 	return r, file
 }

@@ -1,8 +1,9 @@
 package config
 
 import (
-	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestMentionedHostsAreThoseOfURLs(t *testing.T) {
@@ -11,7 +12,5 @@ func TestMentionedHostsAreThoseOfURLs(t *testing.T) {
 		Env: map[string]string{"DB": "postgres://me:secret@db.example.net:5432/x", "TOKEN": "abc", "BASE": "https://${HOST}/"},
 	}
 	want := []string{"api.example.com", "db.example.net", "git.example.org", "registry.npmjs.org"}
-	if got := s.MentionedHosts(); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, want, s.MentionedHosts())
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestMountsAreParsed(t *testing.T) {
@@ -28,9 +31,7 @@ func TestMountsAreParsed(t *testing.T) {
 	} {
 		source, target, readOnly, ok := SplitMount(mount)
 		mode := map[bool]string{true: "ro", false: "rw"}[readOnly]
-		if ok != (want != [3]string{}) || ok && want != [3]string{source, target, mode} {
-			t.Errorf("%q: %q %q %s %v", mount, source, target, mode, ok)
-		}
+		assert.Truef(t, ok == (want != [3]string{}) && !(ok && want != [3]string{source, target, mode}), "%q: %q %q %s %v", mount, source, target, mode, ok)
 	}
 }
 
@@ -39,9 +40,7 @@ func FuzzMountsAreParsed(f *testing.F) {
 	f.Add(`C:\\x:/b`)
 	f.Fuzz(func(t *testing.T, mount string) {
 		source, target, _, ok := SplitMount(mount)
-		if ok && (source == "" || target == "" || target[0] != '/' || len(source)+len(target) > len(mount)) {
-			t.Errorf("%q: %q, %q", mount, source, target)
-		}
+		assert.Falsef(t, ok && (source == "" || target == "" || target[0] != '/' || len(source)+len(target) > len(mount)), "%q: %q, %q", mount, source, target)
 	})
 }
 
@@ -50,9 +49,8 @@ func TestSizesFollowDockerCommand(t *testing.T) {
 		"512m": 512 << 20, "2G": 2 << 30, "64k": 64 << 10, "1048576": 1 << 20, "1gb": 1 << 30, "1GiB": 1 << 30, "100b": 100,
 		"": 0, "m": 0, "-1m": 0, "0": 0, "1.5g": 0, "99999999t": 0, "5x": 0,
 	} {
-		if got, ok := ParseSize(text); got != want || ok != (want > 0) {
-			t.Errorf("%q: %d, %v", text, got, ok)
-		}
+		got, ok := ParseSize(text)
+		assert.Truef(t, got == want && ok == (want > 0), "%q: %d, %v", text, got, ok)
 	}
 }
 
@@ -63,18 +61,15 @@ func TestNamesThatTheEngineRefusesAreInvalid(t *testing.T) {
 	} {
 		for name, valid := range names {
 			raw, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{"a": map[string]any{"type": "docker", "command": "x", "docker": map[string]string{key: name}}}})
-			if c, problems := Parse("c.json", raw); (c != nil && !HasErrors(problems)) != valid {
-				t.Errorf("%s %q: %v", key, name, problems)
-			}
+			c, problems := Parse("c.json", raw)
+			assert.Equalf(t, valid, c != nil && !HasErrors(problems), "%s %q", key, name)
 		}
 	}
 }
 
 func TestDockerExecCommandIsADockerServer(t *testing.T) {
 	envFile := filepath.Join(t.TempDir(), "box.env")
-	if err := os.WriteFile(envFile, []byte("\ufeff# comment\nA=1 = 2\n\n  B=\"q\"\r\nC\nD=${X}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(envFile, []byte("\ufeff# comment\nA=1 = 2\n\n  B=\"q\"\r\nC\nD=${X}\n"), 0o600))
 	for _, tt := range []struct {
 		command string
 		args    []string

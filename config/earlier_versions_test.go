@@ -8,24 +8,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Examples and starter files of earlier versions must parse without a problem. When a format
 // change changes an example, keep the old one in testdata/earlier.
 func TestConfigsOfEarlierVersionsAreRead(t *testing.T) {
 	files, err := filepath.Glob("testdata/earlier/*")
-	if err != nil || len(files) < 4 {
-		t.Fatalf("%v, %v", files, err)
-	}
+	require.Truef(t, err == nil && len(files) >= 4, "%v, %v", files, err)
 	for _, file := range files {
 		src, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		c, problems := Parse(filepath.Base(file), src)
-		if len(problems) > 0 || c == nil {
-			t.Errorf("%s: %v", file, problems)
-		}
+		assert.Truef(t, len(problems) <= 0 && c != nil, "%s: %v", file, problems)
 	}
 }
 
@@ -67,45 +64,33 @@ func TestKeysOfEarlierVersionsAreRead(t *testing.T) {
 		}
 	}
 	var root map[string]any
-	if err := json.Unmarshal(Schema(), &root); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(Schema(), &root))
 	look("file", root)
 	for name, def := range root["$defs"].(map[string]any) {
 		look("$"+name, def)
 	}
 	src, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	known := map[string][]string{}
 	for line := range strings.Lines(string(src)) {
 		key, words, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		known[key] = strings.Fields(words)
 	}
-	if len(known) < 150 {
-		t.Errorf("only %d keys of earlier versions", len(known))
-	}
+	assert.Truef(t, len(known) >= 150, "only %d keys of earlier versions", len(known))
 	for key, words := range known {
 		for _, word := range words {
-			if !slices.Contains(now[key], word) {
-				t.Errorf("%s: an earlier version took %s, this one knows %q", key, word, now[key])
-			}
+			assert.Contains(t, now[key], word)
 		}
 	}
 	var all []string
 	for key, words := range now {
 		all = append(all, strings.TrimSpace(key+" "+strings.Join(words, " "))+"\n")
 		for _, word := range words {
-			if !slices.Contains(known[key], word) && !*update {
-				t.Errorf("%s %s is new: write it down with -update", key, word)
-			}
+			assert.Falsef(t, !slices.Contains(known[key], word) && !*update, "%s %s is new: write it down with -update", key, word)
 		}
 	}
 	if *update && !t.Failed() { // lines are never removed
 		slices.Sort(all)
-		if err := os.WriteFile(file, []byte(strings.Join(all, "")), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(strings.Join(all, "")), 0o644))
 	}
 }

@@ -1,8 +1,9 @@
 package config
 
 import (
-	"bytes"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // An edit of one server leaves every other server unchanged and the file valid.
@@ -20,30 +21,24 @@ func FuzzEditTouchesOneServerOnly(f *testing.F) {
 		}
 		open := func(src []byte) *Document {
 			d, err := NewDocument(src)
-			if err != nil {
-				t.Fatalf("%q parses and cannot be edited: %v", src, err)
-			}
+			require.NoErrorf(t, err, "%q", src)
 			return d
 		}
 		read := func(src []byte) *Config {
 			c, problems := Parse("c.jsonc", src)
-			if c == nil {
-				t.Fatalf("%v in %q", problems, src)
-			}
+			require.NotNilf(t, c, "%v in %q", problems, src)
 			return c
 		}
-		if !bytes.Equal(open(src).Bytes(), src) {
-			t.Fatal("reading changes the text")
-		}
+		require.Equal(t, src, open(src).Bytes(), "reading changes the text")
 		for _, s := range before.Servers {
 			d := open(src)
-			must(t, d.SetDisabled(s.Label, !s.Disabled))
+			require.NoError(t, d.SetDisabled(s.Label, !s.Disabled))
 			added, changed, removed := Diff(before, read(d.Bytes()))
 			if len(added) > 0 || len(removed) > 0 || len(changed) != 1 || changed[0] != s.ID {
 				t.Fatalf("switching %q in %q: %v %v %v\n%q", s.Label, src, added, changed, removed, d.Bytes())
 			}
 			d = open(src)
-			must(t, d.Remove(s.Label))
+			require.NoError(t, d.Remove(s.Label))
 			added, changed, removed = Diff(before, read(d.Bytes()))
 			if len(added) > 0 || len(changed) > 0 || len(removed) != 1 || removed[0] != s.ID {
 				t.Fatalf("removing %q from %q: %v %v %v\n%q", s.Label, src, added, changed, removed, d.Bytes())

@@ -12,6 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const commented = `// My servers
@@ -35,8 +37,8 @@ const commented = `// My servers
 func edit(t *testing.T, src string, change func(*Document) error) string {
 	t.Helper()
 	d, err := NewDocument([]byte(src))
-	must(t, err)
-	must(t, change(d))
+	require.NoError(t, err)
+	require.NoError(t, change(d))
 	if _, problems := Parse("c.jsonc", d.Bytes()); HasErrors(problems) {
 		t.Fatalf("%v in\n%s", problems, d.Bytes())
 	}
@@ -54,14 +56,10 @@ func TestDisableThenEnableRestoresBytes(t *testing.T) {
 		off := edit(t, src, func(d *Document) error { return d.SetDisabled(label, true) })
 		c, _ := Parse("c.jsonc", []byte(off))
 		for _, s := range c.Servers {
-			if s.Disabled != (s.Label == label) {
-				t.Errorf("%s is disabled: %v", s.Label, s.Disabled)
-			}
+			assert.Equal(t, s.Label == label, s.Disabled)
 		}
 		on := edit(t, off, func(d *Document) error { return d.SetDisabled(label, false) })
-		if diff := cmp.Diff(src, on); diff != "" {
-			t.Error(diff)
-		}
+		assert.Empty(t, cmp.Diff(src, on))
 	}
 }
 
@@ -69,9 +67,7 @@ func TestLineCommentAtTheEndOfTheFileIsKept(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{" // end", "\n// end", "\r\n// end\r", "\n// end\n", "", "\n"} {
 		src := `{"mcpServers": {"a": {"command": "a"}}}` + end
-		if got := edit(t, src, func(*Document) error { return nil }); got != src {
-			t.Errorf("%q is read as %q", src, got)
-		}
+		assert.Equal(t, src, edit(t, src, func(*Document) error { return nil }))
 		if got := edit(t, src, func(d *Document) error { return d.SetDisabled("a", true) }); !strings.HasSuffix(got, "}}}"+end) {
 			t.Errorf("%q becomes %q", src, got)
 		}
@@ -87,21 +83,19 @@ func TestInvalidDocumentErrorNamesPlaceAndRemedy(t *testing.T) {
 		"\xff\xfe":                "cannot edit c.jsonc:1:1: file is not UTF-8 but UTF-16 or binary (save it as UTF-8)",
 	} {
 		_, err := parseDocument("c.jsonc", []byte(src))
-		if message, hint := core.Describe(err); message != want || !strings.Contains(hint, "drawbridge validate") {
-			t.Errorf("%q: %s | %s\nwant %s", src, message, hint, want)
-		}
+		message, hint := core.Describe(err)
+		assert.Truef(t, message == want && strings.Contains(hint, "drawbridge validate"), "%q: %s | %s\nwant %s", src, message, hint, want)
 	}
 }
 
 func TestLineEndingsAreKept(t *testing.T) {
 	t.Parallel()
 	d, err := NewDocument([]byte("{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"}\r\n  }\r\n}\r\n"))
-	must(t, err)
-	must(t, d.Add("b", []byte(`{"command": "b", "args": ["x"]}`)))
+	require.NoError(t, err)
+	require.NoError(t, d.Add("b", []byte(`{"command": "b", "args": ["x"]}`)))
 	got := string(d.Bytes())
-	if n := strings.Count(got, "\n"); n < 6 || n != strings.Count(got, "\r\n") {
-		t.Errorf("%q", got)
-	}
+	n := strings.Count(got, "\n")
+	assert.Truef(t, n >= 6 && n == strings.Count(got, "\r\n"), "%q", got)
 }
 
 func TestAddedServersFollowNeighborFormatting(t *testing.T) {
@@ -112,9 +106,7 @@ func TestAddedServersFollowNeighborFormatting(t *testing.T) {
 		"{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\"}, // first\n  },\n}\n": "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\"}, // first\n    \"new\": {\n      \"command\": \"n\",\n      \"args\": [\n        \"1\"\n      ]\n    },\n  },\n}\n",
 		"{\n\t\"mcpServers\": {\n\t\t\"a\": {\"command\": \"a\"} // first\n\t}\n}\n":   "{\n\t\"mcpServers\": {\n\t\t\"a\": {\"command\": \"a\"}, // first\n\t\t\"new\": {\n\t\t\t\"command\": \"n\",\n\t\t\t\"args\": [\n\t\t\t\t\"1\"\n\t\t\t]\n\t\t}\n\t}\n}\n",
 	} {
-		if diff := cmp.Diff(want, edit(t, src, add)); diff != "" {
-			t.Errorf("%s:\n%s", src, diff)
-		}
+		assert.Empty(t, cmp.Diff(want, edit(t, src, add)), src)
 	}
 }
 
@@ -123,9 +115,7 @@ func TestAddThenRemoveRestoresBytes(t *testing.T) {
 	for _, src := range []string{commented, one, string(Starter()), "{\r\n  \"mcpServers\": {\r\n    \"a\": {\"command\": \"a\"}\r\n  }\r\n}\r\n"} {
 		added := edit(t, src, func(d *Document) error { return d.Add("new", []byte(`{"command":"n"}`)) })
 		removed := edit(t, added, func(d *Document) error { return d.Remove("new") })
-		if diff := cmp.Diff(src, removed); diff != "" {
-			t.Error(diff)
-		}
+		assert.Empty(t, cmp.Diff(src, removed))
 	}
 }
 
@@ -148,65 +138,42 @@ func TestRemoveDeletesOnlyItsComments(t *testing.T) {
   "other": 1
 }
 `
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got))
 }
 
 func TestSetKeepsEverythingElse(t *testing.T) {
 	t.Parallel()
 	got := edit(t, "{\n  // port\n  \"bridge\": {\n    \"listen\": \"127.0.0.1:1\", // mine\n  },\n}\n", func(d *Document) error { return d.Set("127.0.0.1:2", "bridge", "listen") })
-	if diff := cmp.Diff("{\n  // port\n  \"bridge\": {\n    \"listen\": \"127.0.0.1:2\", // mine\n  },\n}\n", got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff("{\n  // port\n  \"bridge\": {\n    \"listen\": \"127.0.0.1:2\", // mine\n  },\n}\n", got))
 	got = edit(t, "{\n  \"mcpServers\": {}\n}\n", func(d *Document) error { return d.Set("127.0.0.1:2", "bridge", "listen") })
-	if diff := cmp.Diff("{\n  \"mcpServers\": {},\n  \"bridge\": {\n    \"listen\": \"127.0.0.1:2\"\n  }\n}\n", got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff("{\n  \"mcpServers\": {},\n  \"bridge\": {\n    \"listen\": \"127.0.0.1:2\"\n  }\n}\n", got))
 }
 
 func TestEditsAreAppliedBeforeTheyReturn(t *testing.T) {
 	t.Parallel()
 	x := run(t, commented)
-	must(t, x.Disable(t.Context(), "files"))
-	if s, _ := x.Current().Server("files"); !s.Disabled {
-		t.Fatal("not applied")
-	}
-	must(t, x.Enable(t.Context(), "files"))
-	if src, _ := os.ReadFile(x.file); string(src) != commented {
-		t.Errorf("%s", src)
-	}
-	if err := x.Set(t.Context(), "0.0.0.0:1", "bridge", "listen"); core.CodeOf(err) != core.CodeValidation {
-		t.Errorf("an address for everybody: %v", err)
-	}
-	if err := x.Add(t.Context(), "empty", []byte(`{}`)); core.CodeOf(err) != core.CodeValidation {
-		t.Errorf("an empty server: %v", err)
-	}
-	if src, _ := os.ReadFile(x.file); string(src) != commented {
-		t.Errorf("a refused edit was written:\n%s", src)
-	}
-	if err := x.Add(t.Context(), "n", []byte(`{"command": "n"}`)); err != nil {
-		t.Error(err)
-	}
-	if err := x.Remove(t.Context(), "n"); err != nil {
-		t.Error(err)
-	}
-	if err := x.Disable(t.Context(), "nobody"); core.CodeOf(err) != core.CodeNotFound {
-		t.Error(err)
-	}
+	require.NoError(t, x.Disable(t.Context(), "files"))
+	s, _ := x.Current().Server("files")
+	require.True(t, s.Disabled, "not applied")
+	require.NoError(t, x.Enable(t.Context(), "files"))
+	src, _ := os.ReadFile(x.file)
+	assert.Equal(t, commented, string(src))
+	assert.Equal(t, core.CodeValidation, core.CodeOf(x.Set(t.Context(), "0.0.0.0:1", "bridge", "listen")), "an address for everybody")
+	assert.Equal(t, core.CodeValidation, core.CodeOf(x.Add(t.Context(), "empty", []byte(`{}`))), "an empty server")
+	src, _ = os.ReadFile(x.file)
+	assert.Equal(t, commented, string(src), "a refused edit was written")
+	assert.NoError(t, x.Add(t.Context(), "n", []byte(`{"command": "n"}`)))
+	assert.NoError(t, x.Remove(t.Context(), "n"))
+	assert.Equal(t, core.CodeNotFound, core.CodeOf(x.Disable(t.Context(), "nobody")))
 }
 
 func TestReplaceNeedsCurrentETag(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
 	_, _, etag, err := x.Text()
-	must(t, err)
-	if err := x.Replace(t.Context(), []byte(two), "old"); core.CodeOf(err) != core.CodeConflict {
-		t.Error(err)
-	}
-	if err := x.Replace(t.Context(), []byte("{"), etag); core.CodeOf(err) != core.CodeValidation {
-		t.Error(err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, core.CodeConflict, core.CodeOf(x.Replace(t.Context(), []byte(two), "old")))
+	assert.Equal(t, core.CodeValidation, core.CodeOf(x.Replace(t.Context(), []byte("{"), etag)))
 	if _, text, now, err := x.Text(); err != nil || string(text) != one || now != etag {
 		t.Errorf("after two that were refused the file is %q (%v)", text, err)
 	}
@@ -220,11 +187,10 @@ func TestEnvironmentServersAreNotEditable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.jsonc")
 	writeConfig(t, file, one)
 	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}})
-	must(t, r.Load())
+	require.NoError(t, r.Load())
 	for _, err := range []error{r.Disable(t.Context(), "env"), r.Add(t.Context(), "n", []byte(`{"command": "n"}`)), r.Remove(t.Context(), "env")} {
-		if message, _ := core.Describe(err); core.CodeOf(err) != core.CodeRejected || message != "cannot change servers: DRAWBRIDGE_MCP_SERVERS is set" {
-			t.Error(err)
-		}
+		message, _ := core.Describe(err)
+		assert.True(t, core.CodeOf(err) == core.CodeRejected && message == "cannot change servers: DRAWBRIDGE_MCP_SERVERS is set", err)
 	}
 }
 
@@ -239,25 +205,20 @@ func TestEditsFollowLinksAndKeepMode(t *testing.T) {
 	os.Chmod(real, 0o640)
 	os.Symlink(real, link)
 	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: link}})
-	must(t, r.Load())
-	must(t, r.Disable(t.Context(), "a"))
-	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
-		t.Error("the link is gone")
-	}
-	if info, _ := os.Stat(real); info.Mode().Perm() != 0o640 {
-		t.Errorf("mode %v", info.Mode())
-	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*", ".drawbridge-*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	require.NoError(t, r.Load())
+	require.NoError(t, r.Disable(t.Context(), "a"))
+	info, err := os.Lstat(link)
+	assert.True(t, err == nil && info.Mode()&os.ModeSymlink != 0, "the link is gone")
+	info, _ = os.Stat(real)
+	assert.EqualValues(t, 0o640, info.Mode().Perm())
+	left, _ := filepath.Glob(filepath.Join(dir, "*", ".drawbridge-*"))
+	assert.Truef(t, len(left) <= 0, "left behind: %v", left)
 }
 
 func TestServersUnderTheKeyOfAnotherProgramAreEdited(t *testing.T) {
 	for _, src := range []string{`{"context_servers": {"a": {"command": "x"}}}`, `{"extensions": {"a": {"command": "x"}}}`, `{"mcp": {"globalSettings": {}, "a": {"command": "x"}}}`} {
 		d, err := NewDocument([]byte(src))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		err = errors.Join(d.SetDisabled("a", true), d.Add("b", []byte(`{"docker": {"image": "y"}}`)))
 		if c, problems := Parse("c.jsonc", d.Bytes()); err != nil || c == nil || len(c.Servers) != 2 || !c.Servers[0].Disabled && !c.Servers[1].Disabled {
 			t.Errorf("%v: %s %v", err, d.Bytes(), problems)
@@ -268,12 +229,8 @@ func TestServersUnderTheKeyOfAnotherProgramAreEdited(t *testing.T) {
 func TestServerThatIsOffInAnotherSpellingCanBeEnabled(t *testing.T) {
 	for _, key := range EnabledKeys {
 		d, err := NewDocument([]byte(`{"mcpServers": {"a": {"command": "x", "` + key + `": false}}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.SetDisabled("a", false); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, d.SetDisabled("a", false))
 		if c, problems := Parse("c.json", d.Bytes()); c == nil || len(c.Servers) != 1 || c.Servers[0].Disabled {
 			t.Errorf("%s: %v, %s", key, problems, d.Bytes())
 		}
@@ -285,13 +242,12 @@ func TestSandboxEditKeepsSettingsAndComments(t *testing.T) {
 	set := func(src, value string) string {
 		t.Helper()
 		d, err := NewDocument([]byte(src))
-		must(t, err)
-		must(t, d.SetSandbox("a", json.RawMessage(value)))
+		require.NoError(t, err)
+		require.NoError(t, d.SetSandbox("a", json.RawMessage(value)))
 		return string(d.Bytes())
 	}
-	if got, want := set(`{"mcpServers": {"a": {"command": "x", "sandbox": "on"}}}`, `"off"`), `{"mcpServers": {"a": {"command": "x", "sandbox": "off"}}}`; got != want {
-		t.Errorf("a word: %s", got)
-	}
+	got, want := set(`{"mcpServers": {"a": {"command": "x", "sandbox": "on"}}}`, `"off"`), `{"mcpServers": {"a": {"command": "x", "sandbox": "off"}}}`
+	assert.Equal(t, want, got, "a word")
 	const own = `{
   "mcpServers": {
     "a": {
@@ -319,12 +275,8 @@ func TestSandboxEditKeepsSettingsAndComments(t *testing.T) {
   }
 }
 `
-	if got := set(own, `"off"`); got != off {
-		t.Errorf("off it is\n%s", got)
-	}
-	if got := set(off, `{"read":["~/notes"],"network":"none"}`); got != own {
-		t.Errorf("on it is\n%s", got)
-	}
+	assert.Equal(t, off, set(own, `"off"`), "off it")
+	assert.Equal(t, own, set(off, `{"read":["~/notes"],"network":"none"}`), "on it")
 }
 
 func TestArgumentEditKeepsComments(t *testing.T) {
@@ -335,17 +287,13 @@ func TestArgumentEditKeepsComments(t *testing.T) {
   "b": {"docker": {"image": "x:1"}}
 }}`
 	d, err := NewDocument([]byte(src))
-	must(t, err)
-	must(t, d.SetArgument("a", 1, "pkg@1.0.0", "pkg@2.0.0"))
-	must(t, d.SetArgument("b", -1, "x:1", "x:2"))
+	require.NoError(t, err)
+	require.NoError(t, d.SetArgument("a", 1, "pkg@1.0.0", "pkg@2.0.0"))
+	require.NoError(t, d.SetArgument("b", -1, "x:1", "x:2"))
 	want := strings.NewReplacer("pkg@1.0.0", "pkg@2.0.0", "x:1", "x:2").Replace(src)
-	if got := string(d.Bytes()); got != want {
-		t.Errorf("got %s", got)
-	}
+	assert.Equal(t, want, string(d.Bytes()))
 	for _, at := range []int{-1, 0, 1, 7} {
-		if err := d.SetArgument("a", at, "pkg@1.0.0", "y"); err == nil {
-			t.Errorf("argument %d is changed although it is another one", at)
-		}
+		assert.Errorf(t, d.SetArgument("a", at, "pkg@1.0.0", "y"), "argument %d is changed although it is another one", at)
 	}
 }
 
@@ -364,12 +312,12 @@ func TestToolSettingsEditKeepsRest(t *testing.T) {
 	set := func(src string, tool string, values map[string]string) string {
 		t.Helper()
 		d, err := NewDocument([]byte(src))
-		must(t, err)
+		require.NoError(t, err)
 		raw := map[string]json.RawMessage{}
 		for k, v := range values {
 			raw[k] = json.RawMessage(v)
 		}
-		must(t, d.SetTool("files", tool, raw))
+		require.NoError(t, d.SetTool("files", tool, raw))
 		return string(d.Bytes())
 	}
 	one := set(before, "read", map[string]string{"requestTimeoutMs": "300000", "approval": `"ask"`})
@@ -389,23 +337,16 @@ func TestToolSettingsEditKeepsRest(t *testing.T) {
   },
 }
 `
-	if one != want {
-		t.Errorf("got\n%s\nwant\n%s", one, want)
-	}
-	if back := set(one, "read", map[string]string{"requestTimeoutMs": "null", "approval": "null"}); back != before {
-		t.Errorf("taken back it is\n%s", back)
-	}
+	assert.Equal(t, want, one)
+	assert.Equal(t, before, set(one, "read", map[string]string{"requestTimeoutMs": "null", "approval": "null"}), "taken back it")
 	if two := set(one, "read", map[string]string{"approval": `"never"`}); two != set(before, "read", map[string]string{"requestTimeoutMs": "300000", "approval": `"never"`}) {
 		t.Errorf("changed it is\n%s", two)
 	}
 	d, _ := NewDocument([]byte(before))
-	if d.SetTool("gone", "read", nil) == nil || d.SetTool("files", "read", map[string]json.RawMessage{"approval": json.RawMessage(`{`)}) == nil {
-		t.Error("nonsense is written")
-	}
+	require.Error(t, d.SetTool("gone", "read", nil), "nonsense is written")
+	require.Error(t, d.SetTool("files", "read", map[string]json.RawMessage{"approval": json.RawMessage(`{`)}), "nonsense is written")
 	odd, _ := NewDocument([]byte(`{"mcpServers": {"files": {"tools": 7}}}`))
-	if odd.SetTool("files", "read", map[string]json.RawMessage{"approval": json.RawMessage(`"ask"`)}) == nil {
-		t.Error("tools that are not objects are changed")
-	}
+	assert.Error(t, odd.SetTool("files", "read", map[string]json.RawMessage{"approval": json.RawMessage(`"ask"`)}))
 }
 
 func TestInsertedRuleKeepsRest(t *testing.T) {
@@ -422,7 +363,7 @@ func TestInsertedRuleKeepsRest(t *testing.T) {
 			"{\n  \"mcpServers\": {},\n  \"policy\": {\n    \"rules\": [\n      {\n        \"tool\": \"files__put\",\n        \"then\": \"allow\"\n      }\n    ]\n  }\n}\n"},
 	} {
 		d, err := NewDocument([]byte(c.before))
-		must(t, err)
+		require.NoError(t, err)
 		if err := d.InsertRule(c.at, []byte(rule)); err != nil || string(d.Bytes()) != c.want {
 			t.Errorf("%v\n%s", err, d.Bytes())
 		}
@@ -472,7 +413,7 @@ func TestPatchChangesOnlyWhatItNames(t *testing.T) {
 		{Edit{"add", "", "", "{} // new"}, patched, "{} // new"},
 	} {
 		d, err := NewDocument([]byte(patched))
-		must(t, err)
+		require.NoError(t, err)
 		if err := d.Apply([]Edit{c.edit}); err != nil || string(d.Bytes()) != strings.Replace(patched, c.old, c.now, 1) {
 			t.Errorf("%+v: %v\n%s", c.edit, err, d.Bytes())
 		}
@@ -487,7 +428,7 @@ func TestSenselessPatchIsRefused(t *testing.T) {
 		{"move", "/policy/rules/0", "/policy/rules/3", ""}, {"move", "/policy/x", "/mcpServers/files", ""}, {"move", "/x", "/gone", ""}, {"move", "", "", ""}, {"move", "/mcpServers", "/policy", ""},
 	} {
 		d, err := NewDocument([]byte(patched))
-		must(t, err)
+		require.NoError(t, err)
 		if err := d.Apply([]Edit{e}); core.CodeOf(err) != core.CodeValidation && core.CodeOf(err) != core.CodeConflict {
 			t.Errorf("%+v: %v\n%s", e, err, d.Bytes())
 		}
@@ -498,29 +439,22 @@ func TestPatchIsTriedBeforeItIsWritten(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
 	_, _, etag, err := x.Text()
-	must(t, err)
+	require.NoError(t, err)
 	off := []Edit{{Op: "add", Path: "/mcpServers/a/disabled", Text: "true"}, {Op: "add", Path: "/mcpServers/a/comand", Text: `""`}}
 	text, problems, err := x.TryPatch(off, etag)
-	if src, _ := os.ReadFile(x.file); err != nil || len(problems) != 1 || string(src) != one || !strings.Contains(string(text), "comand") {
-		t.Errorf("%v %v %s", err, problems, text)
-	}
-	if _, _, err := x.TryPatch(off, "old"); core.CodeOf(err) != core.CodeConflict {
-		t.Error(err)
-	}
-	if err := x.Patch(t.Context(), off, "old"); core.CodeOf(err) != core.CodeConflict {
-		t.Error(err)
-	}
-	if err := x.Patch(t.Context(), []Edit{{Op: "add", Path: "/bridge/listen", Text: "1"}}, etag); core.CodeOf(err) != core.CodeValidation {
-		t.Error(err)
-	}
-	must(t, x.Patch(t.Context(), off, etag))
-	if src, _ := os.ReadFile(x.file); string(src) != string(text) || !x.Current().Servers[0].Disabled {
-		t.Errorf("%s", src)
-	}
+	src, _ := os.ReadFile(x.file)
+	assert.Truef(t, err == nil && len(problems) == 1 && string(src) == one && strings.Contains(string(text), "comand"), "%v %v %s", err, problems, text)
+	_, _, err = x.TryPatch(off, "old")
+	assert.Equal(t, core.CodeConflict, core.CodeOf(err))
+	assert.Equal(t, core.CodeConflict, core.CodeOf(x.Patch(t.Context(), off, "old")))
+	assert.Equal(t, core.CodeValidation, core.CodeOf(x.Patch(t.Context(), []Edit{{Op: "add", Path: "/bridge/listen", Text: "1"}}, etag)))
+	require.NoError(t, x.Patch(t.Context(), off, etag))
+	src, _ = os.ReadFile(x.file)
+	assert.Truef(t, string(src) == string(text) && x.Current().Servers[0].Disabled, "%s", src)
 	writeConfig(t, x.file, " \n")
 	_, _, etag, err = x.Text()
-	must(t, err)
-	must(t, x.Patch(t.Context(), []Edit{{Op: "add", Path: "/mcpServers/b/command", Text: `"x"`}}, etag))
+	require.NoError(t, err)
+	require.NoError(t, x.Patch(t.Context(), []Edit{{Op: "add", Path: "/mcpServers/b/command", Text: `"x"`}}, etag))
 }
 
 // Servers under a misspelled key run on, from the last valid configuration. The right key beside it
@@ -534,14 +468,10 @@ func TestEditBesideMisspelledKeyIsRefused(t *testing.T) {
 	edits := []Edit{{Op: "add", Path: "/mcpServers", Text: `{"b": {"command": "b"}}`}}
 	for what, err := range map[string]error{"add": r.Add(ctx, "b", []byte(`{"command": "b"}`)), "patch": r.Patch(ctx, edits, ETag([]byte(src))),
 		"remove": r.Edit(ctx, path, func(d *Document) error { return d.Remove("a") })} {
-		if err == nil || !strings.Contains(err.Error(), "mcpServer") {
-			t.Errorf("%s: %v", what, err)
-		}
+		assert.ErrorContains(t, err, "mcpServer", what)
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != src {
 		t.Errorf("%s, %v", text, err)
 	}
-	if err := r.Patch(ctx, []Edit{{Op: "move", From: "/mcpServer", Path: "/mcpServers"}}, ETag([]byte(src))); err != nil {
-		t.Errorf("the key cannot be mended: %v", err)
-	}
+	assert.NoError(t, r.Patch(ctx, []Edit{{Op: "move", From: "/mcpServer", Path: "/mcpServers"}}, ETag([]byte(src))), "the key cannot be mended")
 }

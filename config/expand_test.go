@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestSecretReferencesAreFoundEverywhere(t *testing.T) {
@@ -12,10 +14,6 @@ func TestSecretReferencesAreFoundEverywhere(t *testing.T) {
 		"two": {"type": "http", "url": "http://127.0.0.1:1/${secret:path}", "headers": {"Authorization": "Bearer ${secret:both} ${OTHER}"}}
 	}}`)
 	got := ReferencedSecrets(c)
-	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, []string{"arg", "both", "late", "path"}) {
-		t.Fatalf("found %v", got)
-	}
-	if !slices.Equal(got["both"], []string{"one", "two"}) {
-		t.Fatalf("both is used by %v", got["both"])
-	}
+	require.Equalf(t, []string{"arg", "both", "late", "path"}, slices.Sorted(maps.Keys(got)), "found %v", got)
+	require.Equal(t, []string{"one", "two"}, got["both"], "both is used")
 }

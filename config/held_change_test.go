@@ -3,11 +3,13 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A change from outside that would stop all servers is held back until the user wants it.
@@ -42,36 +44,27 @@ func TestChangeThatStopsAllServersIsHeldBack(t *testing.T) {
 				}
 				return p[0].Held
 			}
-			must(t, change(x.file))
+			require.NoError(t, change(x.file))
 			first := held()
-			if text := notice(); !strings.Contains(text, "nothing was changed") {
-				t.Errorf("notice: %q", text)
-			}
-			if all, err := x.o.Backups.List(); err != nil || len(all) != 1 {
-				t.Errorf("backups: %v, %v", all, err)
-			}
+			assert.Contains(t, notice(), "nothing was changed")
+			all, err := x.o.Backups.List()
+			assert.Truef(t, err == nil && len(all) == 1, "backups: %v, %v", all, err)
 			there := exists(x.file) // otherwise the edit writes its last valid content again
-			if err := x.Disable(t.Context(), "a"); there && core.CodeOf(err) != core.CodeRejected {
-				t.Errorf("an edit meanwhile: %v", err)
-			}
+			err = x.Disable(t.Context(), "a")
+			assert.Falsef(t, there && core.CodeOf(err) != core.CodeRejected, "an edit meanwhile: %v", err)
 			replaceConfig(t, x.file, two)
-			must(t, x.Sync(t.Context(), ""))
+			require.NoError(t, x.Sync(t.Context(), ""))
 			for len(x.applied) > 0 { // of the edit of a file that was removed
 				<-x.applied
 			}
-			if text := notice(); text != "" {
-				t.Errorf("notice after it was corrected: %q", text)
-			}
-			must(t, change(x.file))
+			assert.Empty(t, notice(), "notice after it was corrected")
+			require.NoError(t, change(x.file))
 			second := held()
-			if first != second {
-				t.Errorf("the same change is %s and %s", first, second)
-			}
+			assert.Equal(t, second, first, "the same change")
 			replaceConfig(t, x.file, "// another\n"+`{"mcpServers": {}}`)
-			if err := x.Sync(t.Context(), second); core.CodeOf(err) != core.CodeRejected || held() == second {
-				t.Errorf("the file has changed since it was confirmed: %v", err)
-			}
-			must(t, x.Sync(t.Context(), held()))
+			err = x.Sync(t.Context(), second)
+			assert.Truef(t, core.CodeOf(err) == core.CodeRejected && held() != second, "the file has changed since it was confirmed: %v", err)
+			require.NoError(t, x.Sync(t.Context(), held()))
 			if got := ids(<-x.applied); got != "" || len(x.Problems()) > 0 {
 				t.Errorf("confirmed: running %q, %v", got, x.Problems())
 			}
@@ -93,18 +86,12 @@ func TestHeldBackChangeIsJudgedAgainWhenTheFileChanges(t *testing.T) {
 	t.Parallel()
 	x := run(t, two)
 	writeConfig(t, x.file, `{"mcpServers": {}}`)
-	if x.Sync(t.Context(), "") == nil {
-		t.Fatal("not held back")
-	}
+	require.Error(t, x.Sync(t.Context(), ""), "not held back")
 	writeConfig(t, x.file, `{"mcpServers": {"c": {"command": "c"}}}`)
-	if err := x.Sync(t.Context(), ""); core.CodeOf(err) != core.CodeRejected {
-		t.Errorf("another program added a server: %v", err)
-	}
+	assert.Equal(t, core.CodeRejected, core.CodeOf(x.Sync(t.Context(), "")), "another program added a server")
 	writeConfig(t, x.file, `{"mcpServers": {"c": {"command": "c"}, "b": {"command": "b"}}}`)
-	must(t, x.Sync(t.Context(), ""))
-	if got := ids(<-x.applied); got != "c=c b=b" {
-		t.Errorf("running %q", got)
-	}
+	require.NoError(t, x.Sync(t.Context(), ""))
+	assert.Equal(t, "c=c b=b", ids(<-x.applied))
 }
 
 // What the user does through Drawbridge is deliberate.

@@ -1,6 +1,11 @@
 package config
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
 
 func TestIdleSaysWhyNoServerCanRun(t *testing.T) {
 	for text, want := range map[string]string{
@@ -12,11 +17,8 @@ func TestIdleSaysWhyNoServerCanRun(t *testing.T) {
 		`{"mcpServers": {"a": {"command": 7}}}`:                                                                           "",
 	} {
 		c, problems := Parse("c.json", []byte(text))
-		if c == nil {
-			t.Fatal(text, problems)
-		}
-		if got := c.Idle(); got.Reason != want || (got.Fix == "") != (want == "") {
-			t.Errorf("%s: %+v, want %q", text, got, want)
-		}
+		require.NotNilf(t, c, "%v %v", text, problems)
+		got := c.Idle()
+		assert.Truef(t, got.Reason == want && (got.Fix == "") == (want == ""), "%s: %+v, want %q", text, got, want)
 	}
 }

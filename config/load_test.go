@@ -9,16 +9,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func write(t *testing.T, path, src string) string {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(src), 0o600))
 	return path
 }
 
@@ -35,12 +34,8 @@ func TestHigherSourceReplacesLower(t *testing.T) {
 	expect := func(step string, want ...string) *Config {
 		t.Helper()
 		c, err := s.Load()
-		if err != nil {
-			t.Fatalf("%s: %v", step, err)
-		}
-		if got := labels(c); !slices.Equal(got, want) {
-			t.Fatalf("%s: %v, want %v", step, got, want)
-		}
+		require.NoError(t, err, step)
+		require.Equal(t, want, labels(c), step)
 		return c
 	}
 	expect("nothing there")
@@ -62,16 +57,13 @@ func TestHigherSourceReplacesLower(t *testing.T) {
 	}
 	s.JSON = `[{"command"`
 	_, err := s.Load()
-	if problems, ok := errors.AsType[Problems](err); !ok || problems[0].File != EnvServers {
-		t.Errorf("%v", err)
-	}
+	problems, ok := errors.AsType[Problems](err)
+	assert.True(t, ok && problems[0].File == EnvServers, err)
 }
 
 func TestNamedFileMustExist(t *testing.T) {
 	_, err := Sources{File: filepath.Join(t.TempDir(), "no.json")}.Load()
-	if err == nil || !strings.Contains(err.Error(), "cannot read file") {
-		t.Fatal(err)
-	}
+	require.ErrorContains(t, err, "cannot read file")
 }
 
 func TestServersOfTwoFilesConflictByName(t *testing.T) {
@@ -79,12 +71,8 @@ func TestServersOfTwoFilesConflictByName(t *testing.T) {
 	s := Sources{DefaultFile: write(t, filepath.Join(dir, "c.json"), `{"mcpServers": {"a": {"command": "first"}}}`), ConfDir: filepath.Join(dir, "d")}
 	write(t, filepath.Join(s.ConfDir, "x.json"), `{"mcpServers": {"a": {"command": "second"}}}`)
 	c, err := s.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(c.Servers) != 1 || c.Servers[0].Command != "first" || !c.Broken() || !strings.Contains(c.Problems[0].Message, s.DefaultFile) {
-		t.Fatalf("%+v", c)
-	}
+	require.NoError(t, err)
+	require.Truef(t, len(c.Servers) == 1 && c.Servers[0].Command == "first" && c.Broken() && strings.Contains(c.Problems[0].Message, s.DefaultFile), "%+v", c)
 }
 
 func TestBackupRoundTrips(t *testing.T) {
@@ -92,16 +80,11 @@ func TestBackupRoundTrips(t *testing.T) {
 	s := Sources{DefaultFile: write(t, filepath.Join(dir, "c.json"), `{"mcpServers": {"a": {"command": "x", "env": {"K": "v"}}, "bad": {}}}`), ConfDir: filepath.Join(dir, "d")}
 	write(t, filepath.Join(s.ConfDir, "x.yaml"), "mcpServers:\n  b: {command: y}\n")
 	c, err := s.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	back, err := FromSourceTexts(c.SourceTexts())
-	if err != nil || !Same(c, back) || len(back.Servers) != 2 || len(back.Problems) != len(c.Problems) {
-		t.Fatalf("%v\n%+v\n%+v", err, c, back)
-	}
-	if _, err := FromSourceTexts([]byte("{torn")); err == nil {
-		t.Error("a torn copy passes")
-	}
+	require.Truef(t, err == nil && Same(c, back) && len(back.Servers) == 2 && len(back.Problems) == len(c.Problems), "%v\n%+v\n%+v", err, c, back)
+	_, err = FromSourceTexts([]byte("{torn"))
+	assert.Error(t, err, "a torn copy passes")
 }
 
 func TestDiffListsChangedServers(t *testing.T) {
@@ -114,18 +97,15 @@ func TestDiffListsChangedServers(t *testing.T) {
 	if added, _, _ := Diff(nil, now); len(added) != 3 {
 		t.Errorf("from nothing: %v", added)
 	}
-	if Same(old, now) || !Same(now, now) {
-		t.Error("Same is wrong")
-	}
+	assert.True(t, !Same(old, now) && Same(now, now), "Same is wrong")
 }
 
 func TestOmittedAndEmptyValuesAreEqual(t *testing.T) {
 	a := parse(t, `{"mcpServers": {"s": {"url": "http://a/"}, "l": {"command": "x"}, "o": {"url": "http://o/"}, "same": {"command": "x"}}}`)
 	b := parse(t, `{"mcpServers": {"s": {"url": "http://a/", "headers": {"A": "b"}}, "l": {"command": "x", "inheritEnv": ["A"]}, "o": {"url": "http://o/", "oauth": {"clientId": "c"}},
 		"same": {"args": [], "env": {}, "command": "x"}}}`)
-	if _, changed, _ := Diff(a, b); !slices.Equal(changed, []string{"s", "l", "o"}) {
-		t.Errorf("changed are %v", changed)
-	}
+	_, changed, _ := Diff(a, b)
+	assert.Equal(t, []string{"s", "l", "o"}, changed)
 }
 
 func TestUnsetVariablesAreReportedWithPosition(t *testing.T) {
@@ -151,15 +131,13 @@ func TestExpand(t *testing.T) {
 		"${EMPTY}": "", "${secret:k}": "s${A}", "$${A}": "${A}", "${A": "${A", "${B:-}": "", "${env:B:-a:-b}": "a:-b", "a$$b": "a$$b",
 		"${B:-${A}/x}y": "1/xy", "${A:-${B}/x}y": "1y", "${B:-${C:-${A}}}": "1", "${B:-$${A}}": "${A}", "${B:-${A}": "${B:-${A}", "${B:-{d}}": "{d}",
 	} {
-		if got, err := Expand(in, lookup); err != nil || got != want {
-			t.Errorf("Expand(%q) = %q, %v, want %q", in, got, err, want)
-		}
+		got, err := Expand(in, lookup)
+		assert.Truef(t, err == nil && got == want, "Expand(%q) = %q, %v, want %q", in, got, err, want)
 	}
 	for in, name := range map[string]string{"${B}": "B", "${env:B}": "B", "${A}${secret:x}": "secret:x", "${}": "", "${B:-${C}}": "C"} {
 		_, err := Expand(in, lookup)
-		if _, ok := errors.AsType[*UnsetError](err); !ok || !strings.Contains(err.Error(), "${"+name+"}") {
-			t.Errorf("Expand(%q): %v", in, err)
-		}
+		_, ok := errors.AsType[*UnsetError](err)
+		assert.Truef(t, ok && strings.Contains(err.Error(), "${"+name+"}"), "Expand(%q): %v", in, err)
 	}
 }
 
@@ -167,9 +145,7 @@ func TestFolders(t *testing.T) {
 	env := func(m map[string]string) func(string) string { return func(k string) string { return m[k] } }
 	abs := func(path string) string {
 		path, err := filepath.Abs(path) // with its volume on Windows
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return path
 	}
 	own, err := foldersFor("linux", "/d", env(map[string]string{"XDG_CONFIG_HOME": "/x", "DRAWBRIDGE_DATA": "/e"}))
@@ -185,17 +161,13 @@ func TestFolders(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	t.Setenv("HOME", "")
-	if _, err := foldersFor("linux", "", env(nil)); runtime.GOOS == "linux" && (err == nil || !strings.Contains(err.Error(), "--data")) {
-		t.Errorf("without a home folder: %v", err)
-	}
+	_, err = foldersFor("linux", "", env(nil))
+	assert.Falsef(t, runtime.GOOS == "linux" && (err == nil || !strings.Contains(err.Error(), "--data")), "without a home folder: %v", err)
 	f, _ = foldersFor("darwin", "", env(map[string]string{"HOME": abs("/h")}))
 	windows, _ := foldersFor("windows", "", env(map[string]string{"HOME": "/c/users/h", "USERPROFILE": abs("/h"), "APPDATA": abs("/roaming")}))
-	if windows.Config != abs("/roaming/Drawbridge") || windows.Data != abs("/h/AppData/Local/Drawbridge") {
-		t.Errorf("%+v", windows)
-	}
-	if f.Data != abs("/h/Library/Application Support/Drawbridge") {
-		t.Errorf("%+v", f)
-	}
+	assert.Equal(t, abs("/roaming/Drawbridge"), windows.Config)
+	assert.Equal(t, abs("/h/AppData/Local/Drawbridge"), windows.Data)
+	assert.Equal(t, abs("/h/Library/Application Support/Drawbridge"), f.Data)
 }
 
 func TestMaskedConfigContainsNoSecret(t *testing.T) {
@@ -216,63 +188,43 @@ func TestMaskedConfigContainsNoSecret(t *testing.T) {
 		"c.yaml": "mcpServers:\n  a:\n    # canary0\n    command: x\n    env: {A: canary7}\n",
 	} {
 		text, values, variables, err := Masked(name, []byte(src))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(text), "canary") || strings.Contains(string(text), "12345678") {
-			t.Errorf("%s: a secret is left:\n%s", name, text)
-		}
-		if !json.Valid(text) || !strings.Contains(string(text), `"mcpServers"`) {
-			t.Errorf("%s: %s", name, text)
-		}
-		if !slices.Contains(values, "canary7") {
-			t.Errorf("%s: what was masked is not told: %q", name, values)
-		}
+		require.NoError(t, err)
+		assert.NotContains(t, string(text), "canary", name)
+		assert.NotContains(t, string(text), "12345678", name)
+		assert.Truef(t, json.Valid(text) && strings.Contains(string(text), `"mcpServers"`), "%s: %s", name, text)
+		assert.Contains(t, values, "canary7", name)
 		if name == "c.jsonc" {
 			if !slices.Contains(variables, "HOME") || !slices.Contains(variables, "T") || !slices.Contains(variables, "INHERITED") {
 				t.Errorf("it refers to %q", variables)
 			}
 			for _, hidden := range []string{"canary21abcdef0123456", "canary22abcdef0123456789"} { // as they may occur in a log
-				if !slices.Contains(values, hidden) {
-					t.Errorf("%s is not told: %q", hidden, values)
-				}
+				assert.Contains(t, values, hidden)
 			}
 			for _, stays := range []string{`"--env=A=[masked]"`, `"--header=X-A:[masked]"`, `"https://[masked]@h.example/s/[masked]/mcp"`, `"npx"`, `"-y"`, `"pkg@1.2.3"`, `"${HOME}"`, `"${secret:x}"`, `[masked]${T:-[masked]}[masked]`, `KEY=[masked]`, `"--api-key"`} {
-				if !strings.Contains(string(text), stays) {
-					t.Errorf("%s is lost:\n%s", stays, text)
-				}
+				assert.Contains(t, string(text), stays)
 			}
 		}
 	}
-	if _, _, _, err := Masked("c.jsonc", []byte(`{"a": canary}`)); err == nil || strings.Contains(err.Error(), "canary") {
-		t.Errorf("a file that is not understood: %v", err)
-	}
+	_, _, _, err := Masked("c.jsonc", []byte(`{"a": canary}`))
+	assert.Truef(t, err != nil && !strings.Contains(err.Error(), "canary"), "a file that is not understood: %v", err)
 }
 
 func TestMaskedReadsLineCommentAtTheEndOfTheFile(t *testing.T) {
 	text, _, _, err := Masked("c.jsonc", []byte(`{"mcpServers": {}} // end`))
-	if err != nil || !strings.Contains(string(text), "mcpServers") {
-		t.Fatalf("%s, %v", text, err)
-	}
+	require.NoError(t, err)
+	require.Contains(t, string(text), "mcpServers")
 }
 
 func TestMaskedExamplesStayReadable(t *testing.T) {
 	files, err := filepath.Glob("examples/*")
-	if err != nil || len(files) < 5 {
-		t.Fatal(files, err)
-	}
+	require.Truef(t, err == nil && len(files) >= 5, "%v %v", files, err)
 	for _, f := range files {
 		src, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text, _, _, err := Masked(f, src)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c, problems := Parse("x.json", text); c == nil || HasErrors(problems) {
-			t.Errorf("%s: what is shown is not a configuration: %v\n%s", f, problems, text)
-		}
+		require.NoError(t, err)
+		c, problems := Parse("x.json", text)
+		assert.Truef(t, c != nil && !HasErrors(problems), "%s: what is shown is not a configuration: %v\n%s", f, problems, text)
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The servers of a deleted file still run, so an edit must not remove them.
@@ -14,30 +17,24 @@ func TestEditRestoresDeletedFile(t *testing.T) {
 		"add": func(x *running) error { return x.Add(t.Context(), "n", []byte(`{"command": "n"}`)) },
 		"replace": func(x *running) error {
 			_, text, etag, err := x.Text()
-			must(t, err)
+			require.NoError(t, err)
 			return x.Replace(t.Context(), []byte(strings.Replace(string(text), `"b": {`, `"n": {"command": "n"}, "b": {`, 1)), etag)
 		},
 	} {
 		x := run(t, "// mine\n"+two)
-		must(t, os.Remove(x.file))
+		require.NoError(t, os.Remove(x.file))
 		x.expectRefused(name, "file was removed", "a=a b=b")
-		if all, err := x.o.Backups.List(); err != nil || len(all) != 1 {
-			t.Errorf("%s: %v, %v", name, all, err)
-		}
-		if err := edit(x); err != nil {
-			t.Fatal(name, err)
-		}
+		all, err := x.o.Backups.List()
+		assert.Truef(t, err == nil && len(all) == 1, "%s: %v, %v", name, all, err)
+		require.NoError(t, edit(x), name)
 		for _, id := range []string{"a", "b", "n"} {
 			if _, runs := x.Current().Server(id); !runs {
 				t.Errorf("%s: %s is gone, running %q", name, id, ids(x.Current()))
 			}
 		}
-		if src, _ := os.ReadFile(x.file); !strings.HasPrefix(string(src), "// mine\n") {
-			t.Errorf("%s: the file is\n%s", name, src)
-		}
-		if p := x.Problems(); len(p) != 0 {
-			t.Errorf("%s: %v", name, p)
-		}
+		src, _ := os.ReadFile(x.file)
+		assert.Truef(t, strings.HasPrefix(string(src), "// mine\n"), "%s: the file is\n%s", name, src)
+		assert.Empty(t, x.Problems(), name)
 	}
 }
 
@@ -51,13 +48,11 @@ func TestFileMissingAtStartupIsReportedAndKept(t *testing.T) {
 	backups := BackupsOf(dir)
 	load := func() *Reloader {
 		r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file}, LastGood: filepath.Join(dir, "good.json"), Backups: backups})
-		must(t, r.Load())
+		require.NoError(t, r.Load())
 		return r
 	}
-	if p := load().Problems(); len(p) != 0 {
-		t.Fatal(p)
-	}
-	must(t, os.Remove(file))
+	require.Empty(t, load().Problems())
+	require.NoError(t, os.Remove(file))
 	for range 2 { // the second start makes no further backup
 		r := load()
 		if p := r.Problems(); ids(r.Current()) != "" || len(p) != 1 || !p[0].Warning || !strings.Contains(p[0].String(), "file is missing, so 2 servers did not start") {
@@ -65,15 +60,13 @@ func TestFileMissingAtStartupIsReportedAndKept(t *testing.T) {
 		}
 	}
 	r := load()
-	must(t, r.Add(t.Context(), "n", []byte(`{"command": "n"}`)))
+	require.NoError(t, r.Add(t.Context(), "n", []byte(`{"command": "n"}`)))
 	if p := r.Problems(); len(p) != 0 || ids(r.Current()) != "n=n" {
 		t.Errorf("%q, %v", ids(r.Current()), p)
 	}
 	all, err := backups.List()
-	must(t, err)
-	if len(all) != 1 {
-		t.Fatal(all)
-	}
+	require.NoError(t, err)
+	require.Len(t, all, 1)
 	if text, err := backups.Read(all[0].Name); err != nil || string(text) != "// mine\n"+two {
 		t.Errorf("%q, %v", text, err)
 	}
@@ -83,13 +76,11 @@ func TestFileMissingAtStartupIsReportedAndKept(t *testing.T) {
 func TestConfirmedRemovalIsNotReportedAtStartup(t *testing.T) {
 	t.Parallel()
 	x := run(t, two)
-	must(t, os.Remove(x.file))
-	must(t, x.Sync(t.Context(), AnyETag))
+	require.NoError(t, os.Remove(x.file))
+	require.NoError(t, x.Sync(t.Context(), AnyETag))
 	next := NewReloader(x.o)
-	must(t, next.Load())
-	if p := next.Problems(); len(p) != 0 {
-		t.Error(p)
-	}
+	require.NoError(t, next.Load())
+	assert.Empty(t, next.Problems())
 }
 
 // Settings that restrict clients are lost like servers, and the only copy must not be replaced.
@@ -104,19 +95,17 @@ func TestMissingFileWithoutServersIsReportedAndKept(t *testing.T) {
 		}
 		writeConfig(t, file, `{"history": {"keepDays": 7}}`)
 		writeConfig(t, filepath.Join(o.Sources.ConfDir, "a.json"), one)
-		must(t, NewReloader(o).Load())
+		require.NoError(t, NewReloader(o).Load())
 		good, err := os.ReadFile(o.LastGood)
-		must(t, err)
-		must(t, os.Remove(file))
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(file))
 		r := NewReloader(o)
-		must(t, r.Load())
+		require.NoError(t, r.Load())
 		if p := r.Problems(); ids(r.Current()) != "a=a" || len(p) != 1 || !strings.Contains(p[0].String(), "its settings are not in use") {
 			t.Errorf("%s: %q, %v", name, ids(r.Current()), p)
 		}
 		all, err := o.Backups.List()
 		now, _ := os.ReadFile(o.LastGood)
-		if (err == nil && len(all) == 1) == (string(now) == string(good)) {
-			t.Errorf("%s: backups %v (%v), last valid copy\n%s", name, all, err, now)
-		}
+		assert.NotEqual(t, string(now) == string(good), err == nil && len(all) == 1, name)
 	}
 }

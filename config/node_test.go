@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestPositionsAreCorrectFromAnyOffset compares positions with a count from the start of the
@@ -24,9 +27,7 @@ func TestPositionsAreCorrectFromAnyOffset(t *testing.T) {
 		before := src[:min(at, len(src))]
 		line := before[strings.LastIndexByte(before, '\n')+1:]
 		want := Position{File: "f", Line: 1 + strings.Count(before, "\n"), Column: 1 + utf8.RuneCountInString(line)}
-		if got := l.at(at); got != want {
-			t.Fatalf("offset %d is %+v, want %+v (seed %d)", at, got, want, seed)
-		}
+		require.Equalf(t, want, l.at(at), "%v %v", at, seed)
 	}
 }
 
@@ -53,8 +54,7 @@ func BenchmarkParse(b *testing.B) {
 // Parsing it would overflow the stack and end the process.
 func TestDeepJSONOfOtherProgramsIsRefused(t *testing.T) {
 	for _, src := range []string{strings.Repeat("[", 5_000_000), `{"a":` + strings.Repeat(`{"a":[`, 2_000_000)} {
-		if _, err := ParseJSON([]byte(src)); err == nil || !strings.Contains(err.Error(), "nested deeper than 10000 levels") {
-			t.Errorf("%.10s…: %v", src, err)
-		}
+		_, err := ParseJSON([]byte(src))
+		assert.Truef(t, err != nil && strings.Contains(err.Error(), "nested deeper than 10000 levels"), "%.10s…: %v", src, err)
 	}
 }

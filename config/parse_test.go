@@ -12,6 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var update = flag.Bool("update", false, "write the sentences of testdata again")
@@ -19,25 +21,17 @@ var update = flag.Bool("update", false, "write the sentences of testdata again")
 // Each bad_<what>.json has a bad_<what>.txt with the problems that it must produce.
 func TestInvalidFilesReportPositionAndReason(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad_*.json")
-	if err != nil || len(files) < 20 {
-		t.Fatalf("%d samples, %v", len(files), err)
-	}
+	require.Truef(t, err == nil && len(files) >= 20, "%d samples, %v", len(files), err)
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run(name, func(t *testing.T) {
 			src, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			c, problems := Parse(name+".json", src)
-			if !HasErrors(problems) {
-				t.Fatalf("passes with %v", problems)
-			}
+			require.Truef(t, HasErrors(problems), "passes with %v", problems)
 			var got strings.Builder
 			for _, p := range problems {
-				if p.Line < 1 || p.Column < 1 {
-					t.Errorf("no place: %v", p)
-				}
+				assert.Truef(t, p.Line >= 1 && p.Column >= 1, "no place: %v", p)
 				fmt.Fprintln(&got, p)
 			}
 			if c == nil {
@@ -47,14 +41,10 @@ func TestInvalidFilesReportPositionAndReason(t *testing.T) {
 			}
 			golden := strings.TrimSuffix(file, ".json") + ".txt"
 			if *update {
-				if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))
 			}
 			want, _ := os.ReadFile(golden)
-			if diff := cmp.Diff(string(want), got.String()); diff != "" {
-				t.Error(diff)
-			}
+			assert.Empty(t, cmp.Diff(string(want), got.String()))
 		})
 	}
 }
@@ -62,9 +52,7 @@ func TestInvalidFilesReportPositionAndReason(t *testing.T) {
 func parse(t *testing.T, src string) *Config {
 	t.Helper()
 	c, problems := Parse("config.jsonc", []byte(src))
-	if c == nil {
-		t.Fatalf("refused: %v", problems)
-	}
+	require.NotNilf(t, c, "refused: %v", problems)
 	return c
 }
 
@@ -82,22 +70,16 @@ func TestTypeIsInferred(t *testing.T) {
 	}}`)
 	want := map[string]core.Transport{"a": core.Stdio, "b": core.HTTP, "c": core.HTTP, "d": core.SSE, "e": core.Docker, "f": core.HTTP, "g": core.HTTP, "h": core.Docker, "i": core.Docker}
 	for _, s := range c.Servers {
-		if s.Type != want[s.ID] {
-			t.Errorf("%s is %s, want %s", s.ID, s.Type, want[s.ID])
-		}
+		assert.Equal(t, want[s.ID], s.Type)
 	}
-	if len(c.Servers) != len(want) || len(c.Problems) != 0 {
-		t.Errorf("%d servers, %v", len(c.Servers), c.Problems)
-	}
-	if e, _ := c.Server("E"); e.Docker.Workdir != "/app" || e.Docker.Container != "box" {
-		t.Errorf("%+v", e.Docker)
-	}
-	if g, _ := c.Server("g"); g.Command != "serve" || len(g.Args) != 2 {
-		t.Errorf("%+v", g)
-	}
-	if s, _ := c.Server("c"); s.URL == "" {
-		t.Error("httpUrl is not the url")
-	}
+	require.Len(t, c.Servers, len(want))
+	require.Empty(t, c.Problems)
+	e, _ := c.Server("E")
+	assert.Truef(t, e.Docker.Workdir == "/app" && e.Docker.Container == "box", "%+v", e.Docker)
+	g, _ := c.Server("g")
+	assert.Truef(t, g.Command == "serve" && len(g.Args) == 2, "%+v", g)
+	s, _ := c.Server("c")
+	assert.NotEmpty(t, s.URL, "httpUrl is not the url")
 }
 
 func TestEveryShapeOfServerMapIsRead(t *testing.T) {
@@ -112,9 +94,7 @@ func TestEveryShapeOfServerMapIsRead(t *testing.T) {
 		`{"mcpServers": {"files": {"command": "x"}}} /* done */`,
 	} {
 		c := parse(t, src)
-		if len(c.Servers) != 1 || c.Servers[0].ID != "files" || len(c.Problems) != 0 {
-			t.Errorf("%s: %+v", src, c)
-		}
+		assert.Truef(t, len(c.Servers) == 1 && c.Servers[0].ID == "files" && len(c.Problems) == 0, "%s: %+v", src, c)
 	}
 }
 
@@ -128,18 +108,11 @@ func TestAliasesAndGlobalDefaults(t *testing.T) {
 		"globalSettings": {"timeout": 9000, "debug": true, "loginShellTimeoutMs": 25000},
 	}`)
 	a, b, both := c.Servers[0], c.Servers[1], c.Servers[2]
-	if a.RequestTimeout.Milliseconds() != 5000 || !a.Disabled || !a.Trust || a.Debug || a.Cwd != "/x" {
-		t.Errorf("%+v", a)
-	}
-	if c.Global.LoginShellTimeout != 25*time.Second || Default().Global.LoginShellTimeout != 10*time.Second {
-		t.Errorf("the login shell has %s", c.Global.LoginShellTimeout)
-	}
-	if b.RequestTimeout.Milliseconds() != 9000 || !b.Disabled || !b.Debug {
-		t.Errorf("%+v", b)
-	}
-	if both.RequestTimeout.Milliseconds() != 7000 {
-		t.Errorf("the alias wins over the key: %v", both.RequestTimeout)
-	}
+	assert.Truef(t, a.RequestTimeout.Milliseconds() == 5000 && a.Disabled && a.Trust && !a.Debug && a.Cwd == "/x", "%+v", a)
+	require.Equal(t, 25*time.Second, c.Global.LoginShellTimeout, "the login shell")
+	require.Equal(t, 10*time.Second, Default().Global.LoginShellTimeout, "the login shell")
+	assert.Truef(t, b.RequestTimeout.Milliseconds() == 9000 && b.Disabled && b.Debug, "%+v", b)
+	assert.EqualValues(t, 7000, both.RequestTimeout.Milliseconds(), "the alias wins over the key")
 	if b.StartupTimeout != DefaultStartupTimeout || b.Heartbeat != DefaultHeartbeat || b.Stale != DefaultStale ||
 		b.Restart.MaxAttempts != DefaultMaxAttempts || b.Start != StartAuto {
 		t.Errorf("defaults are missing: %+v", b)
@@ -148,19 +121,14 @@ func TestAliasesAndGlobalDefaults(t *testing.T) {
 
 func TestMCPDisabledMeansNoServers(t *testing.T) {
 	c := parse(t, `{"mcp": {"enabled": false}, "mcpServers": {"a": {"command": "a"}}}`)
-	if c.MCPEnabled || len(c.Servers) != 0 {
-		t.Fatalf("%+v", c)
-	}
+	require.Truef(t, !c.MCPEnabled && len(c.Servers) == 0, "%+v", c)
 }
 
 func TestOnlyInvalidServerIsLeftOut(t *testing.T) {
 	c := parse(t, `{"mcpServers": {"a": {"command": 5}, "b": {"command": "b"}}}`)
-	if len(c.Servers) != 1 || c.Servers[0].ID != "b" || !c.Broken() {
-		t.Fatalf("%+v", c)
-	}
-	if p := c.Problems[0]; p.Server != "a" || p.Key != "mcpServers.a.command" || p.Warning {
-		t.Errorf("%+v", p)
-	}
+	require.Truef(t, len(c.Servers) == 1 && c.Servers[0].ID == "b" && c.Broken(), "%+v", c)
+	p := c.Problems[0]
+	assert.Truef(t, p.Server == "a" && p.Key == "mcpServers.a.command" && !p.Warning, "%+v", p)
 }
 
 func TestErrorInSettingsHidesNoOtherError(t *testing.T) {
@@ -177,9 +145,8 @@ func TestErrorInSettingsHidesNoOtherError(t *testing.T) {
 	// The clients a, b and c refer to a profile whose own error is reported.
 	want := []string{"bridge.listen", "history.keepDays", "profiles.bad name", "profiles.kind", "profiles.half.toolMode",
 		"mcpServers.one.command", "mcpServers.two.command", "mcpServers.two.timeout", "clients.d.profile"}
-	if diff := cmp.Diff(want, keys); c != nil || diff != "" {
-		t.Errorf("accepted: %v\n%s", c != nil, diff)
-	}
+	diff := cmp.Diff(want, keys)
+	assert.Truef(t, c == nil && diff == "", "accepted: %v\n%s", c != nil, diff)
 	for _, src := range []string{`{"profiles": [], "clients": {"a": {"profile": "p"}}}`, `{"profiles": {"p": {}}, "profiles": {}, "clients": {"a": {"profile": "q"}}}`} {
 		if _, problems := Parse("c.jsonc", []byte(src)); len(problems) != 1 || problems[0].Key != "profiles" {
 			t.Errorf("%s: %v", src, problems)
@@ -198,14 +165,10 @@ func TestUnknownKeyWarningSuggestsNearestKey(t *testing.T) {
 	}
 	for _, p := range c.Problems {
 		suggestion, known := want[p.Key]
-		if !known || p.Suggestion != suggestion || !p.Warning {
-			t.Errorf("%+v", p)
-		}
+		assert.Truef(t, known && p.Suggestion == suggestion && p.Warning, "%+v", p)
 		delete(want, p.Key)
 	}
-	if len(want) > 0 || len(c.Servers) != 1 {
-		t.Errorf("missing %v", want)
-	}
+	assert.Truef(t, len(want) <= 0 && len(c.Servers) == 1, "missing %v", want)
 }
 
 // A key that is not read because of its spelling would stop servers or lift a limit.
@@ -245,27 +208,20 @@ func TestHomeFolderIsExpandedInPaths(t *testing.T) {
 	for _, s := range c.Servers {
 		got = append(got, strings.Join([]string{s.Command, s.Cwd, strings.Join(s.Args, " "), s.Docker.Workdir, s.Replay.File}, "|"))
 	}
-	if want := "/home/ada/bin/a|/home/ada/notes|~/notes|| b|/home/ada||| c|~ada/x||| ~/d|||~/d| ||||/home/ada/e.jsonl"; filepath.ToSlash(strings.Join(got, " ")) != want {
-		t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)
-	}
+	assert.Equal(t, "/home/ada/bin/a|/home/ada/notes|~/notes|| b|/home/ada||| c|~ada/x||| ~/d|||~/d| ||||/home/ada/e.jsonl", filepath.ToSlash(strings.Join(got, " ")))
 }
 
 func TestLabelBecomesSlug(t *testing.T) {
 	c := parse(t, `{"mcpServers": {"@scope/My Server": {"command": "a"}}}`)
-	if s := c.Servers[0]; s.Label != "@scope/My Server" || s.ID != core.Slug(s.Label) || !core.ValidServerID(s.ID) {
-		t.Fatalf("%+v", s)
-	}
+	s := c.Servers[0]
+	require.Truef(t, s.Label == "@scope/My Server" && s.ID == core.Slug(s.Label) && core.ValidServerID(s.ID), "%+v", s)
 }
 
 func TestColumnsCountCharacters(t *testing.T) {
 	_, problems := Parse("c.json", []byte(`{"日本語日本語": 1}`+"\n{"))
-	if len(problems) != 1 || problems[0].Line != 2 || problems[0].Column != 1 {
-		t.Fatalf("%v", problems)
-	}
+	require.True(t, len(problems) == 1 && problems[0].Line == 2 && problems[0].Column == 1, problems)
 	_, problems = Parse("c.json", []byte(`{"mcpServers": {"äöü": {"command": "äöü"}, "b": {"command": 5}}}`))
-	if last := problems[len(problems)-1]; last.Column != 61 {
-		t.Fatalf("%v", problems)
-	}
+	require.Equal(t, 61, problems[len(problems)-1].Column, problems)
 }
 
 func TestYAMLAndJSONAreEquivalent(t *testing.T) {
@@ -282,9 +238,7 @@ mcpServers:
     url: http://127.0.0.1:1/mcp
     disabled: true
 `))
-	if y == nil {
-		t.Fatal(problems)
-	}
+	require.NotNil(t, y, problems)
 	j := parse(t, `{"mcpServers": {
 		"files": {"command": "npx", "args": ["-y", "@x/files", "3"], "env": {"PORT": "8080", "ON": "true"}, "timeout": 30000},
 		"search": {"url": "http://127.0.0.1:1/mcp", "disabled": true},
@@ -305,17 +259,14 @@ func TestInvalidYAMLReportsPosition(t *testing.T) {
 		"":                                         1,
 	} {
 		_, problems := Parse("a.yml", []byte(src))
-		if !HasErrors(problems) || problems[len(problems)-1].Line != line {
-			t.Errorf("%.40q: %v, want line %d", src, problems, line)
-		}
+		assert.Truef(t, HasErrors(problems) && problems[len(problems)-1].Line == line, "%.40q: %v, want line %d", src, problems, line)
 	}
 }
 
 func TestDeepNestingIsRefused(t *testing.T) {
 	for _, src := range []string{strings.Repeat("[", 1<<20), strings.Repeat(`{"a":`, 1<<19), `"` + strings.Repeat("\n[", 1<<19)} {
-		if c, problems := Parse("c.json", []byte(src)); c != nil || len(problems) == 0 {
-			t.Errorf("%.10q passes", src)
-		}
+		c, problems := Parse("c.json", []byte(src))
+		assert.Truef(t, c == nil && len(problems) != 0, "%.10q passes", src)
 	}
 }
 
@@ -331,9 +282,7 @@ func FuzzParse(f *testing.F) {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
 			src, err := os.ReadFile(file)
-			if err != nil {
-				f.Fatal(err)
-			}
+			require.NoError(f, err)
 			f.Add(src, IsYAML(file))
 		}
 	}
@@ -344,9 +293,7 @@ func FuzzParse(f *testing.F) {
 		}
 		c, problems := Parse(file, src)
 		if c == nil {
-			if !HasErrors(problems) {
-				t.Fatal("refused without a reason")
-			}
+			require.True(t, HasErrors(problems), "refused without a reason")
 			return
 		}
 		checkValid(t, c)
@@ -359,23 +306,15 @@ func checkValid(t *testing.T, c *Config) {
 	ids, prefixes := map[string]bool{}, map[string]bool{}
 	for _, s := range c.Servers {
 		id, prefix := strings.ToLower(s.ID), prefix(c.Bridge.Naming, s)
-		if !core.ValidServerID(s.ID) || ids[id] || prefixes[prefix] {
-			t.Errorf("id %q is not valid or not unique", s.ID)
-		}
+		assert.Truef(t, core.ValidServerID(s.ID) && !ids[id] && !prefixes[prefix], "id %q is not valid or not unique", s.ID)
 		ids[id], prefixes[prefix] = true, true
 		switch s.Type {
 		case core.Stdio:
-			if s.Command == "" {
-				t.Errorf("%q has no command", s.ID)
-			}
+			assert.NotEmptyf(t, s.Command, "%q has no command", s.ID)
 		case core.Docker:
-			if s.Command == "" && s.Docker.Image == "" || len(s.Docker.named()) != 1 {
-				t.Errorf("%q has no command or not one container", s.ID)
-			}
+			assert.Truef(t, !(s.Command == "" && s.Docker.Image == "") && len(s.Docker.named()) == 1, "%q has no command or not one container", s.ID)
 		case core.HTTP, core.SSE:
-			if s.URL == "" {
-				t.Errorf("%q has no url", s.ID)
-			}
+			assert.NotEmptyf(t, s.URL, "%q has no url", s.ID)
 		default:
 			t.Errorf("%q has the type %q", s.ID, s.Type)
 		}
@@ -383,44 +322,32 @@ func checkValid(t *testing.T, c *Config) {
 			t.Errorf("%q has no defaults: %+v", s.ID, s)
 		}
 	}
-	if validateLoopback(c.Bridge.Listen) != "" {
-		t.Errorf("listens at %q", c.Bridge.Listen)
-	}
-	if !c.MCPEnabled && len(c.Servers) > 0 {
-		t.Error("servers although MCP is off")
-	}
+	assert.Empty(t, validateLoopback(c.Bridge.Listen))
+	assert.False(t, !c.MCPEnabled && len(c.Servers) > 0, "servers although MCP is off")
 }
 
 func TestMissingQuotesErrorHidesValue(t *testing.T) {
 	_, problems := Parse("c.jsonc", []byte(`{"mcpServers": {"d": {"command": "x", "env": {"T": abc123DEFsecret}}}}`))
-	if len(problems) != 1 || strings.Contains(problems[0].String(), "secret") {
-		t.Fatalf("got %v", problems)
-	}
+	require.Len(t, problems, 1)
+	require.NotContains(t, problems[0].String(), "secret")
 }
 
 func TestPatternMatchingEverythingIsRefused(t *testing.T) {
 	for pattern, fine := range map[string]bool{`x*`: false, `|`: false, `cust-\\d+`: true, strings.Repeat("x", maxPattern+1): false} {
 		c, problems := Parse("c.json", []byte(`{"history": {"redact": ["`+pattern+`"]}}`))
-		if (c != nil) != fine {
-			t.Errorf("%.20q: %v", pattern, problems)
-		}
+		assert.Equalf(t, fine, c != nil, "%.20q: %v", pattern, problems)
 	}
 }
 
 func TestMetricsReceiverIsParsed(t *testing.T) {
 	c, problems := Parse("c.json", []byte(`{"metrics": {"otlp": {"endpoint": "http://127.0.0.1:4318", "headers": {"x-key": "${KEY}"}, "traces": false, "intervalMs": 5000}}, "mcpServers": {"a": {"command": "a", "record": "meta", "validateOutput": "error", "tools": {"t": {"record": "off"}}}}}`))
-	if c == nil || len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	if o := c.Metrics.OTLP; o.Endpoint != "http://127.0.0.1:4318" || o.Headers["x-key"] != "${KEY}" || o.Traces || !o.Metrics || o.Interval != 5*time.Second {
-		t.Errorf("%+v", o)
-	}
-	if s := c.Servers[0]; s.Record != RecordMeta || s.ValidateOutput != ValidateError || s.Filter.Tools["t"].Record != RecordOff {
-		t.Errorf("%+v", s)
-	}
-	if d := Default(); d.Metrics.OTLP.Endpoint != "" || Same(c, d) {
-		t.Error("something is sent by default, or no difference is seen")
-	}
+	require.True(t, c != nil && len(problems) <= 0, problems)
+	o := c.Metrics.OTLP
+	assert.Truef(t, o.Endpoint == "http://127.0.0.1:4318" && o.Headers["x-key"] == "${KEY}" && !o.Traces && o.Metrics && o.Interval == 5*time.Second, "%+v", o)
+	s := c.Servers[0]
+	assert.Truef(t, s.Record == RecordMeta && s.ValidateOutput == ValidateError && s.Filter.Tools["t"].Record == RecordOff, "%+v", s)
+	d := Default()
+	assert.True(t, d.Metrics.OTLP.Endpoint == "" && !Same(c, d), "something is sent by default, or no difference is seen")
 }
 
 // The original format nests the settings of all servers inside mcp.
@@ -442,9 +369,8 @@ func TestUnknownKeySuggestsItsPlace(t *testing.T) {
 		`{"bridge": {"nothingLikeIt": 3}}`:                              "",
 	} {
 		_, problems := Parse("c.json", []byte(src))
-		if len(problems) != 1 || problems[0].Suggestion != want {
-			t.Errorf("%s: %+v, want %q", src, problems, want)
-		}
+		require.Len(t, problems, 1, src)
+		require.Equal(t, want, problems[0].Suggestion, src)
 	}
 }
 

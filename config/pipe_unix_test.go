@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // A pipe or a device in place of a file is not opened, because reading it might block forever
@@ -17,15 +19,15 @@ func TestPipeOrDeviceIsRefused(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
 	os.Remove(x.file)
-	must(t, syscall.Mkfifo(x.file, 0o600))
+	require.NoError(t, syscall.Mkfifo(x.file, 0o600))
 	x.expectRefused("a pipe", "it is a pipe or a device", "a=a")
 	os.Remove(x.file)
 	writeConfig(t, x.file, two)
 	x.expect("a file again", "a=a b=b")
 
 	extra := filepath.Join(filepath.Dir(x.file), "conf.d", "10.json")
-	must(t, os.MkdirAll(filepath.Dir(extra), 0o700))
-	must(t, os.Symlink("/dev/zero", extra))
+	require.NoError(t, os.MkdirAll(filepath.Dir(extra), 0o700))
+	require.NoError(t, os.Symlink("/dev/zero", extra))
 	x.expectRefused("a device among further files", "it is a pipe or a device", "a=a b=b")
 	edited := make(chan error, 1)
 	go func() { edited <- x.Disable(context.Background(), "a") }()

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func rulesOf(t *testing.T, src string) Server {
 	t.Helper()
 	c, problems := Parse("c.json", []byte(src))
-	if c == nil || len(problems) > 0 || len(c.Servers) != 1 {
-		t.Fatalf("%s: %v", src, problems)
-	}
+	require.Truef(t, c != nil && len(problems) <= 0 && len(c.Servers) == 1, "%s: %v", src, problems)
 	return c.Servers[0]
 }
 
@@ -53,9 +53,8 @@ func TestNearestRuleLevelWins(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := rulesOf(t, `{`+c.root+` "mcpServers": {"a": {"command": "x"`+c.server+`}}}`)
 			s.Rules.SetBy = nil // see TestExplainMatchesAdmit
-			if diff := cmp.Diff(c.rules, s.Rules); diff != "" || s.RequestTimeout != c.timeout {
-				t.Errorf("%s, %s", s.RequestTimeout, diff)
-			}
+			diff := cmp.Diff(c.rules, s.Rules)
+			assert.Truef(t, diff == "" && s.RequestTimeout == c.timeout, "%s, %s", s.RequestTimeout, diff)
 		})
 	}
 }
@@ -79,9 +78,8 @@ func TestRuleErrorsAreReported(t *testing.T) {
 		`"includeTools": "read"`:                                 "'includeTools' in server 'a' must be a list of strings, not a string",
 	} {
 		_, problems := Parse("c.json", []byte(`{"mcpServers": {"a": {"command": "x", `+src+`}}}`))
-		if len(problems) != 1 || !strings.Contains(problems[0].String(), want) {
-			t.Errorf("%s: %v, want %s", src, problems, want)
-		}
+		require.Len(t, problems, 1, src)
+		require.Contains(t, problems[0].String(), want, src)
 	}
 }
 
@@ -94,9 +92,7 @@ func TestMatch(t *testing.T) {
 		{"*", "", true}, {"*", "a/b", true}, {"", "", true}, {"", "a", false}, {"a?c", "abc", true}, {"a?c", "ac", false}, {"*a*b*", "xxaxxbxx", true},
 		{"*a*b*", "ba", false}, {"a**b", "ab", true}, {"a*", "b", false}, {"[ab]", "a", false}, {"a*b*c", "abxbxc", true}, {"Read", "read", false},
 	} {
-		if got := Match(c.pattern, c.name); got != c.want {
-			t.Errorf("Match(%q, %q) = %v", c.pattern, c.name, got)
-		}
+		assert.Equalf(t, c.want, Match(c.pattern, c.name), "Match(%q, %q)", c.pattern, c.name)
 	}
 }
 
@@ -104,12 +100,8 @@ func FuzzMatch(f *testing.F) {
 	f.Add("a*b?c", "axxbyc")
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		got := Match(pattern, name)
-		if Match("*"+pattern+"*", "x"+name+"y") != true && got {
-			t.Fatalf("%q fits %q, but not with more around both", pattern, name)
-		}
-		if strings.Trim(pattern, "*") == "" && pattern != "" && !got {
-			t.Fatalf("%q does not fit %q", pattern, name)
-		}
+		require.Falsef(t, Match("*"+pattern+"*", "x"+name+"y") != true && got, "%q fits %q, but not with more around both", pattern, name)
+		require.Falsef(t, strings.Trim(pattern, "*") == "" && pattern != "" && !got, "%q does not fit %q", pattern, name)
 	})
 }
 
@@ -119,25 +111,19 @@ func TestFilter(t *testing.T) {
 	for tool, want := range map[string]string{
 		"read_file": "", "list": "", "read_big": HiddenByEnabled, "read_secret": HiddenByExclude, "write": HiddenByInclude,
 	} {
-		if got := s.Filter.HiddenBy(tool); got != want {
-			t.Errorf("%s is hidden by %q, want %q", tool, got, want)
-		}
+		assert.Equal(t, want, s.Filter.HiddenBy(tool), tool)
 	}
-	if tool, ok := s.Filter.Original("dir"); tool != "list" || !ok || s.Filter.PublicName("list") != "dir" || s.Filter.Tools["list"].Description != "Lists." {
-		t.Error("list is not called dir")
-	}
-	if _, ok := s.Filter.Original("list"); ok {
-		t.Error("a tool that has another name can be reached under its own")
-	}
+	tool, ok := s.Filter.Original("dir")
+	assert.True(t, tool == "list" && ok && s.Filter.PublicName("list") == "dir" && s.Filter.Tools["list"].Description == "Lists.", "list is not called dir")
+	_, ok = s.Filter.Original("list")
+	assert.False(t, ok, "a tool that has another name can be reached under its own")
 	got := s.Filter.Unmatched([]string{"read_file", "list", "read_big", "read_secret", "write_file"})
 	want := []string{
 		"includeTools 'wriet_*' matches no tool; did you mean 'write_*'?",
 		"excludeTools 'nothing' matches no tool",
 		"tools 'raed_file' matches no tool; did you mean 'read_file'?",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got))
 	var none *Filter
 	if tool, ok := none.Original("x"); none.HiddenBy("x") != "" || none.PublicName("x") != "x" || tool != "x" || !ok || none.Unmatched(nil) != nil {
 		t.Error("no filter is not as if there were none")

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestFolderThatOtherUsersMayWriteIsRefused: whoever can write to the data folder can replace the
@@ -16,20 +19,14 @@ func TestFolderThatOtherUsersMayWriteIsRefused(t *testing.T) {
 	t.Parallel()
 	for mode, refused := range map[os.FileMode]bool{0o700: false, 0o755: false, 0o775: false, 0o777: true, 0o702: true, 0o777 | os.ModeSticky: true} {
 		data := filepath.Join(t.TempDir(), "data")
-		if err := os.Mkdir(data, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(data, 0o700))
 		if err := os.Chmod(data, mode); err != nil { // regardless of the umask
 			t.Fatal(err)
 		}
 		f := Folders{Config: data, Data: data, State: data, Logs: data, CustomData: true}
 		err := f.Make()
-		if refused && (err == nil || !strings.Contains(err.Error(), "chmod o-w") || !strings.Contains(err.Error(), data)) {
-			t.Errorf("mode %v gives %v", mode, err)
-		}
-		if !refused && err != nil {
-			t.Errorf("mode %v is refused: %v", mode, err)
-		}
+		assert.Falsef(t, refused && (err == nil || !strings.Contains(err.Error(), "chmod o-w") || !strings.Contains(err.Error(), data)), "mode %v gives %v", mode, err)
+		assert.Falsef(t, !refused && err != nil, "mode %v is refused: %v", mode, err)
 	}
 }
 
@@ -41,12 +38,8 @@ func TestFolderOfAnotherUserIsRefused(t *testing.T) {
 	}
 	data := t.TempDir()
 	f := Folders{Config: data, Data: data, State: data, Logs: data, CustomData: true}
-	if err := f.Make(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(data, 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Make())
+	require.NoError(t, os.Chown(data, 65534, 65534))
 	if err := f.Make(); err == nil || !strings.Contains(err.Error(), "another user (65534)") || !strings.Contains(err.Error(), "chown 0") {
 		t.Errorf("a folder of another user gives %v", err)
 	}
@@ -58,15 +51,10 @@ func TestDataFolderThatCannotBeWrittenIsAnError(t *testing.T) {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
-	if err := (Folders{Config: dir, Data: closed, State: dir, Logs: dir, CustomData: true}).Make(); err == nil {
-		t.Errorf("%s can be used", closed)
-	}
-	if err := (Folders{Config: dir, Data: dir, State: dir, Logs: dir, CustomData: true}).Make(); err != nil {
-		t.Error(err)
-	}
-	if left, err := os.ReadDir(dir); len(left) != 0 || err != nil {
-		t.Errorf("the check leaves %v (%v)", left, err)
-	}
+	assert.Errorf(t, (Folders{Config: dir, Data: closed, State: dir, Logs: dir, CustomData: true}).Make(), "%s can be used", closed)
+	assert.NoError(t, (Folders{Config: dir, Data: dir, State: dir, Logs: dir, CustomData: true}).Make())
+	left, err := os.ReadDir(dir)
+	assert.Truef(t, len(left) == 0 && err == nil, "the check leaves %v (%v)", left, err)
 }
 
 // TestConfigThatOthersCanWriteIsRefused: whoever can write to it, or replace it, runs commands as this user.
@@ -99,9 +87,7 @@ func TestConfigThatOthersCanWriteIsRefused(t *testing.T) {
 			}
 			dir := t.TempDir()
 			path := filepath.Join(dir, "a/b/c.json")
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600), c.change(dir)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600), c.change(dir)))
 			_, err := Sources{File: path}.Load()
 			if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
 				t.Errorf("%v, want %q", err, c.refused)

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/windows"
 )
 
@@ -13,9 +15,7 @@ import (
 func aclOf(t *testing.T, path string) string {
 	t.Helper()
 	sd, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return sd.String()
 }
 
@@ -24,26 +24,18 @@ func aclOf(t *testing.T, path string) string {
 func grantEveryoneAccess(t *testing.T, dir string) {
 	t.Helper()
 	sd, err := windows.SecurityDescriptorFromString("D:P(A;OICI;FA;;;WD)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	acl, _, err := sd.DACL()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	err = windows.SetNamedSecurityInfo(dir, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION|windows.PROTECTED_DACL_SECURITY_INFORMATION, nil, nil, acl, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // others returns who else than the user and the system is in the access list of a file.
 func others(t *testing.T, path string) (all []string) {
 	t.Helper()
 	me, err := currentUserSID()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	entries := regexp.MustCompile(`\(([^;]*);[^)]*;([^;)]*)\)`).FindAllStringSubmatch(aclOf(t, path), -1)
 	if len(entries) < 2 {
 		t.Fatalf("the list of %s is %s", path, aclOf(t, path))
@@ -58,29 +50,21 @@ func others(t *testing.T, path string) (all []string) {
 
 func TestFoldersArePrivate(t *testing.T) {
 	shared := filepath.Join(t.TempDir(), "shared")
-	if err := os.Mkdir(shared, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(shared, 0o700))
 	grantEveryoneAccess(t, shared)
 	if !exposedByACL(shared) {
 		t.Fatalf("everybody may read %s, and it counts as private", aclOf(t, shared))
 	}
 	data := filepath.Join(shared, "data")
 	f, err := FoldersFor(data, func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Make(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, f.Make())
 	for _, path := range []string{data, f.Logs} {
 		if others := others(t, path); exposedByACL(path) || len(others) > 0 {
 			t.Errorf("others may come to %s: %s", path, others)
 		}
 	}
-	if got := f.Exposed(); len(got) != 0 {
-		t.Errorf("exposed: %v", got)
-	}
+	assert.Empty(t, f.Exposed())
 }
 
 // A directory that the user named and that already exists may contain other files: its
@@ -89,19 +73,12 @@ func TestNamedFolderStaysAsItIs(t *testing.T) {
 	data := t.TempDir()
 	grantEveryoneAccess(t, data)
 	f, err := FoldersFor(data, func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	before := aclOf(t, data)
-	if err := f.Make(); err != nil {
-		t.Fatal(err)
-	}
-	if after := aclOf(t, data); after != before {
-		t.Errorf("the list was %s and is %s", before, after)
-	}
-	if got := f.Exposed(); len(got) == 0 || got[0] != data {
-		t.Errorf("exposed: %v", got)
-	}
+	require.NoError(t, f.Make())
+	assert.Equal(t, before, aclOf(t, data), "the list")
+	got := f.Exposed()
+	assert.Truef(t, len(got) != 0 && got[0] == data, "exposed: %v", got)
 }
 
 // A data folder that others could read, with what is in it.
@@ -118,23 +95,15 @@ func readableData(t *testing.T) (f Folders, file string) {
 		}
 		return ""
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(f.Data, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(f.Data, 0o700))
 	grantEveryoneAccess(t, f.Data)
 	file = filepath.Join(f.Data, "admin.token")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	if !exposedByACL(f.Data) {
 		t.Fatalf("everybody may read %s, and it counts as private", aclOf(t, f.Data))
 	}
-	if err := f.Make(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Make())
 	return f, file
 }
 
@@ -149,9 +118,7 @@ func TestDataFolderIsPrivate(t *testing.T) {
 func TestFilesInDataFolderArePrivate(t *testing.T) {
 	f, file := readableData(t)
 	later := filepath.Join(f.Logs, "later")
-	if err := os.WriteFile(later, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(later, nil, 0o600))
 	for _, path := range []string{file, later} {
 		if others := others(t, path); len(others) > 0 {
 			t.Errorf("others may come to %s: %s", path, others)

@@ -3,13 +3,14 @@ package config
 import (
 	"encoding/json"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const boundProfile = `{
@@ -39,7 +40,7 @@ func TestProfileEditKeepsComments(t *testing.T) {
 	x := run(t, boundProfile)
 	p, _ := x.Current().Profile("office")
 	entry := `{"description":"Now another","servers":{"files":{"includeTools":["list","stat"]},"more":{}},"toolMode":"search"}`
-	must(t, x.SetProfile(t.Context(), "office", json.RawMessage(entry), p.Tag()))
+	require.NoError(t, x.SetProfile(t.Context(), "office", json.RawMessage(entry), p.Tag()))
 	want := `{
   "mcpServers": {"files": {"command": "f"}},
   // who sees what
@@ -64,13 +65,10 @@ func TestProfileEditKeepsComments(t *testing.T) {
 }
 `
 	src, _ := os.ReadFile(x.file)
-	if diff := cmp.Diff(want, string(src)); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(want, string(src)))
 	now, _ := x.Current().Profile("office")
-	if now.ToolMode != ToolsSearch || now.Tag() == p.Tag() {
-		t.Errorf("%+v", now)
-	}
+	require.Equal(t, ToolsSearch, now.ToolMode)
+	require.NotEqual(t, p.Tag(), now.Tag())
 }
 
 func TestConcurrentProfileEditIsNotOverwritten(t *testing.T) {
@@ -84,22 +82,13 @@ func TestConcurrentProfileEditIsNotOverwritten(t *testing.T) {
 		if raw != "" {
 			entry = json.RawMessage(raw)
 		}
-		if err := x.SetProfile(t.Context(), "office", entry, p.Tag()); core.CodeOf(err) != core.CodeConflict {
-			t.Errorf("%q over a change: %v", raw, err)
-		}
+		assert.Equalf(t, core.CodeConflict, core.CodeOf(x.SetProfile(t.Context(), "office", entry, p.Tag())), "%q", raw)
 	}
-	if err := x.SetProfile(t.Context(), "office", json.RawMessage(`{}`), NewProfile); core.CodeOf(err) != core.CodeConflict {
-		t.Errorf("a new profile over an old one: %v", err)
-	}
-	if err := x.SetProfile(t.Context(), "lost", json.RawMessage(`{}`), p.Tag()); core.CodeOf(err) != core.CodeConflict {
-		t.Errorf("a profile that is gone: %v", err)
-	}
-	if src, _ := os.ReadFile(x.file); string(src) != changed {
-		t.Errorf("written all the same:\n%s", src)
-	}
-	if err := x.SetProfile(t.Context(), "second", json.RawMessage(`{"servers":{}}`), NewProfile); err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, core.CodeConflict, core.CodeOf(x.SetProfile(t.Context(), "office", json.RawMessage(`{}`), NewProfile)))
+	assert.Equal(t, core.CodeConflict, core.CodeOf(x.SetProfile(t.Context(), "lost", json.RawMessage(`{}`), p.Tag())), "a profile that is gone")
+	src, _ := os.ReadFile(x.file)
+	assert.Equal(t, changed, string(src), "written all the same")
+	assert.NoError(t, x.SetProfile(t.Context(), "second", json.RawMessage(`{"servers":{}}`), NewProfile))
 }
 
 // A profile of conf.d is changed in its own file: a change of the main file would have no effect.
@@ -113,20 +102,14 @@ func TestProfileIsChangedInItsFile(t *testing.T) {
 	if !ok {
 		t.Fatal(x.Problems())
 	}
-	must(t, x.SetProfile(t.Context(), "office", json.RawMessage(`{"toolMode":"search"}`), p.Tag()))
-	if now, _ := x.Current().Profile("office"); now.ToolMode != ToolsSearch {
-		t.Errorf("%+v", now)
-	}
-	if src, _ := os.ReadFile(beside); !strings.Contains(string(src), "search") {
-		t.Errorf("%s", src)
-	}
+	require.NoError(t, x.SetProfile(t.Context(), "office", json.RawMessage(`{"toolMode":"search"}`), p.Tag()))
+	now, _ := x.Current().Profile("office")
+	assert.Equal(t, ToolsSearch, now.ToolMode)
+	src, _ := os.ReadFile(beside)
+	assert.Contains(t, string(src), "search")
 	// The main file is invalid without the other file, but can still be edited.
-	if err := x.SetClient(t.Context(), "cursor", json.RawMessage(`{"profile":"office","toolMode":"all"}`)); err != nil {
-		t.Error(err)
-	}
-	if err := x.SetClient(t.Context(), "cursor", json.RawMessage(`{"profile":"nobody"}`)); core.CodeOf(err) != core.CodeValidation {
-		t.Errorf("a profile that does not exist: %v", err)
-	}
+	assert.NoError(t, x.SetClient(t.Context(), "cursor", json.RawMessage(`{"profile":"office","toolMode":"all"}`)))
+	assert.Equal(t, core.CodeValidation, core.CodeOf(x.SetClient(t.Context(), "cursor", json.RawMessage(`{"profile":"nobody"}`))))
 }
 
 func TestHideThenShowToolsRestoresBytes(t *testing.T) {
@@ -147,30 +130,23 @@ func TestHideThenShowToolsRestoresBytes(t *testing.T) {
 	x := run(t, src)
 	tools := map[string][]string{"files": {"read", "write"}, "web": {"get"}}
 	for range 2 {
-		must(t, x.HideTools(t.Context(), tools, true))
+		require.NoError(t, x.HideTools(t.Context(), tools, true))
 	}
 	files, _ := x.Current().Server("files")
 	web, _ := x.Current().Server("web")
 	if files.Filter.HiddenBy("read") == "" || files.Filter.HiddenBy("write") == "" || web.Filter.HiddenBy("get") == "" || files.Filter.Tools["read"].Approval != "ask" {
 		t.Errorf("%+v %+v", files.Filter, web.Filter)
 	}
-	if got := append(files.Filter.HiddenNames(), web.Filter.HiddenNames()...); !slices.Equal(got, []string{"read", "write", "get"}) {
-		t.Errorf("hidden: %q", got)
-	}
+	assert.Equal(t, []string{"read", "write", "get"}, append(files.Filter.HiddenNames(), web.Filter.HiddenNames()...))
 	if hidden, _ := os.ReadFile(x.file); strings.Count(string(hidden), "\n") != strings.Count(src, "\n")+1 || strings.Count(string(hidden), `"write"`) != 1 {
 		t.Errorf("more than one line for each server:\n%s", hidden)
 	}
-	must(t, x.HideTools(t.Context(), tools, false))
+	require.NoError(t, x.HideTools(t.Context(), tools, false))
 	back, _ := os.ReadFile(x.file)
-	if diff := cmp.Diff(src, string(back)); diff != "" {
-		t.Error(diff)
-	}
-	if err := x.HideTools(t.Context(), map[string][]string{"files": {"read"}, "nobody": {"x"}}, true); core.CodeOf(err) != core.CodeNotFound {
-		t.Error(err)
-	}
-	if again, _ := os.ReadFile(x.file); string(again) != src {
-		t.Errorf("half of it was written:\n%s", again)
-	}
+	assert.Empty(t, cmp.Diff(src, string(back)))
+	assert.Equal(t, core.CodeNotFound, core.CodeOf(x.HideTools(t.Context(), map[string][]string{"files": {"read"}, "nobody": {"x"}}, true)))
+	again, _ := os.ReadFile(x.file)
+	assert.Equal(t, src, string(again), "half of it was written")
 }
 
 // A name that would be a pattern must not hide other tools.
@@ -178,9 +154,8 @@ func TestToolWithPatternNameIsNotHidden(t *testing.T) {
 	t.Parallel()
 	x := run(t, `{"mcpServers": {"web": {"command": "w"}}}`)
 	err := x.HideTools(t.Context(), map[string][]string{"web": {"get_all", "get*"}}, true)
-	if web, _ := x.Current().Server("web"); core.CodeOf(err) != core.CodeValidation || web.Filter.HiddenBy("get_all") != "" {
-		t.Errorf("%v %+v", err, web.Filter)
-	}
+	web, _ := x.Current().Server("web")
+	assert.Truef(t, core.CodeOf(err) == core.CodeValidation && web.Filter.HiddenBy("get_all") == "", "%v %+v", err, web.Filter)
 }
 
 // With servers from the environment, a mistake in a file does not lift access restrictions.
@@ -191,7 +166,7 @@ func TestBrokenEnvironmentConfigDeniesClientAccess(t *testing.T) {
 	writeConfig(t, file, boundProfile)
 	begin := func(lastGood string) *Reloader {
 		r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file, JSON: `[{"name": "env", "command": "e"}]`}, LastGood: lastGood, Debounce: 1})
-		must(t, r.Load())
+		require.NoError(t, r.Load())
 		return r
 	}
 	held := func(what string, c *Config) {
@@ -210,14 +185,10 @@ func TestBrokenEnvironmentConfigDeniesClientAccess(t *testing.T) {
 	held("after a restart", begin(dir+"/good.json").Current())
 	// Without a last valid copy, nobody has access until the file is repaired.
 	r = begin("")
-	if c := r.Current(); c.VisibilityUnknown == "" {
-		t.Errorf("%+v %+v", c.Profiles, c.Clients)
-	}
+	assert.NotEmpty(t, r.Current().VisibilityUnknown)
 	for range 3 {
 		r.Reload(t.Context())
-		if r.Current().VisibilityUnknown == "" {
-			t.Error("open after another reading")
-		}
+		assert.NotEmpty(t, r.Current().VisibilityUnknown, "open after another reading")
 	}
 	writeConfig(t, file, boundProfile)
 	r.Reload(t.Context())

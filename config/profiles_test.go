@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const profiled = `{
@@ -23,48 +26,34 @@ const profiled = `{
 
 func TestProfilesAndClientsAreRead(t *testing.T) {
 	c, problems := Parse("c.json", []byte(rooted(profiled)))
-	if c == nil || len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	require.True(t, c != nil && len(problems) <= 0, problems)
 	work, ok := c.Profile("office")
-	if !ok || work.ToolMode != ToolsSearch || !slices.Equal(work.Folders, []string{at("/home/me/office"), at("/srv/x")}) {
-		t.Fatalf("%+v", work)
-	}
+	require.Truef(t, ok && work.ToolMode == ToolsSearch && slices.Equal(work.Folders, []string{at("/home/me/office"), at("/srv/x")}), "%+v", work)
 	files, in := work.Offers("files")
-	if !in || files.Tools.HiddenBy("write") == "" || files.Tools.HiddenBy("read_me") != "" || files.NoPrompts {
-		t.Errorf("%+v", files)
-	}
+	assert.Truef(t, in && files.Tools.HiddenBy("write") != "" && files.Tools.HiddenBy("read_me") == "" && !files.NoPrompts, "%+v", files)
 	if hub, in := work.Offers("Git-Hub"); !in || !hub.NoPrompts || !hub.NoResources {
 		t.Errorf("%+v", hub)
 	}
 	if _, in := work.Offers("other"); in {
 		t.Error("a server that is not named is offered")
 	}
-	if all, _ := c.Profile("inner"); all.Servers != nil {
-		t.Error("a profile without servers must be all servers")
-	}
-	if none, _ := c.Profile("none"); none.Servers == nil {
-		t.Error("a profile with no server in its list must be empty")
-	}
-	if !c.Clients["cursor"].Equal(Client{Profile: "office", ToolMode: ToolsDeferred, MaxResultTokens: 500}) {
-		t.Error(c.Clients)
-	}
+	all, _ := c.Profile("inner")
+	assert.Nil(t, all.Servers, "a profile without servers must be all servers")
+	none, _ := c.Profile("none")
+	assert.NotNil(t, none.Servers, "a profile with no server in its list must be empty")
+	assert.True(t, c.Clients["cursor"].Equal(Client{Profile: "office", ToolMode: ToolsDeferred, MaxResultTokens: 500}), c.Clients)
 	for folder, want := range map[string]string{
 		"/home/me/office": "office", "/home/me/office/a": "office", "/home/me/officer": "", "/home/me": "",
 		"/home/me/office/inner/deep": "inner", "/srv/x/y": "office",
 	} {
-		if got := c.ProfileOf(at(folder)); got != want {
-			t.Errorf("%s is of profile %q, want %q", folder, got, want)
-		}
+		assert.Equal(t, want, c.ProfileOf(at(folder)), folder)
 	}
 }
 
 // Silently falling back to all servers, or to none, would both be wrong.
 func TestUnknownClientProfileRefusesFile(t *testing.T) {
 	c, problems := Parse("c.json", []byte(`{"profiles": {"office": {}}, "clients": {"cursor": {"profile": "wrk"}}}`))
-	if c != nil || len(problems) != 1 || !strings.Contains(problems[0].Message, "'wrk'") {
-		t.Fatalf("%v %v", c, problems)
-	}
+	require.Truef(t, c == nil && len(problems) == 1 && strings.Contains(problems[0].Message, "'wrk'"), "%v %v", c, problems)
 }
 
 func TestProfileErrorsAreReported(t *testing.T) {
@@ -77,9 +66,8 @@ func TestProfileErrorsAreReported(t *testing.T) {
 		`{"mcpServers": {"files": {"command": "f"}}, "profiles": {"a": {"servers": {"flies": {}}}}}`: "not configured",
 	} {
 		_, problems := Parse("c.json", []byte(src))
-		if len(problems) != 1 || !strings.Contains(problems[0].Message, want) {
-			t.Errorf("%s: %v, want %q", src, problems, want)
-		}
+		require.Len(t, problems, 1, src)
+		require.Contains(t, problems[0].Message, want, src)
 	}
 }
 
@@ -96,12 +84,9 @@ func TestReferencesOfProfilesAndClientsAreReportedAtTheirLines(t *testing.T) {
 }`))
 	lines := map[string]int{}
 	for _, p := range problems {
-		if p.File != "c.json" || p.Column == 0 {
-			t.Errorf("%+v", p)
-		}
+		assert.Equal(t, "c.json", p.File)
+		assert.NotEqual(t, 0, p.Column)
 		lines[p.Key] = p.Line
 	}
-	if len(lines) != 2 || lines["profiles.office.servers.gone"] != 5 || lines["clients.cursor.profile"] != 8 {
-		t.Error(problems)
-	}
+	assert.True(t, len(lines) == 2 && lines["profiles.office.servers.gone"] == 5 && lines["clients.cursor.profile"] == 8, problems)
 }

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const one = `{"mcpServers": {"a": {"command": "a"}}}`
@@ -65,9 +68,8 @@ func runOn(t *testing.T, dir, file string) *running {
 	ctx := t.Context()
 	go func() { done <- x.Run(ctx, func(c *Config) { x.applied <- c }) }()
 	t.Cleanup(func() { // t.Context is already done
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		err := <-done
+		assert.NoError(t, err)
 	})
 	<-x.applied // Run applies the current configuration
 	return x
@@ -75,8 +77,8 @@ func runOn(t *testing.T, dir, file string) *running {
 
 func writeConfig(t *testing.T, path, src string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must(t, os.WriteFile(path, []byte(src), 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(src), 0o600))
 }
 
 func (x *running) expect(step, want string) {
@@ -138,7 +140,7 @@ func TestEverySaveStyleTriggersOneReload(t *testing.T) {
 		{"in place", func(src string) { writeConfig(t, x.file, src) }},
 		{"rename over", func(src string) {
 			writeConfig(t, x.file+".new", src)
-			must(t, os.Rename(x.file+".new", x.file))
+			require.NoError(t, os.Rename(x.file+".new", x.file))
 		}},
 		{"delete and recreate", func(src string) { os.Remove(x.file); writeConfig(t, x.file, src) }},
 		{"rename away, then write", func(src string) { os.Rename(x.file, x.file+"~"); writeConfig(t, x.file, src) }},
@@ -169,11 +171,11 @@ func TestSymbolicLinksAreFollowed(t *testing.T) {
 	writeConfig(t, filepath.Join(dir, "c", "v2", "config.jsonc"), two)
 	file := filepath.Join(dir, "c", "config.jsonc")
 	for link, target := range map[string]string{filepath.Join(dir, "c", "..data"): "v1", file: "..data/config.jsonc"} {
-		must(t, os.Symlink(target, link))
+		require.NoError(t, os.Symlink(target, link))
 	}
 	x := runOn(t, dir, file)
 	os.Symlink("v2", filepath.Join(dir, "c", "..tmp"))
-	must(t, os.Rename(filepath.Join(dir, "c", "..tmp"), filepath.Join(dir, "c", "..data")))
+	require.NoError(t, os.Rename(filepath.Join(dir, "c", "..tmp"), filepath.Join(dir, "c", "..data")))
 	x.expect("swapped link", "a=a b=b")
 	writeConfig(t, filepath.Join(dir, "c", "v2", "config.jsonc"), one)
 	x.expect("write behind the link", "a=a")
@@ -194,10 +196,10 @@ func TestFoldersMayAppearVanishAndReturn(t *testing.T) {
 	x.expect("removed from conf.d", "a=a")
 
 	away := filepath.Join(dir, "away")
-	must(t, os.Rename(filepath.Dir(file), away))
+	require.NoError(t, os.Rename(filepath.Dir(file), away))
 	x.expectRefused("folder gone", "file was removed", "a=a")
 	writeConfig(t, filepath.Join(away, "config.jsonc"), two)
-	must(t, os.Rename(away, filepath.Dir(file)))
+	require.NoError(t, os.Rename(away, filepath.Dir(file)))
 	x.expect("folder back", "a=a b=b")
 }
 
@@ -212,9 +214,7 @@ func TestFirstConfigIsLoggedWithProblems(t *testing.T) {
 		t.Fatalf("%v, %s", err, ids(r.Current()))
 	}
 	for _, want := range []string{"level=ERROR msg=Configuration", "'command' in server 'b'", "level=WARN msg=Configuration", "did you mean 'mcpServers'?"} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log lacks %q:\n%s", want, log.String())
-		}
+		assert.Contains(t, log.String(), want, "the log lacks")
 	}
 }
 
@@ -234,9 +234,7 @@ func TestFailedReloadKeepsServersRunning(t *testing.T) {
 	}
 	writeConfig(t, x.file, one)
 	x.expect("good again", "a=a")
-	if p := x.Problems(); len(p) != 0 {
-		t.Errorf("old problems stay: %v", p)
-	}
+	assert.Empty(t, x.Problems(), "old problems stay")
 }
 
 func TestInvalidServerKeepsFormerConfig(t *testing.T) {
@@ -272,9 +270,7 @@ func TestIrrelevantChangeIsNotApplied(t *testing.T) {
 		select {
 		case e := <-x.events.Events():
 			change := e.Data.(core.ConfigChange)
-			if e.Kind != core.ConfigEvent || change.Applied != applied || len(change.Changed) > 0 {
-				t.Fatalf("%s: heard %+v", step, e)
-			}
+			require.Truef(t, e.Kind == core.ConfigEvent && change.Applied == applied && len(change.Changed) <= 0, "%s: heard %+v", step, e)
 		case <-time.After(soon):
 			t.Fatalf("%s: nothing was heard", step)
 		}
@@ -284,8 +280,8 @@ func TestIrrelevantChangeIsNotApplied(t *testing.T) {
 	writeConfig(t, x.file, one+"\n// {")
 	heard("it moved", true)
 	_, old, tag, err := x.Text()
-	must(t, err)
-	must(t, x.Replace(t.Context(), append(old, "\n// mine"...), tag))
+	require.NoError(t, err)
+	require.NoError(t, x.Replace(t.Context(), append(old, "\n// mine"...), tag))
 	heard("a comment by way of an edit", true)
 	writeConfig(t, x.file, "{")
 	heard("a mistake", false)
@@ -302,9 +298,7 @@ func TestLastGoodConfigIsUsedAtStart(t *testing.T) {
 		bad := filepath.Join(dir, "config.jsonc")
 		writeConfig(t, bad, s)
 		r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: bad}, LastGood: x.o.LastGood})
-		if err := r.Load(); err == nil {
-			t.Errorf("%q loads", s)
-		}
+		assert.Errorf(t, r.Load(), "%q loads", s)
 		if got := ids(r.Current()); got != "a=a b=b" || !r.Current().Broken() {
 			t.Errorf("%q: running %q with %v", s, got, r.Problems())
 		}
@@ -340,19 +334,16 @@ func TestFileBeingWrittenIsNotReported(t *testing.T) {
 		events := bus.Subscribe(10)
 		defer events.Close()
 		r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file}, Bus: bus})
-		must(t, r.Load())
+		require.NoError(t, r.Load())
 		writeConfig(t, file, two[:20])
 		done := make(chan struct{})
 		go func() { r.Reload(t.Context()); close(done) }()
 		synctest.Wait() // it has read the partial file and is waiting
 		writeConfig(t, file, two)
 		<-done
-		if got := ids(r.Current()); got != "a=a b=b" {
-			t.Errorf("running %q with %v", got, r.Problems())
-		}
-		if e := (<-events.Events()).Data.(core.ConfigChange); len(e.Problems) > 0 || !e.Applied {
-			t.Errorf("reported %v", e.Problems)
-		}
+		assert.Equal(t, "a=a b=b", ids(r.Current()))
+		e := (<-events.Events()).Data.(core.ConfigChange)
+		assert.Truef(t, len(e.Problems) <= 0 && e.Applied, "reported %v", e.Problems)
 	})
 }
 
@@ -361,11 +352,9 @@ func TestSyncReturnsWhenTheFileIsInUse(t *testing.T) {
 	t.Parallel()
 	x := run(t, one)
 	writeConfig(t, x.file, two)
-	must(t, x.Sync(t.Context(), ""))
-	if got := ids(<-x.applied); got != "a=a b=b" {
-		t.Errorf("applied %q", got)
-	}
-	must(t, x.Sync(t.Context(), ""))
+	require.NoError(t, x.Sync(t.Context(), ""))
+	assert.Equal(t, "a=a b=b", ids(<-x.applied))
+	require.NoError(t, x.Sync(t.Context(), ""))
 	writeConfig(t, x.file, two[:20])
 	for range 2 {
 		if err := x.Sync(t.Context(), ""); core.CodeOf(err) != core.CodeValidation || len(x.applied) > 0 {
@@ -386,7 +375,7 @@ func TestThousandMutationsKeepValidState(t *testing.T) {
 	file := filepath.Join(dir, "config.jsonc")
 	writeConfig(t, file, two)
 	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file}, Debounce: time.Nanosecond})
-	must(t, r.Load())
+	require.NoError(t, r.Load())
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 1000 {
 		src := []byte(two)
@@ -404,22 +393,10 @@ func TestThousandMutationsKeepValidState(t *testing.T) {
 		writeConfig(t, file, string(src))
 		r.Reload(t.Context())
 		for _, s := range r.Current().Servers {
-			if s.ID == "" || s.Type == "stdio" && s.Command == "" {
-				t.Fatalf("mutation %d %s: %+v", i, src, s)
-			}
+			require.Truef(t, s.ID != "" && !(s.Type == "stdio" && s.Command == ""), "mutation %d %s: %+v", i, src, s)
 		}
 	}
 	writeConfig(t, file, one)
 	r.Reload(t.Context())
-	if got := ids(r.Current()); got != "a=a" {
-		t.Fatal(got)
-	}
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.Equal(t, "a=a", ids(r.Current()))
 }

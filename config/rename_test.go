@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestRenamedServerKeepsItsRules(t *testing.T) {
@@ -29,12 +32,9 @@ func TestRenamedServerKeepsItsRules(t *testing.T) {
 	want := strings.NewReplacer(`"files": {"command"`, `"My Docs": {"command"`, `"files__own"`, `"files__own"`, `files__`, `My-Docs__`, `"files"`, `"My-Docs"`).Replace(src)
 	x := run(t, src)
 	to, warnings, err := x.Rename(t.Context(), "files", "My Docs")
-	if err != nil || to != "My-Docs" {
-		t.Fatal(to, err)
-	}
-	if got := contentOf(t, x.file); got != want {
-		t.Errorf("the file became\n%s\nand should be\n%s", got, want)
-	}
+	require.NoError(t, err)
+	require.Equal(t, "My-Docs", to)
+	assert.Equal(t, want, contentOf(t, x.file), "the file became")
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "policy.rules[5]") || !strings.Contains(warnings[0], "f*__x") {
 		t.Errorf("the warnings are %q", warnings)
 	}
@@ -51,13 +51,9 @@ func TestRenameFollowsReferencesByName(t *testing.T) {
 	_, warnings, err := x.Rename(t.Context(), "My-Files", "Our Docs")
 	got := contentOf(t, x.file)
 	for _, want := range []string{`"Our Docs": {"command"`, `"accounts": {"Our-Docs": "work"}`, `"tool": "Our Docs__pay"`, `"tool": "Our-Docs__pay"`, `My F*__x`} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%s is missing in\n%s", want, got)
-		}
+		assert.Contains(t, got, want)
 	}
-	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "policy.rules[2]") {
-		t.Error(warnings, err)
-	}
+	assert.Truef(t, err == nil && len(warnings) == 1 && strings.Contains(warnings[0], "policy.rules[2]"), "%v %v", warnings, err)
 }
 
 func TestRenameIsRefusedIfRulesCouldNotFollowAtOnce(t *testing.T) {
@@ -67,20 +63,15 @@ func TestRenameIsRefusedIfRulesCouldNotFollowAtOnce(t *testing.T) {
 	x.Reload(t.Context())
 	before := contentOf(t, x.file)
 	_, err := x.CheckRename("files", "docs")
-	if err == nil || !strings.Contains(err.Error(), "policy.rules[1] refers to server") {
-		t.Errorf("the error is %v", err)
-	}
-	if _, _, err := x.Rename(t.Context(), "files", "docs"); err == nil || contentOf(t, x.file) != before {
-		t.Errorf("it was renamed: %v", err)
-	}
-	if _, _, err := x.Rename(t.Context(), "web", "net"); err != nil {
-		t.Errorf("a server without such a rule was not renamed: %v", err)
-	}
+	assert.ErrorContains(t, err, "policy.rules[1] refers to server", "the error")
+	_, _, err = x.Rename(t.Context(), "files", "docs")
+	assert.Truef(t, err != nil && contentOf(t, x.file) == before, "it was renamed: %v", err)
+	_, _, err = x.Rename(t.Context(), "web", "net")
+	assert.NoError(t, err, "a server without such a rule was not renamed")
 
 	x = run(t, `{"mcpServers": {"files": {"command": "f"}, "web": {"command": "w", "namespace": "docs"}}, "policy": {"rules": [{"tool": "files__x", "then": "allow"}]}}`)
-	if _, err := x.CheckRename("files", "docs"); err == nil {
-		t.Error("a rule became one about another server")
-	}
+	_, err = x.CheckRename("files", "docs")
+	assert.Error(t, err, "a rule became one about another server")
 }
 
 func TestPatternStatesAreEqualOnlyIfTheSameNamesMatch(t *testing.T) {
@@ -88,16 +79,14 @@ func TestPatternStatesAreEqualOnlyIfTheSameNamesMatch(t *testing.T) {
 	for pattern, same := range map[string]bool{
 		"*": true, "*__x": true, "?__x": true, "*a__x": false, "a*": false, "b__x": false, "c__x": true, "**": true, "é*": true, "a?_x": false,
 	} {
-		if got := slices.Equal(patternStates(pattern, "a__"), patternStates(pattern, "b__")); got != same {
-			t.Errorf("%s: %v", pattern, got)
-		}
+		assert.Equal(t, same, slices.Equal(patternStates(pattern, "a__"), patternStates(pattern, "b__")), pattern)
 	}
 }
 
 func contentOf(t *testing.T, file string) string {
 	t.Helper()
 	got, err := os.ReadFile(file)
-	must(t, err)
+	require.NoError(t, err)
 	return string(got)
 }
 
@@ -114,17 +103,11 @@ func TestRenamedServerKeepsEveryOtherByte(t *testing.T) {
 		},
 	} {
 		d, err := NewDocument([]byte(c.from))
-		must(t, err)
-		if err := d.Rename("files", "git"); err == nil {
-			t.Errorf("%s: the name of another server was taken", name)
-		}
-		if err := d.Rename("nobody", "x"); err == nil {
-			t.Errorf("%s: a server that is not there was renamed", name)
-		}
+		require.NoError(t, err)
+		assert.Errorf(t, d.Rename("files", "git"), "%s: the name of another server was taken", name)
+		assert.Errorf(t, d.Rename("nobody", "x"), "%s: a server that is not there was renamed", name)
 		d.renameReferences(rename{"files", "my-files", "files", "My Files"})
-		must(t, d.Rename("files", "My Files"))
-		if got := string(d.Bytes()); got != c.want {
-			t.Errorf("%s: it became\n%s\nand should be\n%s", name, got, c.want)
-		}
+		require.NoError(t, d.Rename("files", "My Files"))
+		assert.Equal(t, c.want, string(d.Bytes()), name)
 	}
 }

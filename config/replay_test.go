@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -43,9 +44,8 @@ func TestReplayServersNameOneSource(t *testing.T) {
 		for _, p := range problems {
 			texts = append(texts, p.Message)
 		}
-		if all := strings.Join(texts, "\n"); (c.problem == "") != (all == "") || !strings.Contains(all, c.problem) {
-			t.Errorf("%s: problems %q", c.entry, texts)
-		}
+		all := strings.Join(texts, "\n")
+		assert.Truef(t, (c.problem == "") == (all == "") && strings.Contains(all, c.problem), "%s: problems %q", c.entry, texts)
 		if c.want == (Replay{}) {
 			continue
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestSandboxIsReadFromWordOrObject(t *testing.T) {
@@ -36,13 +38,10 @@ func TestSandboxIsReadFromWordOrObject(t *testing.T) {
 		for _, p := range problems {
 			texts = append(texts, p.Message)
 		}
-		if all := strings.Join(texts, "\n"); (c.problem == "") != (all == "") || !strings.Contains(all, c.problem) {
-			t.Errorf("%s: problems %q", c.value, texts)
-		}
+		all := strings.Join(texts, "\n")
+		assert.Truef(t, (c.problem == "") == (all == "") && strings.Contains(all, c.problem), "%s: problems %q", c.value, texts)
 		if got != nil && len(got.Servers) == 1 {
-			if diff := cmp.Diff(c.want, got.Servers[0].Sandbox); diff != "" {
-				t.Errorf("%s: %s", c.value, diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got.Servers[0].Sandbox), c.value)
 		}
 	}
 	for entry, want := range map[string]string{
@@ -51,14 +50,11 @@ func TestSandboxIsReadFromWordOrObject(t *testing.T) {
 		`"container": "x", "command": "y", "sandbox": "on"`:                        "only to stdio servers and containers with an image",
 	} {
 		_, problems := Parse("config.jsonc", []byte(`{"mcpServers": {"a": {"type": "docker", `+entry+`}}}`))
-		if (want == "") != (len(problems) == 0) || want != "" && !strings.Contains(problems[0].Message, want) {
-			t.Errorf("%s: %v", entry, problems)
-		}
+		assert.Truef(t, (want == "") == (len(problems) == 0) && !(want != "" && !strings.Contains(problems[0].Message, want)), "%s: %v", entry, problems)
 	}
 	_, problems := Parse("config.jsonc", []byte(`{"mcpServers": {"a": {"url": "http://127.0.0.1:1/mcp", "sandbox": "on"}}}`))
-	if len(problems) != 1 || !strings.Contains(problems[0].Message, "only to stdio servers and containers with an image") {
-		t.Errorf("an http server: %v", problems)
-	}
+	require.Len(t, problems, 1, "an http server")
+	require.Contains(t, problems[0].Message, "only to stdio servers and containers with an image", "an http server")
 }
 
 func TestSandboxObserveMeansOffWithOneWarning(t *testing.T) {
@@ -67,9 +63,7 @@ func TestSandboxObserveMeansOffWithOneWarning(t *testing.T) {
 		if len(problems) != 1 || !problems[0].Warning || !strings.Contains(problems[0].Message, "'observe' in server 'a' means off") {
 			t.Errorf("%s: %+v", value, problems)
 		}
-		if c == nil || len(c.Servers) != 1 || c.Servers[0].Sandbox.Mode() != "off" {
-			t.Errorf("%s is read as %+v", value, c)
-		}
+		assert.Truef(t, c != nil && len(c.Servers) == 1 && c.Servers[0].Sandbox.Mode() == "off", "%s is read as %+v", value, c)
 	}
 }
 
@@ -87,15 +81,11 @@ func TestSandboxThatAllowsMoreIsLooser(t *testing.T) {
 		more := old
 		more.Read, more.Write, more.Ports = slices.Clone(old.Read), slices.Clone(old.Write), slices.Clone(old.Ports)
 		change(&more)
-		if got := strings.Join(more.AllowsBeyond(&old), ", "); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, want, strings.Join(more.AllowsBeyond(&old), ", "))
 	}
 	less := Sandbox{On: true, Read: []string{"~/w"}, NoNetwork: true, Ports: []int{443}}
-	if got := less.AllowsBeyond(&old); len(got) > 0 {
-		t.Errorf("a stricter one: %q", got)
-	}
-	if got := (&Sandbox{}).AllowsBeyond(&Sandbox{}); len(got) > 0 {
-		t.Errorf("without one before: %q", got)
-	}
+	got := less.AllowsBeyond(&old)
+	assert.Truef(t, len(got) <= 0, "a stricter one: %q", got)
+	got = (&Sandbox{}).AllowsBeyond(&Sandbox{})
+	assert.Truef(t, len(got) <= 0, "without one before: %q", got)
 }

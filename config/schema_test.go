@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 type schemaObject struct {
@@ -30,18 +32,12 @@ func readSchema(t *testing.T) (root, server schemaObject, defs map[string]schema
 		schemaObject
 		Defs map[string]json.RawMessage `json:"$defs"`
 	}
-	if err := json.Unmarshal(Schema(), &s); err != nil {
-		t.Fatal(err)
-	}
-	if s.Draft != "https://json-schema.org/draft/2020-12/schema" {
-		t.Errorf("draft %q", s.Draft)
-	}
+	require.NoError(t, json.Unmarshal(Schema(), &s))
+	assert.Equal(t, "https://json-schema.org/draft/2020-12/schema", s.Draft)
 	defs = map[string]schemaObject{}
 	for name, raw := range s.Defs {
 		var o schemaObject
-		if err := json.Unmarshal(raw, &o); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(raw, &o))
 		defs[name] = o
 	}
 	return s.schemaObject, defs["server"], defs
@@ -51,9 +47,7 @@ func readSchema(t *testing.T) (root, server schemaObject, defs map[string]schema
 func fieldsAccept(t *testing.T, fields []field, name, value string) bool {
 	t.Helper()
 	root, problem := tree("probe.json", []byte(value))
-	if problem != nil {
-		t.Fatal(problem)
-	}
+	require.Nil(t, problem)
 	i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
 	r := &reader{}
 	fields[i].read(r, name, root.at, root)
@@ -67,9 +61,7 @@ func checkObject(t *testing.T, path string, fields []field, o schemaObject) {
 		names = append(names, f.name)
 	}
 	slices.Sort(names)
-	if diff := cmp.Diff(names, slices.Sorted(maps.Keys(o.Properties))); diff != "" {
-		t.Errorf("%s: Go and schema differ in their keys (-go +schema):\n%s", path, diff)
-	}
+	assert.Empty(t, cmp.Diff(names, slices.Sorted(maps.Keys(o.Properties))), path)
 	for name, p := range o.Properties {
 		if !slices.Contains(names, name) || name == "$schema" || name == "name" || name == "description" {
 			continue
@@ -77,15 +69,11 @@ func checkObject(t *testing.T, path string, fields []field, o schemaObject) {
 		where := path + name
 		if p.Default != nil {
 			value, _ := json.Marshal(p.Default)
-			if !fieldsAccept(t, fields, name, string(value)) {
-				t.Errorf("%s: Go refuses the default %s", where, value)
-			}
+			assert.Truef(t, fieldsAccept(t, fields, name, string(value)), "%s: Go refuses the default %s", where, value)
 		}
 		for _, v := range p.Enum {
 			value, _ := json.Marshal(v)
-			if !fieldsAccept(t, fields, name, string(value)) {
-				t.Errorf("%s: Go refuses %s, which the schema allows", where, value)
-			}
+			assert.Truef(t, fieldsAccept(t, fields, name, string(value)), "%s: Go refuses %s, which the schema allows", where, value)
 		}
 		// Both reject a value of any other kind.
 		kinds := map[string]string{"string": `"http://127.0.0.1:1"`, "integer": "5", "number": "1.5", "boolean": "true", "object": "{}", "array": "[]"}
@@ -151,38 +139,29 @@ func TestSchemaMatchesParser(t *testing.T) {
 		for key := range o.Properties {
 			_, problems := Parse("c.json", []byte(`{"`+section+`": {"`+key+`": null}}`))
 			for _, problem := range problems {
-				if problem.Warning {
-					t.Errorf("%s.%s: %v", section, key, problem)
-				}
+				assert.Falsef(t, problem.Warning, "%s.%s: %v", section, key, problem)
 			}
 		}
 	}
 	for name, want := range map[string]time.Duration{
 		"startupTimeoutMs": DefaultStartupTimeout, "heartbeatIntervalMs": DefaultHeartbeat, "staleTimeoutMs": DefaultStale,
 	} {
-		if got := server.Properties[name].Default; got != float64(want.Milliseconds()) {
-			t.Errorf("%s: the schema says %v, Go %v", name, got, want)
-		}
+		got := server.Properties[name].Default
+		assert.Truef(t, got == float64(want.Milliseconds()), "%s: the schema says %v, Go %v", name, got, want)
 	}
 	names := make([]any, len(Namings))
 	for i, n := range Namings {
 		names[i] = n
 	}
-	if diff := cmp.Diff(names, root.Properties["bridge"].Properties["naming"].Enum); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(names, root.Properties["bridge"].Properties["naming"].Enum))
 	for spelling := range transports {
-		if !slices.Contains(server.Properties["type"].Enum, any(spelling)) {
-			t.Errorf("the schema does not know the type %q", spelling)
-		}
+		assert.Contains(t, server.Properties["type"].Enum, any(spelling), "the schema does not know the type")
 	}
 }
 
 func TestStarterIsTheDefault(t *testing.T) {
 	c, problems := Parse("config.jsonc", Starter())
-	if c == nil || len(problems) > 0 || !Same(c, Default()) {
-		t.Errorf("the starter is not the default: %v", problems)
-	}
+	assert.Truef(t, c != nil && len(problems) <= 0 && Same(c, Default()), "the starter is not the default: %v", problems)
 }
 
 func TestWordsLimitsAndDefaultsComeFromTheSchema(t *testing.T) {
@@ -216,9 +195,7 @@ func TestWordsLimitsAndDefaultsComeFromTheSchema(t *testing.T) {
 		root, _ := tree("c.json", []byte(src))
 		r := &reader{}
 		r.object(root, node.fields(&to))
-		if got := append(r.problems, Problem{})[0].Message; got != want {
-			t.Errorf("%s: %s", src, got)
-		}
+		assert.Equal(t, want, append(r.problems, Problem{})[0].Message, src)
 	}
 	if to.Word != "b" || to.Name != "x" || !to.Off || to.Count != 5 || to.Wait != 10*time.Millisecond || to.Keep != 24*time.Hour || len(to.Inner.List) != 1 {
 		t.Errorf("%+v", to)

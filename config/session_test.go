@@ -3,6 +3,9 @@ package config
 import (
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestSessionSettings(t *testing.T) {
@@ -17,9 +20,7 @@ func TestSessionSettings(t *testing.T) {
 		`{"command": "a", "session": "perSession", "env": {"A": "${workspaceFolder}"}}`: {Session: SessionPerSession, IdleStop: DefaultIdleStop},
 	} {
 		c, problems := Parse("c.json", []byte(`{"mcpServers": {"a": `+src+`}}`))
-		if c == nil || len(problems) > 0 || len(c.Servers) != 1 {
-			t.Fatalf("%s: %v", src, problems)
-		}
+		require.Truef(t, c != nil && len(problems) <= 0 && len(c.Servers) == 1, "%s: %v", src, problems)
 		if s := c.Servers[0]; s.Session != want.Session || s.IdleStop != want.IdleStop || s.MaxRequest != 10*time.Minute || s.CatalogRefresh != 10*time.Minute {
 			t.Errorf("%s: %s, %s, %s, %s", src, s.Session, s.IdleStop, s.MaxRequest, s.CatalogRefresh)
 		}
@@ -28,8 +29,7 @@ func TestSessionSettings(t *testing.T) {
 
 func TestNewCommandApprovalIsOptIn(t *testing.T) {
 	for src, want := range map[string]bool{`{}`: false, `{"globalSettings": {"approveNewCommands": "ask"}}`: true, `{"globalSettings": {"approveNewCommands": "off"}}`: false} {
-		if c, problems := Parse("c.json", []byte(src)); c == nil || c.Global.ApproveNewCommands != want {
-			t.Errorf("%s: %v", src, problems)
-		}
+		c, problems := Parse("c.json", []byte(src))
+		assert.Truef(t, c != nil && c.Global.ApproveNewCommands == want, "%s: %v", src, problems)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A line is what runs: the type, the program or address, and what belongs to it.
@@ -65,19 +67,11 @@ func TestPastedBlockOfAnyProgramRuns(t *testing.T) {
 				c.file = "c.jsonc"
 			}
 			got, problems := Parse(c.file, []byte(c.block))
-			if got == nil || len(got.Servers) != 1 || got.Servers[0].Disabled {
-				t.Fatalf("does not run: %v", problems)
-			}
-			if diff := cmp.Diff(c.want, describe(got.Servers[0])); diff != "" {
-				t.Error(diff)
-			}
-			if len(problems) != c.notices || HasErrors(problems) {
-				t.Errorf("%d notices, want %d: %v", len(problems), c.notices, problems)
-			}
+			require.Truef(t, got != nil && len(got.Servers) == 1 && !got.Servers[0].Disabled, "does not run: %v", problems)
+			assert.Empty(t, cmp.Diff(c.want, describe(got.Servers[0])))
+			assert.Truef(t, len(problems) == c.notices && !HasErrors(problems), "%d notices, want %d: %v", len(problems), c.notices, problems)
 			for _, p := range problems {
-				if p.Line < 1 {
-					t.Errorf("no place: %v", p)
-				}
+				assert.Truef(t, p.Line >= 1, "no place: %v", p)
 			}
 		})
 	}
@@ -86,9 +80,7 @@ func TestPastedBlockOfAnyProgramRuns(t *testing.T) {
 func TestOneNoticeSaysHowAServerIsWrittenHere(t *testing.T) {
 	_, problems := Parse("c.jsonc", []byte("{\"mcpServers\":{\n\"x\":{\"type\":\"HTTP\",\n\"serverUrl\":\"http://127.0.0.1:9/mcp\",\"requestInit\":{\"headers\":{\"A\":\"secret-b\"}}}}}"))
 	const want = "c.jsonc:3:1: warning: server 'x' is written as for another program (to tidy it, write 'url' for 'serverUrl'; write 'headers' for 'requestInit.headers'; write \"http\" as 'type')"
-	if len(problems) != 1 || problems[0].String() != want || problems[0].Server != "x" {
-		t.Errorf("%v", problems)
-	}
+	assert.True(t, len(problems) == 1 && problems[0].String() == want && problems[0].Server == "x", problems)
 }
 
 // A spelling of another program never adds what ours leaves out, or loses what it limits.
@@ -107,25 +99,17 @@ func TestOtherSpellingsKeepLimitsAndOwnKeys(t *testing.T) {
 		"literal": {"command":"a","args":["$${input:x}"]},
 	}}`)
 	get := func(id string) Server { s, _ := c.Server(id); return s }
-	if f := get("both").Filter; f.HiddenBy("x") == "" || f.HiddenBy("y") == "" {
-		t.Errorf("an excluded tool is offered: %+v", f)
-	}
-	if f := get("some").Filter; f.HiddenBy("read") != "" || f.HiddenBy("write") == "" {
-		t.Errorf("a tool that is not in the list is offered: %+v", f)
-	}
+	f := get("both").Filter
+	assert.Truef(t, f.HiddenBy("x") != "" && f.HiddenBy("y") != "", "an excluded tool is offered: %+v", f)
+	f = get("some").Filter
+	assert.Truef(t, f.HiddenBy("read") == "" && f.HiddenBy("write") != "", "a tool that is not in the list is offered: %+v", f)
 	for id, want := range map[string]string{
 		"own": "http|||http://127.0.0.1:1/own|A: own", "args": "stdio|a|b c|", "words": "stdio|my program --x||", "shell": "stdio|npx -y pkg | tee log||", "null": "stdio|a||", "literal": "stdio|a|$${input:x}|",
 	} {
-		if got := describe(get(id)); got != want {
-			t.Errorf("%s is %s, want %s", id, got, want)
-		}
+		assert.Equal(t, want, describe(get(id)), id)
 	}
-	if !get("off").Disabled {
-		t.Error("a server that is not active runs")
-	}
-	if len(c.Servers) != 9 {
-		t.Errorf("%d servers: %v", len(c.Servers), c.Problems)
-	}
+	assert.True(t, get("off").Disabled, "a server that is not active runs")
+	assert.Len(t, c.Servers, 9)
 }
 
 func TestServersOutsideOfMCPServersAreAnError(t *testing.T) {
@@ -143,9 +127,8 @@ func TestServersOutsideOfMCPServersAreAnError(t *testing.T) {
 
 func TestTransportsAreKnownInAnySpelling(t *testing.T) {
 	for kind, want := range map[string]core.Transport{"HTTP": core.HTTP, "Streamable HTTP": core.HTTP, "http_stream": core.HTTP, "SSE": core.SSE, "http+sse": core.SSE, "STDIO": core.Stdio, "ws": "", "": ""} {
-		if got, ok := TransportOf(kind); got != want || ok != (want != "") {
-			t.Errorf("%q is %q", kind, got)
-		}
+		got, ok := TransportOf(kind)
+		assert.Truef(t, got == want && ok == (want != ""), "%q is %q", kind, got)
 	}
 }
 
@@ -169,25 +152,21 @@ func TestLimitsOfOtherProgramsAreReadOrNamed(t *testing.T) {
 		}
 	}
 	for _, entry := range []string{`"Disabled":true`, `"enabled":true,"isActive":false`, `"is_active":false,"enabled":true`} {
-		if c, problems := Parse("c.jsonc", []byte(`{"mcpServers":{"x":{"command":"a",`+entry+`}}}`)); len(c.Servers) != 1 || !c.Servers[0].Disabled || len(problems) != 1 {
-			t.Errorf("%s: %v", entry, problems)
-		}
+		c, problems := Parse("c.jsonc", []byte(`{"mcpServers":{"x":{"command":"a",`+entry+`}}}`))
+		assert.Truef(t, len(c.Servers) == 1 && c.Servers[0].Disabled && len(problems) == 1, "%s: %v", entry, problems)
 	}
 	for _, entry := range []string{`"envFile":""`, `"sandboxEnabled":false`, `"requiresApproval":[]`} {
-		if c, problems := Parse("c.jsonc", []byte(`{"mcpServers":{"x":{"command":"a",`+entry+`}}}`)); len(c.Servers) != 1 {
-			t.Errorf("%s: %v", entry, problems)
-		}
+		c, problems := Parse("c.jsonc", []byte(`{"mcpServers":{"x":{"command":"a",`+entry+`}}}`))
+		assert.Lenf(t, c.Servers, 1, "%s: %v", entry, problems)
 	}
 }
 
 func TestTimeLimitsInSecondsAreConverted(t *testing.T) {
 	c := parse(t, `{"extensions":{"goose":{"type":"stdio","cmd":"a","timeout":300}},"mcpServers":{"codex":{"command":"a","startup_timeout_sec":20,"tool_timeout_sec":1.5}}}`)
 	for id, want := range map[string]time.Duration{"goose": 300 * time.Second, "codex": 1500 * time.Millisecond} {
-		if s, _ := c.Server(id); s.RequestTimeout != want {
-			t.Errorf("%s: %v", id, s.RequestTimeout)
-		}
+		s, _ := c.Server(id)
+		assert.Equal(t, want, s.RequestTimeout, id)
 	}
-	if s, _ := c.Server("codex"); s.StartupTimeout != 20*time.Second {
-		t.Errorf("%v", s.StartupTimeout)
-	}
+	s, _ := c.Server("codex")
+	assert.Equal(t, 20*time.Second, s.StartupTimeout)
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 
 	"github.com/fsnotify/fsnotify"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // startFollowing starts to follow a file that has already been read. The channel receives the
@@ -18,12 +20,10 @@ func startFollowing(t *testing.T, debounce time.Duration) (file string, seen <-c
 	file = filepath.Join(t.TempDir(), "config.jsonc")
 	writeConfig(t, file, one)
 	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: file}, Debounce: debounce})
-	must(t, r.Load())
+	require.NoError(t, r.Load())
 	done := make(chan time.Time, 1)
 	go func() {
-		if err := r.waitForChange(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, r.waitForChange(t.Context()))
 		done <- time.Now()
 	}()
 	<-time.After(100 * time.Millisecond) // wait until the directory is watched; otherwise the change is seen immediately
@@ -38,14 +38,10 @@ func TestLaterCreatedFolderIsWatched(t *testing.T) {
 	r := NewReloader(ReloaderOptions{Sources: Sources{DefaultFile: filepath.Join(dir, "config.jsonc"), ConfDir: made}})
 	added := make(map[string]bool)
 	_, folders := watchDirectories(r.watchedPaths, func(folder string) {
-		if err := os.MkdirAll(made, 0o700); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.MkdirAll(made, 0o700))
 		added[folder] = true
 	})
-	if !added[made] || !folders[made] {
-		t.Errorf("watched are %v, of which %v count with everything in them", added, folders)
-	}
+	assert.Truef(t, added[made] && folders[made], "watched are %v, of which %v count with everything in them", added, folders)
 }
 
 // Programs save in several steps. A change is reported after a quiet period.
@@ -95,13 +91,13 @@ func TestOwnTemporaryFilesAreIgnored(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w, err := fsnotify.NewWatcher()
-	must(t, err)
+	require.NoError(t, err)
 	defer w.Close()
-	must(t, w.Add(dir))
+	require.NoError(t, w.Add(dir))
 	file := filepath.Join(dir, "team.jsonc")
-	must(t, osutil.WriteFile(file, []byte(one), 0o644))
+	require.NoError(t, osutil.WriteFile(file, []byte(one), 0o644))
 	marker := filepath.Join(dir, "marker")
-	must(t, os.Mkdir(marker, 0o700))
+	require.NoError(t, os.Mkdir(marker, 0o700))
 	names, folders := map[string]bool{}, map[string]bool{dir: true}
 	unfinished, changed := 0, 0
 	for deadline := time.After(20 * time.Second); ; {
@@ -109,9 +105,8 @@ func TestOwnTemporaryFilesAreIgnored(t *testing.T) {
 		case e := <-w.Events:
 			switch {
 			case e.Name == marker:
-				if unfinished == 0 || changed == 0 {
-					t.Errorf("%d events of unfinished files, %d of the file", unfinished, changed)
-				}
+				assert.NotEqual(t, 0, unfinished)
+				assert.NotEqual(t, 0, changed)
 				return
 			case isRelevant(e.Name, names, folders):
 				if changed++; e.Name != file {

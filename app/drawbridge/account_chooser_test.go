@@ -7,15 +7,16 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestCallUsesChosenAccountOrFails(t *testing.T) {
 	root := filepath.ToSlash(filepath.VolumeName(t.TempDir())) // of an absolute path: empty, or a drive of Windows
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {
 		"hub": {"command": "h", "accounts": {"work": {"folders": ["`+root+`/projects"]}}}, "plain": {"command": "p"}}}`))
-	if c == nil {
-		t.Fatal(problems)
-	}
+	require.NotNil(t, c, problems)
 	a := &accountChooser{}
 	if err := a.choose(&core.Call{Server: "hub"}); err != nil {
 		t.Error(err) // before the first configuration
@@ -43,13 +44,9 @@ func TestCredentialsOfAccountsAreRedacted(t *testing.T) {
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {
 		"a": {"command": "x", "accounts": {"w": {"env": {"API_TOKEN": "first-secret-value"}}}},
 		"b": {"url": "http://b.test", "accounts": {"w": {"headers": {"Authorization": "Bearer second-secret-value"}}}}}}`))
-	if c == nil {
-		t.Fatal(problems)
-	}
+	require.NotNil(t, c, problems)
 	found, _ := configuredValues(c, func(string) (string, bool) { return "", false })
 	for _, want := range []string{"first-secret-value", "second-secret-value"} {
-		if !slices.ContainsFunc(found, func(s string) bool { return s == want || s == "Bearer "+want }) {
-			t.Errorf("%s is not known as a secret: %v", want, found)
-		}
+		assert.Truef(t, slices.ContainsFunc(found, func(s string) bool { return s == want || s == "Bearer "+want }), "%s is not known as a secret: %v", want, found)
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // fakeBrowser creates a program that records its arguments and the address in the file that it was
@@ -24,9 +27,7 @@ func fakeBrowser(t *testing.T) (noted string) {
 	noted = filepath.Join(dir, "noted")
 	name := map[string]string{"linux": "xdg-open", "darwin": "open"}[runtime.GOOS]
 	script := fmt.Sprintf("#!/bin/sh\ncp \"$1\" %[1]q.page\necho \"$@\" >%[1]q.new\nmv %[1]q.new %[1]q\nwhile [ -e %[1]q ]; do sleep 0.05; done\n", noted)
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 	t.Setenv("DISPLAY", ":9999")
 	return noted
@@ -44,22 +45,17 @@ func TestBrowserSecretsAreHiddenFromOtherUsers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			noted := fakeBrowser(t)
-			if err := open(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, open())
 			file := ""
 			eventually.True(t, "the browser is started", func() bool {
 				raw, _ := os.ReadFile(noted)
 				file = strings.TrimSpace(string(raw))
 				return file != ""
 			})
-			if strings.Contains(file, secret) {
-				t.Fatalf("the browser is started with %q", file)
-			}
+			require.NotContains(t, file, secret, "the browser is started")
 			page, err := os.ReadFile(noted + ".page")
-			if err != nil || !strings.Contains(string(page), `content="0; url=`+strings.ReplaceAll(address, "&", "&amp;")+`"`) {
-				t.Errorf("the browser is led by %s, %v", page, err)
-			}
+			assert.NoError(t, err, "the browser is led")
+			assert.Contains(t, string(page), `content="0; url=`+strings.ReplaceAll(address, "&", "&amp;")+`"`, "the browser is led")
 			for path, want := range map[string]os.FileMode{file: 0o600, filepath.Dir(file): 0o700} {
 				if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 					t.Errorf("%s: %v, %v", path, info, err)
@@ -72,21 +68,16 @@ func TestBrowserSecretsAreHiddenFromOtherUsers(t *testing.T) {
 				thief.Dir = "/"
 				thief.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 				seen, err := thief.Output()
-				if err != nil || !strings.Contains(string(seen), filepath.Base(file)) {
-					t.Fatalf("another user sees no processes, which shows nothing: %v", err)
-				}
-				if strings.Contains(string(seen), secret) {
-					t.Error("another user reads the secret")
-				}
+				require.NoError(t, err, "another user sees no processes, which shows nothing")
+				require.Contains(t, string(seen), filepath.Base(file), "another user sees no processes, which shows nothing")
+				assert.NotContains(t, string(seen), secret, "another user reads the secret")
 			}
 			removeExpiredBrowserFiles(data, "another")
-			if _, err := os.Stat(file); err != nil {
-				t.Errorf("the file goes with another's secret: %v", err)
-			}
+			_, err = os.Stat(file)
+			assert.NoError(t, err, "the file goes with another's secret")
 			removeExpiredBrowserFiles(data, secret)
-			if _, err := os.Stat(file); err == nil {
-				t.Error("the file stays after its use")
-			}
+			_, err = os.Stat(file)
+			assert.Error(t, err, "the file stays after its use")
 		})
 	}
 }
@@ -94,31 +85,21 @@ func TestBrowserSecretsAreHiddenFromOtherUsers(t *testing.T) {
 func TestExpiredBrowserFileIsRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "open")
 	old, err := writeBrowserFile(dir, "http://127.0.0.1:1/#code=a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	before := time.Now().Add(-browserFileLife - time.Second)
-	if err := os.Chtimes(old, before, before); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(old, before, before))
 	fresh, err := writeBrowserFile(dir, "http://127.0.0.1:1/#code=b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(old); err == nil {
-		t.Error("a file whose time is over stays")
-	}
-	if _, err := os.Stat(fresh); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, err)
+	_, err = os.Stat(old)
+	assert.Error(t, err, "a file whose time is over stays")
+	_, err = os.Stat(fresh)
+	assert.NoError(t, err)
 }
 
 func TestSnapBrowserFileIsInReadableFolder(t *testing.T) {
 	home := t.TempDir()
 	common := filepath.Join(home, "snap/firefox/common")
-	if err := os.MkdirAll(common, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(common, 0o700))
 	for entry, want := range map[string]string{
 		"firefox_firefox.desktop":   filepath.Join(common, snapFolder),
 		"chromium_chromium.desktop": "own", // never started, so its folder does not exist
@@ -126,8 +107,6 @@ func TestSnapBrowserFileIsInReadableFolder(t *testing.T) {
 		"../x_y.desktop":            "own",
 		"":                          "own",
 	} {
-		if got := snapBrowserFolder("own", home, entry); got != want {
-			t.Errorf("%q: %s", entry, got)
-		}
+		assert.Equalf(t, want, snapBrowserFolder("own", home, entry), "%q", entry)
 	}
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 type listedAlready struct{}
@@ -25,9 +28,7 @@ func (listedAlready) WaitListed(context.Context, string) {}
 // The 500 tools get descriptions of up to 20,000 characters, and their 20 servers instructions of 1,000.
 func TestNoClientLosesSilentlyWhatItsLimitsExclude(t *testing.T) {
 	file, err := os.Open("../../backend/registry/testdata/tool-search-500-tools.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer file.Close()
 	views, catalogs, tools := registry.New(registry.Options{}), map[string]*core.Catalog{}, 0
 	for lines := bufio.NewScanner(file); lines.Scan(); tools++ {
@@ -35,9 +36,7 @@ func TestNoClientLosesSilentlyWhatItsLimitsExclude(t *testing.T) {
 			Server string
 			Tool   map[string]any
 		}
-		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &one))
 		text, _ := one.Tool["description"].(string)
 		if tools%7 == 0 {
 			one.Tool["description"] = strings.Repeat(text+" ", 1+(tools*40)/len(text))
@@ -65,9 +64,7 @@ func TestNoClientLosesSilentlyWhatItsLimitsExclude(t *testing.T) {
 		w := httptest.NewRecorder()
 		front.ServeHTTP(w, r)
 		answer, _ := io.ReadAll(w.Body)
-		if err := json.Unmarshal(answer, into); err != nil {
-			t.Fatal(client, method, err, string(answer))
-		}
+		require.NoErrorf(t, json.Unmarshal(answer, into), "%v %v %v", client, method, string(answer))
 	}
 	units := func(s string) int { return len(utf16.Encode([]rune(s))) }
 	for _, client := range clientconf.Known() {
@@ -86,16 +83,12 @@ func TestNoClientLosesSilentlyWhatItsLimitsExclude(t *testing.T) {
 				lost++
 			}
 		}
-		if len(list.Result.Tools) < tools || lost > 0 {
-			t.Errorf("%s gets %d of %d tools and loses %d", client.ID, len(list.Result.Tools), tools, lost)
-		}
+		assert.Truef(t, len(list.Result.Tools) >= tools && lost <= 0, "%s gets %d of %d tools and loses %d", client.ID, len(list.Result.Tools), tools, lost)
 		if limits.Instructions > 0 && units(about.Result.Instructions) > limits.Instructions {
 			t.Errorf("%s gets %d characters of instructions", client.ID, units(about.Result.Instructions))
 		}
 		for id := range catalogs {
-			if !strings.Contains(about.Result.Instructions, id) {
-				t.Errorf("%s gets no instructions of %s", client.ID, id)
-			}
+			assert.Contains(t, about.Result.Instructions, id, client.ID)
 		}
 	}
 }
@@ -114,8 +107,7 @@ func TestApplicationTellsTheLimitsOfAClientUnderAnotherName(t *testing.T) {
 		r.Header.Set(bridge.ClientHeader, token)
 		w := httptest.NewRecorder()
 		front.ServeHTTP(w, r)
-		if n := w.Body.Len(); n < 2000 || n > limit+1500 || limit > 2048 && n < 6000 {
-			t.Errorf("%s: %d bytes", names, n)
-		}
+		n := w.Body.Len()
+		assert.Truef(t, n >= 2000 && n <= limit+1500 && !(limit > 2048 && n < 6000), "%s: %d bytes", names, n)
 	}
 }

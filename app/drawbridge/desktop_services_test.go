@@ -5,8 +5,10 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The first program found may belong to the display server that is not running.
@@ -15,22 +17,15 @@ func TestFailingClipboardProgramIsSkipped(t *testing.T) {
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 	put := func(name, script string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	}
 	kept := filepath.Join(dir, "kept")
 	put("wl-copy", "exit 1")
 	put("xclip", `test "$*" = "-selection clipboard" && cat > `+kept)
-	if err := copyText("http://x/mcp"); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := os.ReadFile(kept); string(got) != "http://x/mcp" {
-		t.Errorf("the clipboard holds %q", got)
-	}
+	require.NoError(t, copyText("http://x/mcp"))
+	got, _ := os.ReadFile(kept)
+	assert.Equal(t, "http://x/mcp", string(got), "the clipboard holds")
 	put("xclip", "exit 1")
 	put("xsel", "exit 1")
-	if err := copyText("x"); err == nil || !strings.Contains(err.Error(), "xsel") {
-		t.Errorf("without any that works: %v", err)
-	}
+	assert.ErrorContains(t, copyText("x"), "xsel", "without any that works")
 }

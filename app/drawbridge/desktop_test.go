@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestBlockedMainLoopStillExits(t *testing.T) {
@@ -13,21 +15,16 @@ func TestBlockedMainLoopStillExits(t *testing.T) {
 	go m.host(func() int {
 		ctx, cancel := context.WithCancel(context.Background())
 		want := errors.New("the tray is gone")
-		if err := m.do(ctx, func(context.Context) error { return want }); !errors.Is(err, want) {
-			t.Errorf("the error of what ran is %v", err)
-		}
+		assert.ErrorIs(t, m.do(ctx, func(context.Context) error { return want }), want, "the error of what ran")
 		// A function that blocks the main goroutine does not block the exit.
 		taken := make(chan struct{})
 		go m.do(ctx, func(context.Context) error { close(taken); <-held; return nil })
 		<-taken
 		cancel()
-		if err := m.do(ctx, func(context.Context) error { t.Error("two at once"); return nil }); !errors.Is(err, context.Canceled) {
-			t.Errorf("who waits for the main goroutine hears %v", err)
-		}
+		assert.ErrorIs(t, m.do(ctx, func(context.Context) error { t.Error("two at once"); return nil }), context.Canceled)
 		return 7
 	}, func(code int) { exited <- code; close(held) })
-	if code := <-exited; code != 7 {
-		t.Errorf("exit %d", code)
-	}
+	code := <-exited
+	assert.Equal(t, 7, code)
 	close(m.work)
 }

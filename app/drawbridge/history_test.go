@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"slices"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // recordsFor returns records without a history.
@@ -26,12 +28,9 @@ func TestRecordersStopInFixedOrder(t *testing.T) {
 	for _, c := range l.closers {
 		names = append(names, c.name)
 	}
-	if err := l.stop(); err != nil {
-		t.Fatal(err)
-	}
-	if want := []string{"secrets", "results"}; !slices.Equal(names, want) {
-		t.Fatalf("started in the order %v", names)
-	}
+	require.NoError(t, l.stop())
+	want := []string{"secrets", "results"}
+	require.Equal(t, want, names, "started in the order")
 }
 
 // toolsWithSchema returns a catalog of n tools with an outputSchema of type kind.
@@ -56,17 +55,13 @@ func TestSchemasFollowCatalogs(t *testing.T) {
 		t.Fatalf("after both were listed: %v", r.schemas)
 	}
 	views.Set("b", "", toolsWithSchema(1, "array"))
-	if r.schemas["b"].byTool["tool0"] != `{"type":"array"}` {
-		t.Errorf("after b changed: %v", r.schemas["b"].byTool)
-	}
+	assert.Equal(t, `{"type":"array"}`, r.schemas["b"].byTool["tool0"], "after b changed")
 	views.Configure("", []registry.Server{{ID: "b"}})
 	if _, there := r.schemas["a"]; there || len(r.schemas) != 1 {
 		t.Errorf("after a was removed: %v", r.schemas)
 	}
 	views.Configure("", []registry.Server{{ID: "c"}})
-	if _, there := r.schemas["b"]; there {
-		t.Errorf("after the configuration left b out: %v", r.schemas)
-	}
+	assert.NotContains(t, r.schemas, "b", "after the configuration left b out")
 }
 
 // A server is listed often at the start, so the cost of a change must not depend on the number of

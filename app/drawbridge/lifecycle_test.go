@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestStopRunsInReverseDespiteErrors(t *testing.T) {
@@ -23,12 +25,9 @@ func TestStopRunsInReverseDespiteErrors(t *testing.T) {
 		})
 	}
 	err := l.stop()
-	if want := []string{"http", "supervisor", "store"}; !slices.Equal(order, want) {
-		t.Fatalf("stopped in the order %v", order)
-	}
-	if err == nil || !strings.Contains(err.Error(), "cannot stop supervisor: boom") {
-		t.Fatalf("got %v", err)
-	}
+	want := []string{"http", "supervisor", "store"}
+	require.Equal(t, want, order, "stopped in the order")
+	require.ErrorContains(t, err, "cannot stop supervisor: boom")
 }
 
 func TestStopAbandonsHangingComponents(t *testing.T) {
@@ -36,21 +35,17 @@ func TestStopAbandonsHangingComponents(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	l.onStop("hanging part", 10*time.Millisecond, func(context.Context) error { <-release; return nil })
-	if err := l.stop(); err == nil || !strings.Contains(err.Error(), "hanging part") {
-		t.Fatalf("got %v", err)
-	}
+	require.ErrorContains(t, l.stop(), "hanging part")
 }
 
 func TestUnexpectedComponentExitStopsProgram(t *testing.T) {
 	l := newLifecycle(slog.New(slog.DiscardHandler))
 	l.run("listener", time.Second, func(context.Context) error { return errors.New("port gone") })
-	if err := <-l.ended; !strings.Contains(err.Error(), "listener stopped unexpectedly: port gone") {
-		t.Fatalf("got %v", err)
-	}
+	err := <-l.ended
+	require.Contains(t, err.Error(), "listener stopped unexpectedly: port gone")
 	l.run("loop", time.Second, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
-	if err := l.stop(); err == nil || strings.Contains(err.Error(), "loop") {
-		t.Fatalf("got %v", err)
-	}
+	err = l.stop()
+	require.Truef(t, err != nil && !strings.Contains(err.Error(), "loop"), "got %v", err)
 }
 
 func TestSlowComponentStopsImmediately(t *testing.T) {
@@ -58,9 +53,7 @@ func TestSlowComponentStopsImmediately(t *testing.T) {
 	stopping := make(chan struct{})
 	l.runSlow("servers", time.Second, func(ctx context.Context) error { <-ctx.Done(); close(stopping); return nil })
 	l.onStop("listener", time.Second, func(context.Context) error { <-stopping; return nil })
-	if err := l.stop(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.stop())
 }
 
 func TestLeftoversOfEarlierRunAreReported(t *testing.T) {
@@ -72,9 +65,7 @@ func TestLeftoversOfEarlierRunAreReported(t *testing.T) {
 		{2, 1}: "Stopped 2 processes and 1 in containers left over from an earlier run.",
 	} {
 		got := l.notices()
-		if (want == "") != (len(got) == 0) || want != "" && (got[0].Message != want || got[0].Subject != "cleanup") {
-			t.Errorf("%+v: %+v", l, got)
-		}
+		assert.Truef(t, (want == "") == (len(got) == 0) && !(want != "" && (got[0].Message != want || got[0].Subject != "cleanup")), "%+v: %+v", l, got)
 	}
 }
 
@@ -82,17 +73,9 @@ func TestWaitEndsWithCleanupOrContext(t *testing.T) {
 	s := &startupCleanup{done: make(chan struct{}), result: cleanupResult{processes: 2}}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := s.wait(ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("the wait ended with %v", err)
-	}
-	if got := s.notices(); got != nil {
-		t.Errorf("notices before the cleanup: %v", got)
-	}
+	assert.ErrorIs(t, s.wait(ended), context.Canceled, "the wait ended")
+	assert.Nil(t, s.notices(), "notices before the cleanup")
 	close(s.done)
-	if err := s.wait(t.Context()); err != nil {
-		t.Errorf("after the cleanup: %v", err)
-	}
-	if got := s.notices(); len(got) != 1 {
-		t.Errorf("notices after the cleanup %v", got)
-	}
+	assert.NoError(t, s.wait(t.Context()), "after the cleanup")
+	assert.Len(t, s.notices(), 1, "notices after the cleanup")
 }

@@ -14,14 +14,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The secret is one that no server uses and that nobody has read.
 func TestStoredSecretIsRedactedImmediately(t *testing.T) {
 	kept, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = kept.Close() }()
 	none := map[string]string{"DRAWBRIDGE_KEYRING": "off"}
 	dir := t.TempDir()
@@ -30,26 +31,16 @@ func TestStoredSecretIsRedactedImmediately(t *testing.T) {
 	get := k.secretReader(vault)
 	k.apply(&config.Config{})
 	text := "before qwx-first-value and qwx-other-value after"
-	if said := kept.Recorder().Redact(text); said != text {
-		t.Fatalf("taken out too early: %s", said)
-	}
-	if err := vault.Set(t.Context(), "first", "qwx-first-value"); err != nil {
-		t.Fatal(err)
-	}
-	if said := kept.Recorder().Redact(text); strings.Contains(said, "qwx-first-value") || !strings.Contains(said, "qwx-other-value") {
-		t.Errorf("after it was set: %s", said)
-	}
+	require.Equal(t, text, kept.Recorder().Redact(text), "taken out too early")
+	require.NoError(t, vault.Set(t.Context(), "first", "qwx-first-value"))
+	said := kept.Recorder().Redact(text)
+	assert.Truef(t, !strings.Contains(said, "qwx-first-value") && strings.Contains(said, "qwx-other-value"), "after it was set: %s", said)
 	// Another program sets a secret; a reader gets it after the recorder knows it.
 	other := secret.For(dir, func(name string) string { return none[name] })
-	if err := other.Set(t.Context(), "other", "qwx-other-value"); err != nil {
-		t.Fatal(err)
-	}
-	if value, err := get(t.Context(), "other"); err != nil || value != "qwx-other-value" {
-		t.Fatal(value, err)
-	}
-	if said := kept.Recorder().Redact(text); strings.Contains(said, "qwx-other-value") {
-		t.Errorf("after it was asked for: %s", said)
-	}
+	require.NoError(t, other.Set(t.Context(), "other", "qwx-other-value"))
+	value, err := get(t.Context(), "other")
+	require.Truef(t, err == nil && value == "qwx-other-value", "%v %v", value, err)
+	assert.NotContains(t, kept.Recorder().Redact(text), "qwx-other-value", "after it was asked")
 }
 
 // The arguments contain a path after TOKEN=…, and one after --token.
@@ -67,9 +58,7 @@ func TestArgumentAfterSecretFlagIsHandled(t *testing.T) {
 // They are logged once, and only their number is logged.
 func TestUnredactableSecretsAreLogged(t *testing.T) {
 	kept, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = kept.Close() }()
 	var said bytes.Buffer
 	k := newRecorderRedaction(kept.Recorder(), nil, slog.New(slog.NewTextHandler(&said, nil)))
@@ -83,9 +72,8 @@ func TestUnredactableSecretsAreLogged(t *testing.T) {
 	}
 	k.set(c, func(string) (string, bool) { return "", false })
 	k.refresh()
-	if text := said.String(); strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "secrets=904") || strings.Contains(text, "qwx") {
-		t.Errorf("said %s", text)
-	}
+	text := said.String()
+	assert.Truef(t, strings.Count(text, "level=WARN") == 1 && strings.Contains(text, "secrets=904") && !strings.Contains(text, "qwx"), "said %s", text)
 }
 
 // The names say nothing; the values are those of environments, headers and of variables anywhere in an entry.
@@ -112,19 +100,11 @@ func TestConfigurationFilesInUseArePrivate(t *testing.T) {
 	data, dir := t.TempDir(), t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	folders, err := config.FoldersFor(data, func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(in("real.jsonc"), []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(folders.ConfDir(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(in("real.jsonc"), []byte("{}"), 0o600))
+	require.NoError(t, os.MkdirAll(folders.ConfDir(), 0o700))
 	for link, to := range map[string]string{in("second.jsonc"): "real.jsonc", in("first.jsonc"): in("second.jsonc"), filepath.Join(folders.ConfDir(), "a.json"): in("of-folder.json")} {
-		if err := os.Symlink(to, link); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(to, link))
 	}
 	for name, c := range map[string]struct {
 		sources config.Sources
@@ -135,9 +115,7 @@ func TestConfigurationFilesInUseArePrivate(t *testing.T) {
 	} {
 		got := privatePaths(folders, c.sources)
 		for _, path := range c.want {
-			if !slices.Contains(got, path) {
-				t.Errorf("%s: %s is missing", name, path)
-			}
+			assert.Contains(t, got, path, name)
 		}
 	}
 }

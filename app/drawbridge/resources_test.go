@@ -8,6 +8,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // simulatedLoad is a program with a load that the test sets.
@@ -78,16 +81,12 @@ func TestGOMAXPROCSAdaptsToLoad(t *testing.T) {
 			time.Sleep(step.after)
 			synctest.Wait() // follow is waiting for its timer, so nothing changes meanwhile
 			l.mu.Lock()
-			if l.setting != step.want {
-				t.Errorf("%s: %s, want %s", step.name, l.setting, step.want)
-			}
+			assert.Equal(t, step.want, l.setting, step.name)
 			l.mu.Unlock()
 		}
 		cancel()
 		<-done
-		if l.changes != 5 {
-			t.Errorf("it changed %d times: each stops everything for a moment", l.changes)
-		}
+		assert.Equal(t, 5, l.changes, "it changed")
 	})
 }
 
@@ -103,9 +102,8 @@ func TestConfiguredGOMAXPROCSIsKept(t *testing.T) {
 	case <-time.After(20 * time.Millisecond):
 	}
 	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	err := <-done
+	assert.NoError(t, err)
 }
 
 func TestMemoryIsReleasedOnlyWhenIdle(t *testing.T) {
@@ -118,9 +116,7 @@ func TestMemoryIsReleasedOnlyWhenIdle(t *testing.T) {
 			t.Helper()
 			time.Sleep(d)
 			synctest.Wait()
-			if got := trims.Load(); got != want {
-				t.Fatalf("trimmed %d times, want %d", got, want)
-			}
+			require.Equal(t, want, trims.Load())
 		}
 		pass(trimAfterStart-time.Second, 0)
 		pass(2*time.Second, 1)
@@ -131,20 +127,16 @@ func TestMemoryIsReleasedOnlyWhenIdle(t *testing.T) {
 		}
 		pass(trimAfterCalls, 12)
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		err := <-done
+		assert.NoError(t, err)
 	})
 }
 
 func TestMemoryLimitLeavesRoomAboveLiveBytes(t *testing.T) {
 	for used, want := range map[[2]uint64]int64{{0, 0}: 180, {100, 20}: 180, {140, 45}: 220, {400, 10}: 510} {
-		if got := memoryLimitFor(used[0]<<20, used[1]<<20); got != want<<20 {
-			t.Errorf("%d MiB live and others: %d, want %d MiB", used, got, want)
-		}
+		assert.Equalf(t, want<<20, memoryLimitFor(used[0]<<20, used[1]<<20), "%d", used)
 	}
 	runtime.GC()
-	if live, other := usedBytes(); live == 0 || other == 0 || other > 1<<30 {
-		t.Errorf("%d live bytes and %d others after a garbage collection", live, other)
-	}
+	live, other := usedBytes()
+	assert.Truef(t, live != 0 && other != 0 && other <= 1<<30, "%d live bytes and %d others after a garbage collection", live, other)
 }

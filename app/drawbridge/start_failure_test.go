@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestFailedStartNamesFileAndRemedy(t *testing.T) {
@@ -20,12 +22,9 @@ func TestFailedStartNamesFileAndRemedy(t *testing.T) {
 		errors.Join(&fs.PathError{Op: "read", Path: "/d/tokens.json", Err: syscall.EIO}, errors.New("another error")): "--data",
 	} {
 		ours, ok := errors.AsType[*core.Error](withRemedy(err))
-		if !ok || !strings.Contains(ours.Message, "/d/") || !strings.Contains(ours.Hint, want) {
-			t.Errorf("%v becomes %+v", err, ours)
-		}
+		assert.Truef(t, ok && strings.Contains(ours.Message, "/d/") && strings.Contains(ours.Hint, want), "%v becomes %+v", err, ours)
 	}
 	own := core.Errorf(core.CodeConflict, "explained already")
-	if got := withRemedy(own); got != error(own) {
-		t.Errorf("an explained error becomes %v", got)
-	}
+	got := withRemedy(own)
+	assert.Truef(t, got == error(own), "an explained error becomes %v", got)
 }

@@ -13,20 +13,19 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/supervisor"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestServerTrialWorksWithoutDaemon(t *testing.T) {
 	t.Setenv("DRAWBRIDGE_KEYRING", "off")
 	data := t.TempDir()
 	folders, err := config.FoldersFor(data, func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(folders.ConfigFile(), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(folders.ConfigFile(), []byte(text), 0o600))
 	}
 	self, _ := json.Marshal(os.Args[0])
 	write(`{"mcpServers": {
@@ -43,38 +42,29 @@ func TestServerTrialWorksWithoutDaemon(t *testing.T) {
 	}
 
 	before := entries(t, data)
-	if r, err := try(`{"server":"My Server"}`); err != nil || !r.OK || len(r.Tools) == 0 || r.Stage != "done" {
-		t.Errorf("%+v, %v", r, err)
-	}
-	if r, err := try(`{"server":"gone"}`); err != nil || r.OK || r.Stage != "start" || r.Error == "" {
-		t.Errorf("%+v, %v", r, err)
-	}
+	r, err := try(`{"server":"My Server"}`)
+	assert.Truef(t, err == nil && r.OK && len(r.Tools) != 0 && r.Stage == "done", "%+v, %v", r, err)
+	r, err = try(`{"server":"gone"}`)
+	assert.Truef(t, err == nil && !r.OK && r.Stage == "start" && r.Error != "", "%+v, %v", r, err)
 	if sandbox.Available() {
 		if r, err := try(`{"server":"confined"}`); err != nil || r.OK || !strings.Contains(r.Error, "ermission denied") {
 			t.Errorf("a server in a sandbox read the configuration: %+v, %v", r, err)
 		}
 	}
-	if _, err := try(`{"server":"other"}`); core.CodeOf(err) != core.CodeNotFound {
-		t.Error(err)
-	}
-	if after := entries(t, data); after != before {
-		t.Errorf("the data folder holds %s, before %s", after, before)
-	}
+	_, err = try(`{"server":"other"}`)
+	assert.Equal(t, core.CodeNotFound, core.CodeOf(err))
+	assert.Equal(t, before, entries(t, data), "the data folder holds")
 	write(`{"mcpServers": [`)
-	if _, err := try(`{"server":"gone"}`); err == nil {
-		t.Error("a configuration that cannot be read names servers")
-	}
-	if r, err := try(`{"name":"server","entry":{"command":"/nowhere/at-all"}}`); err != nil || r.Stage != "start" {
-		t.Errorf("a server that stands in the request needs the configuration: %+v, %v", r, err)
-	}
+	_, err = try(`{"server":"gone"}`)
+	assert.Error(t, err, "a configuration that cannot be read names servers")
+	r, err = try(`{"name":"server","entry":{"command":"/nowhere/at-all"}}`)
+	assert.Truef(t, err == nil && r.Stage == "start", "a server that stands in the request needs the configuration: %+v, %v", r, err)
 }
 
 func entries(t *testing.T, dir string) string {
 	t.Helper()
 	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var names []string
 	for _, e := range list {
 		names = append(names, e.Name())

@@ -4,15 +4,13 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestReleasesAreKnownOnlyWithURLAndKey(t *testing.T) {
 	for _, c := range []config.Updates{{}, {URL: "https://example.com/latest.json"}, {PublicKey: "key"}} {
-		if knowsReleases(c) {
-			t.Errorf("%+v is enough", c)
-		}
+		assert.Falsef(t, knowsReleases(c), "%+v is enough", c)
 	}
-	if !knowsReleases(config.Updates{URL: "https://example.com/latest.json", PublicKey: "key"}) {
-		t.Error("URL and key are not enough")
-	}
+	assert.True(t, knowsReleases(config.Updates{URL: "https://example.com/latest.json", PublicKey: "key"}), "URL and key are not enough")
 }

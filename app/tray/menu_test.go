@@ -15,6 +15,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/build/icons"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func status(id string, state core.State) core.ServerStatus {
@@ -49,12 +51,10 @@ func TestMenuShowsOverallState(t *testing.T) {
 				statuses = append(statuses, status(fmt.Sprint("s", i), s))
 			}
 			m := menuOf(statuses, c.notices, MenuState{Idle: c.idle}, nil)
-			if m.Icon != c.icon || m.Summary != c.summary {
-				t.Fatalf("icon %q, %q; want %q, %q", m.Icon, m.Summary, c.icon, c.summary)
-			}
-			if want := "Drawbridge: " + strings.ToLower(c.summary[:1]) + c.summary[1:]; m.Tooltip != want {
-				t.Fatalf("tooltip %q", m.Tooltip)
-			}
+			require.Equal(t, c.icon, m.Icon)
+			require.Equal(t, c.summary, m.Summary)
+			want := "Drawbridge: " + strings.ToLower(c.summary[:1]) + c.summary[1:]
+			require.Equal(t, want, m.Tooltip)
 		})
 	}
 }
@@ -84,30 +84,23 @@ func TestMenuListsEachServer(t *testing.T) {
 		status("half", core.StateDegraded), status("login", core.StateNeedsSignIn), status("ask", core.StateNeedsApproval),
 		status("off", core.StateDisabled), status("idle", core.StateStopped),
 	}, nil, MenuState{}, nil)
-	if d := cmp.Diff(want, got.Lines); d != "" {
-		t.Fatal(d)
-	}
+	require.Empty(t, cmp.Diff(want, got.Lines))
 }
 
 // The supervisor's test records each state with its word.
 func TestMenuNamesEachStateAsOtherViews(t *testing.T) {
 	src, err := os.ReadFile("../../frontend/src/testdata/server-states.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var states []struct {
 		Title, Word string
 		Status      core.ServerStatus
 	}
-	if err := json.Unmarshal(src, &states); err != nil || len(states) < 10 {
-		t.Fatal(len(states), err)
-	}
+	err = json.Unmarshal(src, &states)
+	require.Truef(t, err == nil && len(states) >= 10, "%v %v", len(states), err)
 	for _, one := range states {
 		l := menuOf([]core.ServerStatus{one.Status}, nil, MenuState{}, nil).Lines[0]
 		text, _, _ := strings.Cut(l.Text, ",")
-		if !strings.HasSuffix(text, " files: "+strings.ToLower(one.Word)) || l.Reason != oneLine(one.Status.Reason) {
-			t.Errorf("%s: %+v", one.Title, l)
-		}
+		assert.Truef(t, strings.HasSuffix(text, " files: "+strings.ToLower(one.Word)) && l.Reason == oneLine(one.Status.Reason), "%s: %+v", one.Title, l)
 	}
 }
 
@@ -124,9 +117,8 @@ func TestMenuSaysWhyApprovalWasWithdrawn(t *testing.T) {
 	} {
 		item.State, item.Reason = c.state, c.reason
 		withdrawn := applyEvent(notices, core.Event{Kind: core.ApprovalEvent, Data: item})
-		if got := menuOf(nil, slices.Sorted(maps.Values(notices)), MenuState{}, nil).Notices; withdrawn != (c.want != nil) || !slices.Equal(got, c.want) {
-			t.Errorf("%q: %v %q", c.state, withdrawn, got)
-		}
+		got := menuOf(nil, slices.Sorted(maps.Values(notices)), MenuState{}, nil).Notices
+		assert.Truef(t, withdrawn == (c.want != nil) && slices.Equal(got, c.want), "%q: %v %q", c.state, withdrawn, got)
 	}
 }
 
@@ -140,9 +132,7 @@ func TestMenuPrefersServersWithProblems(t *testing.T) {
 	if len(m.Lines) != maxLines || m.More != "5 more servers" || m.Lines[0].ID != "last" || m.Lines[1].ID != "s0" {
 		t.Fatalf("%d lines, first %q, more %q", len(m.Lines), m.Lines[0].ID, m.More)
 	}
-	if m := menuOf(statuses[:maxLines+1], nil, MenuState{}, nil); m.More != "1 more server" {
-		t.Fatalf("more %q", m.More)
-	}
+	require.Equal(t, "1 more server", menuOf(statuses[:maxLines+1], nil, MenuState{}, nil).More)
 	if m := menuOf(statuses[:maxLines], nil, MenuState{}, nil); m.More != "" || m.Lines[5].ID != "s5" {
 		t.Fatalf("more %q", m.More)
 	}
@@ -152,9 +142,8 @@ func TestMenuCountsVisibleTools(t *testing.T) {
 	some, all := status("some", core.StateRunning), status("all", core.StateRunning)
 	some.Tools, all.Tools = 13, 2
 	m := menuOf([]core.ServerStatus{some, all}, nil, MenuState{Visible: map[string]int{"some": 3}}, nil)
-	if got := m.Lines[0].Text + "; " + m.Lines[1].Text; got != "● some: running, 3 of 13 tools; ● all: running, 2 tools" {
-		t.Error(got)
-	}
+	got := m.Lines[0].Text + "; " + m.Lines[1].Text
+	assert.Equal(t, "● some: running, 3 of 13 tools; ● all: running, 2 tools", got)
 }
 
 func TestMenuLabelsMatchActions(t *testing.T) {
@@ -182,9 +171,7 @@ func TestDurationsOfMenuAreThoseOfPage(t *testing.T) {
 		12 * time.Millisecond: "12 ms", 3400 * time.Millisecond: "3.4 s", 59_960 * time.Millisecond: "1m 00s",
 		124 * time.Second: "2m 04s", 59*time.Minute + 59*time.Second + 800*time.Millisecond: "1h 00m", 65 * time.Minute: "1h 05m",
 	} {
-		if got := durationText(d); got != want {
-			t.Errorf("%s is shown as %q, want %q", d, got, want)
-		}
+		assert.Equal(t, want, durationText(d), d)
 	}
 }
 
@@ -195,32 +182,26 @@ func TestServerTextCannotBreakMenu(t *testing.T) {
 		"👨\u200d👩 می\u200cخواهم": "👨\u200d👩 می\u200cخواهم",
 		strings.Repeat("é", 200): strings.Repeat("é", maxReason-1) + "…",
 	} {
-		if got := oneLine(text); got != want {
-			t.Errorf("oneLine(%q) = %q", text, got)
-		}
+		assert.Equalf(t, want, oneLine(text), "oneLine(%q)", text)
 	}
 }
 
 func TestRightToLeftNameKeepsLineOrder(t *testing.T) {
 	crashed := status("a", core.StateFailed)
 	crashed.Label = "שלום"
-	if l := lineOf(crashed, nil); l.Text != "\u200e✕ שלום: failed" {
-		t.Errorf("%q", l.Text)
-	}
+	assert.Equal(t, "\u200e✕ שלום: failed", lineOf(crashed, nil).Text)
 }
 
 func TestMenuCountsHiddenNotices(t *testing.T) {
 	for n, want := range [][]string{
-		{}, {"⚠ 0"}, {"⚠ 0", "⚠ 1"}, {"⚠ 0", "⚠ 1", "⚠ 2"},
+		nil, {"⚠ 0"}, {"⚠ 0", "⚠ 1"}, {"⚠ 0", "⚠ 1", "⚠ 2"},
 		{"⚠ 0", "⚠ 1", "⚠ 2 more: open Drawbridge"}, {"⚠ 0", "⚠ 1", "⚠ 3 more: open Drawbridge"},
 	} {
 		var notices []string
 		for i := range n {
 			notices = append(notices, fmt.Sprint(i))
 		}
-		if got := menuOf(nil, notices, MenuState{}, nil).Notices; !slices.Equal(got, want) {
-			t.Errorf("%d notices are shown as %q", n, got)
-		}
+		assert.Equalf(t, want, menuOf(nil, notices, MenuState{}, nil).Notices, "%d", n)
 	}
 }
 
@@ -233,20 +214,14 @@ func TestServersKeepMenuPosition(t *testing.T) {
 		{[]string{"a", "b"}, []string{"x", "y", "z"}, []string{"x", "y"}},
 		{[]string{"a", "b"}, nil, []string{"", ""}},
 	} {
-		if got := assignEntries(c.places, c.ids); !slices.Equal(got, c.want) {
-			t.Errorf("seat(%v, %v) = %v, want %v", c.places, c.ids, got, c.want)
-		}
+		assert.Equalf(t, c.want, assignEntries(c.places, c.ids), "seat(%v, %v)", c.places, c.ids)
 	}
 }
 
 func TestEveryStateHasIcon(t *testing.T) {
 	for icon := range severity {
-		if png := icons.TrayPNG(string(icon)); !strings.HasPrefix(string(png), "\x89PNG") {
-			t.Errorf("%s is not a PNG", icon)
-		}
-		if ico := icons.TrayICO(string(icon)); !strings.HasPrefix(string(ico), "\x00\x00\x01\x00") {
-			t.Errorf("%s is not an ICO", icon)
-		}
+		assert.Truef(t, strings.HasPrefix(string(icons.TrayPNG(string(icon))), "\x89PNG"), "%s is not a PNG", icon)
+		assert.Truef(t, strings.HasPrefix(string(icons.TrayICO(string(icon))), "\x00\x00\x01\x00"), "%s is not an ICO", icon)
 	}
 }
 
@@ -261,39 +236,24 @@ func TestMenuShowsHeldAndRecentCalls(t *testing.T) {
 		{ID: 9, Server: "files", Tool: "read", Took: 12 * time.Millisecond},
 		{ID: 8, Server: "web", Tool: "fetch", Failed: true, Took: 3400 * time.Millisecond},
 	})
-	if len(m.Calls) != maxCalls {
-		t.Fatalf("%d held calls", len(m.Calls))
-	}
-	if want := (CallLine{ID: "q0", Text: "Approve? files › write (\"Cursor\")", Arguments: `{"path":"/a"}`, Complete: true}); m.Calls[0] != want {
-		t.Errorf("%+v", m.Calls[0])
-	}
-	if m.Calls[1].Complete {
-		t.Error("a call whose arguments are not shown in full can be approved")
-	}
-	if strings.Contains(m.Calls[2].Text, "\u202e") {
-		t.Errorf("%q can be misread", m.Calls[2].Text)
-	}
+	require.Len(t, m.Calls, maxCalls)
+	assert.Equal(t, (CallLine{ID: "q0", Text: "Approve? files › write (\"Cursor\")", Arguments: `{"path":"/a"}`, Complete: true}), m.Calls[0])
+	assert.False(t, m.Calls[1].Complete, "a call whose arguments are not shown in full can be approved")
+	assert.NotContains(t, m.Calls[2].Text, "\u202e")
 	want := []CallLine{{ID: "9", Text: "✓ files › read, 12 ms"}, {ID: "8", Text: "✕ web › fetch, 3.4 s"}}
-	if d := cmp.Diff(want, m.Recent); d != "" {
-		t.Error(d)
-	}
+	assert.Empty(t, cmp.Diff(want, m.Recent))
 }
 
 func TestMenuSaysWhenPauseEnds(t *testing.T) {
 	at := time.Date(2026, 11, 26, 14, 5, 0, 0, time.Local)
-	if m := menuOf(nil, []string{"All servers are paused: calls are refused", "another"}, MenuState{Paused: true}, nil); len(m.Notices) != 1 {
-		t.Errorf("the pause is said twice: %q", m.Notices)
-	}
-	if m := menuOf(nil, nil, MenuState{Paused: true, PausedUntil: at}, nil); m.Summary != "All servers are paused until 14:05" || m.PauseText != "Resume all servers" {
-		t.Errorf("%+v", m)
-	}
+	assert.Len(t, menuOf(nil, []string{"All servers are paused: calls are refused", "another"}, MenuState{Paused: true}, nil).Notices, 1)
+	m := menuOf(nil, nil, MenuState{Paused: true, PausedUntil: at}, nil)
+	assert.Truef(t, m.Summary == "All servers are paused until 14:05" && m.PauseText == "Resume all servers", "%+v", m)
 }
 
 func TestMenuShowsProfileOfEachClient(t *testing.T) {
 	facts := MenuState{Clients: []ClientProfile{{"cursor", "office"}, {"claude", ""}}}
-	if m := menuOf(nil, nil, facts, nil); len(m.Clients) != 0 {
-		t.Errorf("without profiles there is nothing to choose, but the menu lists %+v", m.Clients)
-	}
+	assert.Empty(t, menuOf(nil, nil, facts, nil).Clients, "without profiles there is nothing to choose, but the menu lists")
 	for i := range maxProfiles + 1 {
 		facts.Profiles = append(facts.Profiles, fmt.Sprint("p", i))
 	}
@@ -304,7 +264,5 @@ func TestMenuShowsProfileOfEachClient(t *testing.T) {
 	for i := range maxClients {
 		facts.Clients = append(facts.Clients, ClientProfile{Client: fmt.Sprint("c", i)})
 	}
-	if m := menuOf(nil, nil, facts, nil); len(m.Clients) != maxClients {
-		t.Errorf("%d clients", len(m.Clients))
-	}
+	assert.Len(t, menuOf(nil, nil, facts, nil).Clients, maxClients)
 }

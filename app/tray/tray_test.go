@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
@@ -32,9 +34,8 @@ func TestTrayWaitsWithoutSessionBus(t *testing.T) {
 		Shown:    func(bool, string) {},
 		Log:      slog.New(slog.NewTextHandler(&log, nil)),
 	})
-	if err != nil || ctx.Err() == nil {
-		t.Fatalf("returned %v before its context ended", err)
-	}
+	require.NoError(t, err)
+	require.Error(t, ctx.Err())
 	if n := strings.Count(log.String(), "No tray icon"); n != 1 || !strings.Contains(log.String(), "there is no session bus") {
 		t.Fatalf("said so %d times:\n%s", n, log.String())
 	}
@@ -62,14 +63,12 @@ func TestProgramStopsCleanlyWithDesktopSession(t *testing.T) {
 		o := Options{Quit: func() { quits++; cancel() }}
 		began := time.Now()
 		stopAtLogout(ctx, o, logoutTimeout)
-		if took := time.Since(began); quits != 1 || took != logoutTimeout {
-			t.Errorf("%d quits, %s", quits, took)
-		}
+		took := time.Since(began)
+		assert.Truef(t, quits == 1 && took == logoutTimeout, "%d quits, %s", quits, took)
 		began = time.Now()
 		stopAtLogout(ctx, o, logoutTimeout)
-		if took := time.Since(began); quits != 1 || took != 0 {
-			t.Errorf("after our own end: %d quits, %s", quits, took)
-		}
+		took = time.Since(began)
+		assert.Truef(t, quits == 1 && took == 0, "after our own end: %d quits, %s", quits, took)
 	})
 }
 
@@ -81,18 +80,12 @@ func ownBus(t *testing.T) (end func()) {
 	}
 	cmd := exec.Command("dbus-daemon", "--session", "--nofork", "--print-address=1")
 	printed, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	end = sync.OnceFunc(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	t.Cleanup(end)
 	address, err := bufio.NewReader(printed).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", strings.TrimSpace(address))
 	return end
 }
@@ -105,9 +98,7 @@ func TestIconFollowsPanelAndProgramFollowsSession(t *testing.T) {
 			t.Setenv("INVOCATION_ID", unit)
 			endBus := ownBus(t)
 			panel, err := sessionBus(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer panel.Close()
 			come := func() {
 				t.Helper()
@@ -127,25 +118,20 @@ func TestIconFollowsPanelAndProgramFollowsSession(t *testing.T) {
 				t.Helper()
 				select {
 				case got := <-shown:
-					if got != want {
-						t.Fatalf("told %q, want %q", got, want)
-					}
+					require.Equal(t, want, got)
 				case <-time.After(time.Minute):
 					t.Fatalf("not told %q", want)
 				}
 			}
-			if _, err := panel.ReleaseName(watcherName); err != nil {
-				t.Fatal(err)
-			}
+			_, err = panel.ReleaseName(watcherName)
+			require.NoError(t, err)
 			said("false" + noPanel)
 			come()
 			said("true")
 			endBus()
 			said("falsethe connection to the session bus was lost")
 			eventually.Receive(t, time.Minute, "it goes on without a bus", ended)
-			if got := len(quit); (got == 1) != (unit == "") {
-				t.Errorf("the program was ended %d times", got)
-			}
+			assert.Equal(t, unit == "", len(quit) == 1, "the program was ended")
 		})
 	}
 }

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // running creates a data folder with a running daemon that serves routes.
@@ -23,17 +26,12 @@ func running(t *testing.T, routes http.Handler) (d *daemon, admin string) {
 	t.Helper()
 	data := t.TempDir()
 	lock, err := loopback.Lock(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { lock.Close() })
-	if _, err := loopback.OpenAdminToken(data); err != nil {
-		t.Fatal(err)
-	}
+	_, err = loopback.OpenAdminToken(data)
+	require.NoError(t, err)
 	admin, err = loopback.ReadAdminToken(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d = newDaemon(data)
 	d.retry = 10 * time.Millisecond
 	serve(t, d, routes)
@@ -45,9 +43,7 @@ func serve(t *testing.T, d *daemon, routes http.Handler) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(routes)
 	t.Cleanup(s.Close)
-	if err := loopback.WriteRuntime(d.data, loopback.Runtime{PID: os.Getpid(), URL: s.URL, Version: "t", StartedAt: time.Now()}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, loopback.WriteRuntime(d.data, loopback.Runtime{PID: os.Getpid(), URL: s.URL, Version: "t", StartedAt: time.Now()}))
 	return s
 }
 
@@ -74,9 +70,8 @@ func TestWindowFollowsDaemonAndReconnects(t *testing.T) {
 		})
 	}()
 	for i := range 2 { // the stream ends after each command, so the window reconnects
-		if c := <-heard; c.Command != "focus" || c.To != fmt.Sprint("/servers/", i+1) {
-			t.Fatalf("%+v", c)
-		}
+		c := <-heard
+		require.Truef(t, c.Command == "focus" && c.To == fmt.Sprint("/servers/", i+1), "%+v", c)
 	}
 	<-returns
 	cancel()
@@ -88,19 +83,13 @@ func TestWindowFindsDaemonAtNewAddress(t *testing.T) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, `{"url":"http://127.0.0.1/%s"}`, name) })
 	}
 	d, _ := running(t, page("first"))
-	if got := d.newPageURL(t.Context()); !strings.HasSuffix(got, "/first") {
-		t.Fatal(got)
-	}
+	got := d.newPageURL(t.Context())
+	require.True(t, strings.HasSuffix(got, "/first"), got)
 	serve(t, d, page("second"))
-	if got := d.newPageURL(t.Context()); !strings.HasSuffix(got, "/second") {
-		t.Fatal(got)
-	}
-	if got := newDaemon("").newPageURL(t.Context()); got != "" {
-		t.Fatalf("without a folder: %q", got)
-	}
-	if got := newDaemon(t.TempDir()).newPageURL(t.Context()); got != "" {
-		t.Fatalf("without a daemon: %q", got)
-	}
+	got = d.newPageURL(t.Context())
+	require.True(t, strings.HasSuffix(got, "/second"), got)
+	require.Empty(t, newDaemon("").newPageURL(t.Context()), "without a folder")
+	require.Empty(t, newDaemon(t.TempDir()).newPageURL(t.Context()), "without a daemon")
 }
 
 func TestNavigationScriptEscapesAddress(t *testing.T) {
@@ -109,47 +98,30 @@ func TestNavigationScriptEscapesAddress(t *testing.T) {
 		js := navigationScript(to, page)
 		_, given, _ := strings.Cut(js, "})(")
 		var got [3]string
-		if err := json.Unmarshal([]byte("["+strings.TrimSuffix(given, ", 400)")+"]"), &got); err != nil {
-			t.Fatalf("%v: %s", err, given)
-		}
-		if want := "http://127.0.0.1:7575/#code=abc&to=" + url.QueryEscape(to); got != [3]string{to, "127.0.0.1:7575", want} {
-			t.Errorf("%q is led by %q", to, got)
-		}
-		if strings.ContainsAny(given, "<>\u2028\n") {
-			t.Errorf("%q makes %s", to, js)
-		}
+		require.NoError(t, json.Unmarshal([]byte("["+strings.TrimSuffix(given, ", 400)")+"]"), &got), given)
+		want := "http://127.0.0.1:7575/#code=abc&to=" + url.QueryEscape(to)
+		assert.Equal(t, [3]string{to, "127.0.0.1:7575", want}, got)
+		assert.Falsef(t, strings.ContainsAny(given, "<>\u2028\n"), "%q makes %s", to, js)
 	}
-	if js := navigationScript("/ok", "http://127.0.0.1:7575/"); !strings.Contains(js, `"http://127.0.0.1:7575/#/ok"`) {
-		t.Errorf("without a code: %s", js)
-	}
+	assert.Contains(t, navigationScript("/ok", "http://127.0.0.1:7575/"), `"http://127.0.0.1:7575/#/ok"`, "without a code")
 	for _, c := range [][2]string{{"", page}, {"javascript:alert(1)", page}, {"servers", page}, {"/servers", ""}, {"/servers", "http://evil.example/#code=1"}} {
-		if js := navigationScript(c[0], c[1]); js != "" {
-			t.Errorf("%q makes %s", c, js)
-		}
+		assert.Emptyf(t, navigationScript(c[0], c[1]), "%q", c)
 	}
-	if js := moveScript("http://evil.example/"); js != "" {
-		t.Error(js)
-	}
+	assert.Empty(t, moveScript("http://evil.example/"))
 	u := url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", "7575"), Path: "/", Fragment: "code=x"}
-	if js := moveScript(u.String()); js != `location.replace("http://127.0.0.1:7575/#code=x")` {
-		t.Error(js)
-	}
+	assert.Equal(t, `location.replace("http://127.0.0.1:7575/#code=x")`, moveScript(u.String()))
 }
 
 func TestWindowPositionIsRestored(t *testing.T) {
 	data := t.TempDir()
-	if p, known := readWindowState(data); known || p.Width != defaultWidth {
-		t.Fatalf("%+v %v", p, known)
-	}
+	p, known := readWindowState(data)
+	require.Truef(t, !known && p.Width == defaultWidth, "%+v %v", p, known)
 	want := windowState{X: -20, Y: 40, Width: 900, Height: 700, Maximised: true}
 	saveWindowState(data, want)
-	if p, known := readWindowState(data); !known || p != want {
-		t.Fatalf("%+v %v", p, known)
-	}
+	p, known = readWindowState(data)
+	require.Truef(t, known && p == want, "%+v %v", p, known)
 	for _, nonsense := range []string{"", "{", `{"Width":1,"Height":1}`, `{"Width":900,"Height":700,"X":999999}`} {
-		if err := os.WriteFile(filepath.Join(data, "window.json"), []byte(nonsense), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(data, "window.json"), []byte(nonsense), 0o600))
 		if p, known := readWindowState(data); known || p.Width != defaultWidth {
 			t.Errorf("%q: %+v", nonsense, p)
 		}
@@ -176,16 +148,12 @@ func TestWindowFitsOnScreen(t *testing.T) {
 func TestLinkDuringLoadIsFollowed(t *testing.T) {
 	var l recentLink
 	now := time.Now()
-	if to := l.route(now); to != "" {
-		t.Errorf("led to %q without a link", to)
-	}
+	assert.Empty(t, l.route(now))
 	l.set("/servers/x", now)
 	for after, want := range map[time.Duration]string{
 		0: "/servers/x", time.Second: "/servers/x", linkLifetime: "/servers/x",
 		linkLifetime + 1: "", -time.Minute: "",
 	} {
-		if to := l.route(now.Add(after)); to != want {
-			t.Errorf("a page that is ready %s after the link is led to %q, want %q", after, to, want)
-		}
+		assert.Equalf(t, want, l.route(now.Add(after)), "a page that is ready %s", after)
 	}
 }

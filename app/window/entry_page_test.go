@@ -6,15 +6,16 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func page(t *testing.T, e *entryPage) string {
 	t.Helper()
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-	if w.Code != http.StatusOK {
-		t.Fatalf("the window's own page answers %d", w.Code)
-	}
+	require.Equal(t, http.StatusOK, w.Code, "the window's own page answers")
 	return w.Body.String()
 }
 
@@ -32,9 +33,8 @@ func nobody(context.Context) string { return "" }
 func TestStartPageOpensDaemonWithCode(t *testing.T) {
 	e := newEntryPage(healthy(t).URL+"/#code=a%22b", nobody)
 	got := page(t, e)
-	if !strings.Contains(got, `location.replace("`) || !strings.Contains(got, "#code=a%22b") {
-		t.Fatalf("the page leads nowhere:\n%s", got)
-	}
+	require.Contains(t, got, `location.replace("`, "the page leads nowhere")
+	require.Contains(t, got, "#code=a%22b", "the page leads nowhere")
 }
 
 func TestStartPageExplainsMissingDaemon(t *testing.T) {
@@ -52,12 +52,8 @@ func TestStartPageFindsMovedDaemon(t *testing.T) {
 	e := newEntryPage(gone.URL, nobody)
 	gone.Close()
 	e.requestAddress = func(context.Context) string { return moved.URL + "/#code=x\n" }
-	if got := page(t, e); !strings.Contains(got, "location.replace") {
-		t.Fatalf("got\n%s", got)
-	}
-	if e.origin() != moved.URL {
-		t.Fatalf("leads to %s", e.origin())
-	}
+	require.Contains(t, page(t, e), "location.replace")
+	require.Equal(t, moved.URL, e.origin())
 }
 
 func TestStartPageStaysOnLoopback(t *testing.T) {
@@ -65,26 +61,18 @@ func TestStartPageStaysOnLoopback(t *testing.T) {
 		"http://example.com/", "https://127.0.0.1/", "javascript:alert(1)", "file:///etc/passwd",
 		"http://127.0.0.1@example.com/", "http://me:pw@127.0.0.1:7575/", "http://127.0.0.1.example.com/", "",
 	} {
-		if got := localAddress(address); got != "" {
-			t.Errorf("localAddress(%q) = %q", address, got)
-		}
+		assert.Emptyf(t, localAddress(address), "localAddress(%q)", address)
 	}
 	for _, address := range []string{"http://127.0.0.1:7575/#code=1", "http://localhost:1/", "http://[::1]:7575", "http://127.0.0.2:7575"} {
-		if got := localAddress(address); got != address {
-			t.Errorf("localAddress(%q) = %q", address, got)
-		}
+		assert.Equal(t, address, localAddress(address))
 	}
 }
 
 func TestStartPageUsesCodeOnce(t *testing.T) {
 	at := healthy(t).URL
 	e := newEntryPage(at+"/#code=first", func(context.Context) string { return at + "/#code=second" })
-	if got := page(t, e); !strings.Contains(got, "#code=first") {
-		t.Fatalf("got\n%s", got)
-	}
-	if got := page(t, e); !strings.Contains(got, "#code=second") {
-		t.Fatalf("a page that is loaded anew gets\n%s", got)
-	}
+	require.Contains(t, page(t, e), "#code=first")
+	require.Contains(t, page(t, e), "#code=second", "a page that is loaded anew gets")
 }
 
 func TestStartPageWaitsAfterFailedLoad(t *testing.T) {
@@ -96,8 +84,6 @@ func TestStartPageWaitsAfterFailedLoad(t *testing.T) {
 		if got := page(t, e); strings.Contains(got, "location.replace") || !strings.Contains(got, "Drawbridge is not running") || !strings.Contains(got, "location.reload") {
 			t.Fatalf("after a failure it goes round and round:\n%s", got)
 		}
-		if got := page(t, e); !strings.Contains(got, "#code=second") {
-			t.Fatalf("it does not try again:\n%s", got)
-		}
+		require.Contains(t, page(t, e), "#code=second", "it does not try again")
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // program creates a fake of the daemon's program. It records how it was called.
@@ -17,9 +20,7 @@ func program(t *testing.T, answer string) (path string, called func() string) {
 	dir := t.TempDir()
 	path = filepath.Join(dir, "drawbridge")
 	script := "#!/bin/sh\nprintf '%s|' \"$DRAWBRIDGE_PRINT_ADDRESS\" \"$@\" >'" + dir + "/called'\n" + answer + "\n"
-	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(script), 0o755))
 	return path, func() string {
 		b, _ := os.ReadFile(filepath.Join(dir, "called"))
 		return string(b)
@@ -30,21 +31,13 @@ func TestStandaloneWindowAsksForAddress(t *testing.T) {
 	path, called := program(t, `echo '{"url":"http://127.0.0.1:7575/#code=x","data":"/data of mine"}'`)
 	d := newDaemon("")
 	const link = `drawbridge://add?name=x&config={"command":"$(touch x)"}`
-	if address, err := d.startDaemon(t.Context(), path, link); err != nil || address != "http://127.0.0.1:7575/#code=x" {
-		t.Fatalf("%q, %v", address, err)
-	}
-	if got := called(); got != "1|"+link+"|" {
-		t.Errorf("the program was called with %q", got)
-	}
-	if d.folder() != "/data of mine" {
-		t.Errorf("the folder is %q", d.folder())
-	}
-	if _, err := d.startDaemon(t.Context(), path, ""); err != nil {
-		t.Fatal(err)
-	}
-	if got := called(); got != "1|--data|/data of mine|" {
-		t.Errorf("the second time the program was called with %q", got)
-	}
+	address, err := d.startDaemon(t.Context(), path, link)
+	require.Truef(t, err == nil && address == "http://127.0.0.1:7575/#code=x", "%q, %v", address, err)
+	assert.Equal(t, "1|"+link+"|", called(), "the program was called")
+	assert.Equal(t, "/data of mine", d.folder(), "the folder")
+	_, err = d.startDaemon(t.Context(), path, "")
+	require.NoError(t, err)
+	assert.Equal(t, "1|--data|/data of mine|", called(), "the second time the program was called")
 }
 
 func TestWindowRefusesNonLoopbackAddress(t *testing.T) {
@@ -59,9 +52,8 @@ func TestWindowRefusesNonLoopbackAddress(t *testing.T) {
 			t.Errorf("it does not say why: %v", err)
 		}
 	}
-	if _, err := newDaemon("").startDaemon(t.Context(), filepath.Join(t.TempDir(), "none"), ""); err == nil {
-		t.Error("a program that is not there was asked")
-	}
+	_, err := newDaemon("").startDaemon(t.Context(), filepath.Join(t.TempDir(), "none"), "")
+	assert.Error(t, err, "a program that is not there was asked")
 }
 
 // The page has been redirected once, but the address of a link still takes effect.
@@ -81,9 +73,7 @@ func TestMacOSBundleRegistersLinks(t *testing.T) {
 	read := func(path string) string {
 		t.Helper()
 		b, err := os.ReadFile(filepath.Join("../../build/package", path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return regexp.MustCompile(`(?s)<!--.*?-->`).ReplaceAllString(string(b), "")
 	}
 	window, daemon, script := read("Info.plist"), read("Daemon.plist"), read("macos.sh")
@@ -92,14 +82,11 @@ func TestMacOSBundleRegistersLinks(t *testing.T) {
 		daemon: {"<key>CFBundleExecutable</key><string>drawbridge</string>", "<string>app.drawbridge.daemon</string>", "<key>LSUIElement</key><true/>"},
 	} {
 		for _, want := range has {
-			if !strings.Contains(plist, want) {
-				t.Errorf("a list of properties lacks %s", want)
-			}
+			assert.Contains(t, plist, want, "a list of properties lacks")
 		}
 	}
-	if strings.Contains(daemon, "CFBundleURL") || strings.Contains(window, "LSUIElement") {
-		t.Error("links go to the daemon, or the window has no place in the Dock")
-	}
+	assert.NotContains(t, daemon, "CFBundleURL", "links go to the daemon, or the window has no place in the Dock")
+	assert.NotContains(t, window, "LSUIElement", "links go to the daemon, or the window has no place in the Dock")
 	if !strings.Contains(script, `daemon="$app/`+strings.TrimSuffix(strings.TrimPrefix(bundledDaemon, "../"), "/Contents/MacOS/drawbridge")) &&
 		!strings.Contains(script, `/Contents/Helpers/Drawbridge Daemon.app"`) {
 		t.Error("macos.sh puts the daemon elsewhere")
@@ -108,17 +95,9 @@ func TestMacOSBundleRegistersLinks(t *testing.T) {
 	app := filepath.Join(t.TempDir(), "Drawbridge.app/Contents")
 	self, inner := filepath.Join(app, "MacOS/drawbridge-window"), filepath.Join(app, "Helpers/Drawbridge Daemon.app/Contents/MacOS/drawbridge")
 	for _, path := range []string{self, inner} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, nil, 0o755))
 	}
-	if got := daemonProgram(self); got != inner {
-		t.Errorf("in a bundle the daemon is looked for at %s", got)
-	}
-	if got := daemonProgram(filepath.Join(t.TempDir(), "drawbridge-window")); got != "drawbridge" {
-		t.Errorf("nowhere beside it the daemon is looked for at %s", got)
-	}
+	assert.Equal(t, inner, daemonProgram(self), "in a bundle the daemon is looked for")
+	assert.Equal(t, "drawbridge", daemonProgram(filepath.Join(t.TempDir(), "drawbridge-window")), "nowhere beside it the daemon is looked for")
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var update = flag.Bool("update", false, "update the golden files")
@@ -26,14 +29,12 @@ func TestOpenAPIDocumentIsUpToDate(t *testing.T) {
 	s := newSite(t)
 	status, body, _ := s.ask(t, "GET", "/api/openapi.json", "")
 	var out bytes.Buffer
-	if status != 200 || json.Indent(&out, []byte(body), "", "  ") != nil {
-		t.Fatalf("%d %s", status, body)
-	}
+	require.Equal(t, 200, status)
+	require.NoError(t, json.Indent(&out, []byte(body), "", "  "))
 	out.WriteByte('\n')
 	golden(t, "openapi.json", out.Bytes(), *update)
-	if !strings.Contains(out.String(), `"openapi": "3.1.0"`) || strings.Contains(out.String(), "$schema") {
-		t.Error("the document is not 3.1 without $schema links")
-	}
+	require.Contains(t, out.String(), `"openapi": "3.1.0"`, "the document is not 3.1 without $schema links")
+	require.NotContains(t, out.String(), "$schema", "the document is not 3.1 without $schema links")
 }
 
 // TestEveryRouteNeedsAToken checks that every route that is not on the short list below responds
@@ -49,9 +50,7 @@ func TestEveryRouteNeedsAToken(t *testing.T) {
 			path, methods = route.Pattern, []string{"GET", "POST", "PUT", "DELETE"}
 		}
 		path = strings.NewReplacer("{id}", "files", "{action}", "stop").Replace(path)
-		if slices.Contains(open, route.Pattern) != (route.Access == Anyone) {
-			t.Errorf("%s is for %s", route.Pattern, route.Access)
-		}
+		assert.Equal(t, route.Access == Anyone, slices.Contains(open, route.Pattern))
 		if route.Access == Anyone {
 			continue
 		}
@@ -74,20 +73,14 @@ func TestOneTimeCodeAdmitsOneBrowser(t *testing.T) {
 	s := newSite(t)
 	_, body, _ := s.ask(t, "POST", "/api/v1/open-code", "{}")
 	var open desktop.OpenAddress
-	if json.Unmarshal([]byte(body), &open) != nil || !strings.HasPrefix(open.URL, s.url+"/#code=") {
-		t.Fatalf("got %s", body)
-	}
+	require.Truef(t, json.Unmarshal([]byte(body), &open) == nil && strings.HasPrefix(open.URL, s.url+"/#code="), "got %s", body)
 	code, _ := json.Marshal(map[string]string{"code": strings.TrimPrefix(open.URL, s.url+"/#code=")})
 	status, body, header := s.plain(t, "POST", "/api/session", string(code))
 	var got struct{ Key string }
-	if status != 200 || json.Unmarshal([]byte(body), &got) != nil || got.Key == "" {
-		t.Fatalf("%d %s", status, body)
-	}
+	require.Truef(t, status == 200 && json.Unmarshal([]byte(body), &got) == nil && got.Key != "", "%d %s", status, body)
 	cookie := header.Get("Set-Cookie")
 	for _, want := range []string{"drawbridge_", "HttpOnly", "SameSite=Strict", "Path=/"} {
-		if !strings.Contains(cookie, want) {
-			t.Errorf("cookie %q lacks %s", cookie, want)
-		}
+		assert.Contains(t, cookie, want)
 	}
 	pair, _, _ := strings.Cut(cookie, ";")
 	for name, c := range map[string]struct {
@@ -149,12 +142,9 @@ func TestErrorsNeverRepeatTheInput(t *testing.T) {
 			t.Errorf("%s %s: %d %s is not a problem document", c.method, c.path, status, body)
 			continue
 		}
-		if status != c.status || p.Code != c.code || p.Status != status || p.Detail == "" {
-			t.Errorf("%s %s: %d %s", c.method, c.path, status, body)
-		}
-		if strings.Contains(body, canary) || strings.Contains(body, `"value"`) {
-			t.Errorf("%s %s repeats its input: %s", c.method, c.path, body)
-		}
+		assert.Truef(t, status == c.status && p.Code == c.code && p.Status == status && p.Detail != "", "%s %s: %d %s", c.method, c.path, status, body)
+		assert.NotContainsf(t, body, canary, "%s %s", c.method, c.path)
+		assert.NotContainsf(t, body, `"value"`, "%s %s", c.method, c.path)
 	}
 }
 
@@ -162,9 +152,8 @@ func TestHealthReportsProblems(t *testing.T) {
 	s := newSite(t)
 	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
 	status, body, _ := s.plain(t, "GET", "/healthz", "")
-	if status != 200 || strings.TrimSpace(body) != `{"status":"ok","version":"1.2.3","reasons":[]}` {
-		t.Fatalf("%d %s", status, body)
-	}
+	require.Equal(t, 200, status)
+	require.Equal(t, `{"status":"ok","version":"1.2.3","reasons":[]}`, strings.TrimSpace(body))
 	s.statuses = append(s.statuses, core.ServerStatus{ID: "git", State: core.StateFailed, Reason: "it exits"})
 	s.problems = []config.Problem{{Message: "wrong"}, {Message: "odd", Warning: true}}
 	status, body, _ = s.ask(t, "GET", "/health", "")
@@ -183,27 +172,22 @@ func TestHealthWithoutTokenReportsCodesAndCountsOnly(t *testing.T) {
 	const want = `{"status":"degraded","version":"1.2.3","reasons":[{"server":"","state":"crashed","reason":"crashed","count":2},{"server":"","state":"needs-login","reason":"needs-login","count":1}]}`
 	for _, headers := range [][]string{nil, {"Authorization", "Bearer dbr_wrong"}, {"X-Drawbridge-Client", "admin"}} {
 		status, body, _ := s.plain(t, "GET", "/healthz", "", headers...)
-		if status != 200 || strings.TrimSpace(body) != want {
-			t.Errorf("with %v: %d %s", headers, status, body)
-		}
+		assert.Equalf(t, 200, status, "with %v", headers)
+		assert.Equalf(t, want, strings.TrimSpace(body), "with %v", headers)
 	}
 	client, err := s.api.Tokens.Create("cursor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, token := range []string{s.admin, client.Token} {
-		if _, body, _ := s.plain(t, "GET", "/healthz", "", "Authorization", "Bearer "+token); strings.Count(body, "planted") != 6 || strings.Contains(body, "count") {
-			t.Errorf("with a token: %s", body)
-		}
+		_, body, _ := s.plain(t, "GET", "/healthz", "", "Authorization", "Bearer "+token)
+		assert.Truef(t, strings.Count(body, "planted") == 6 && !strings.Contains(body, "count"), "with a token: %s", body)
 	}
 }
 
 func TestConfigReplaceNeedsCurrentVersion(t *testing.T) {
 	s := newSite(t)
 	_, body, header := s.ask(t, "GET", "/api/v1/config", "")
-	if header.Get("ETag") != `"tag-{"` || !strings.Contains(body, `"text":"{}"`) {
-		t.Fatalf("%v %s", header, body)
-	}
+	require.Equal(t, `"tag-{"`, header.Get("ETag"))
+	require.Contains(t, body, `"text":"{}"`)
 	if status, _, _ := s.ask(t, "PUT", "/api/v1/config", `{"text":"[]"}`, "If-Match", `"tag-old"`); status != http.StatusPreconditionFailed || s.text != "{}" {
 		t.Errorf("a stale write gives %d, and the file is %s", status, s.text)
 	}
@@ -219,45 +203,29 @@ func TestConfigReplaceNeedsCurrentVersion(t *testing.T) {
 func TestPageHasStrictContentSecurityPolicy(t *testing.T) {
 	s := newSite(t)
 	status, body, h := s.plain(t, "GET", "/", "")
-	if status != 200 || !strings.HasPrefix(body, "<p>page") || h.Get("Content-Type") != "text/html; charset=utf-8" {
-		t.Fatalf("%d %s %v", status, body, h)
-	}
+	require.Truef(t, status == 200 && strings.HasPrefix(body, "<p>page") && h.Get("Content-Type") == "text/html; charset=utf-8", "%d %s %v", status, body, h)
 	for name, want := range map[string]string{
 		"Content-Security-Policy": "default-src 'none'; script-src 'self'", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff",
 		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 	} {
-		if !strings.HasPrefix(h.Get(name), want) {
-			t.Errorf("%s is %q", name, h.Get(name))
-		}
+		assert.Truef(t, strings.HasPrefix(h.Get(name), want), "%s is %q", name, h.Get(name))
 	}
-	if strings.Contains(h.Get("Content-Security-Policy"), "unsafe") {
-		t.Error("the policy allows something unsafe")
-	}
+	assert.NotContains(t, h.Get("Content-Security-Policy"), "unsafe", "the policy allows something unsafe")
 	for _, want := range []string{"frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'", "require-trusted-types-for 'script'", "connect-src 'self'"} {
-		if !strings.Contains(h.Get("Content-Security-Policy"), want) {
-			t.Errorf("the policy lacks %s", want)
-		}
+		assert.Contains(t, h.Get("Content-Security-Policy"), want, "the policy lacks")
 	}
 	_, nonce, _ := strings.Cut(h.Get("Content-Security-Policy"), "style-src 'self' 'nonce-")
 	nonce, _, _ = strings.Cut(nonce, "';")
-	if len(nonce) < 22 || !strings.Contains(body, nonce) {
-		t.Errorf("nonce %q in %q", nonce, body)
-	}
-	if _, again, _ := s.plain(t, "GET", "/", ""); again == body {
-		t.Error("the nonce is the same for every response")
-	}
+	assert.Truef(t, len(nonce) >= 22 && strings.Contains(body, nonce), "nonce %q in %q", nonce, body)
+	_, again, _ := s.plain(t, "GET", "/", "")
+	assert.NotEqual(t, body, again, "the nonce is the same for every response")
 	for name := range h {
-		if strings.HasPrefix(name, "Access-Control") {
-			t.Errorf("CORS header %s", name)
-		}
+		assert.Falsef(t, strings.HasPrefix(name, "Access-Control"), "CORS header %s", name)
 	}
 	_, _, h = s.plain(t, "GET", "/assets/a-1.js", "")
-	if strings.Contains(h.Get("Content-Security-Policy"), "nonce") {
-		t.Error("a policy of a file has a nonce")
-	}
-	if h.Get("Cache-Control") != "public, max-age=31536000, immutable" || h.Get("Content-Type") != "text/javascript; charset=utf-8" {
-		t.Errorf("an asset has %v", h)
-	}
+	assert.NotContains(t, h.Get("Content-Security-Policy"), "nonce", "a policy of a file has a nonce")
+	require.Equal(t, "public, max-age=31536000, immutable", h.Get("Cache-Control"), "an asset")
+	require.Equal(t, "text/javascript; charset=utf-8", h.Get("Content-Type"), "an asset")
 }
 
 func TestPageFilesAreCompressedForThoseWhoAccept(t *testing.T) {
@@ -266,31 +234,26 @@ func TestPageFilesAreCompressedForThoseWhoAccept(t *testing.T) {
 		_, body, h := s.plain(t, "GET", "/assets/a-1.js", "", "Accept-Encoding", accepts)
 		if encoding != "" {
 			z, err := gzip.NewReader(strings.NewReader(body))
-			must(t, err)
+			require.NoError(t, err)
 			plain, err := io.ReadAll(z)
-			must(t, err)
+			require.NoError(t, err)
 			body = string(plain)
 		}
-		if h.Get("Content-Encoding") != encoding || body != "1" || h.Get("Vary") != "Accept-Encoding" {
-			t.Errorf("%s: %q, %v", accepts, body, h)
-		}
+		assert.Truef(t, h.Get("Content-Encoding") == encoding && body == "1" && h.Get("Vary") == "Accept-Encoding", "%s: %q, %v", accepts, body, h)
 	}
 	// The document has a secret of each response in it.
-	if _, _, h := s.plain(t, "GET", "/", "", "Accept-Encoding", "gzip"); h.Get("Content-Encoding") != "" {
-		t.Errorf("the document has %v", h)
-	}
+	_, _, h := s.plain(t, "GET", "/", "", "Accept-Encoding", "gzip")
+	assert.Empty(t, h.Get("Content-Encoding"), "the document")
 }
 
 func TestOnlyPageFilesAreServed(t *testing.T) {
 	s := newSite(t)
 	for _, path := range []string{"/secret.key", "/nope.js", "/../api.go", "/assets", "/assets/", "/%2e%2e/api.go", "/index.html/x"} {
-		if status, body, _ := s.plain(t, "GET", path, ""); status != http.StatusNotFound {
-			t.Errorf("%s: %d %s", path, status, body)
-		}
+		status, body, _ := s.plain(t, "GET", path, "")
+		assert.Equalf(t, http.StatusNotFound, status, "%v %v", path, body)
 	}
-	if status, _, _ := s.plain(t, "POST", "/", "{}"); status != http.StatusNotFound {
-		t.Errorf("POST /: %d", status)
-	}
+	status, _, _ := s.plain(t, "POST", "/", "{}")
+	assert.Equal(t, http.StatusNotFound, status, "POST /")
 }
 
 // disconnectedWriter is a ResponseWriter whose client disconnects before the body is written.
@@ -314,10 +277,7 @@ func TestResponseHeaderIsWrittenOnceAfterDisconnect(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer "+s.admin)
 	w := &disconnectedWriter{ResponseWriter: httptest.NewRecorder(), leave: leave}
 	s.api.ServeHTTP(w, r)
-	if len(w.heads) != 1 || w.heads[0] != http.StatusOK {
-		t.Errorf("these heads were written: %v", w.heads)
-	}
-	if ctx.Err() == nil {
-		t.Error("nothing was written")
-	}
+	require.Len(t, w.heads, 1, "these heads were written")
+	require.Equal(t, http.StatusOK, w.heads[0], "these heads were written")
+	assert.Error(t, ctx.Err(), "nothing was written")
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestConfigBackupIsShownAndRestored(t *testing.T) {
@@ -19,9 +22,8 @@ func TestConfigBackupIsShownAndRestored(t *testing.T) {
 	before := s.fakes.text
 	status, said, _ := s.ask(t, "POST", "/api/v1/config/backups", "")
 	var kept ConfigBackup
-	if err := json.Unmarshal([]byte(said), &kept); err != nil || status != http.StatusOK || !kept.Current {
-		t.Fatal(status, said)
-	}
+	err := json.Unmarshal([]byte(said), &kept)
+	require.Truef(t, err == nil && status == http.StatusOK && kept.Current, "%v %v", status, said)
 	s.fakes.text = "[\"broken\", \"token\": \"cnry-3\"]"
 	status, said, _ = s.ask(t, "GET", "/api/v1/config/backups/"+kept.Name, "")
 	var text ConfigBackupText
@@ -30,14 +32,12 @@ func TestConfigBackupIsShownAndRestored(t *testing.T) {
 	}
 	s.want(t, "POST", "/api/v1/config/backups/"+kept.Name+"/restore", `{"etag":"another"}`, http.StatusConflict)
 	status, said, _ = s.ask(t, "POST", "/api/v1/config/backups/"+kept.Name+"/restore", `{"etag":"`+text.Etag+`"}`)
-	if status != http.StatusOK || s.fakes.text != before {
-		t.Fatalf("%d %s", status, said)
-	}
+	require.Equal(t, http.StatusOK, status, said)
+	require.Equal(t, before, s.fakes.text, said)
 	status, said, _ = s.ask(t, "GET", "/api/v1/config/backups", "")
 	var list web.List[ConfigBackup]
-	if err := json.Unmarshal([]byte(said), &list); err != nil || status != http.StatusOK || len(list.Items) < 2 {
-		t.Errorf("%d %s", status, said)
-	}
+	err = json.Unmarshal([]byte(said), &list)
+	assert.Truef(t, err == nil && status == http.StatusOK && len(list.Items) >= 2, "%d %s", status, said)
 	for _, name := range []string{"..%2Fadmin.token", "config-20261122-070000.000.jsonc", "x"} {
 		s.want(t, "GET", "/api/v1/config/backups/"+name, "", http.StatusNotFound)
 	}
@@ -53,9 +53,7 @@ func TestServerIsFoundByNameAndID(t *testing.T) {
 		s.want(t, "POST", "/api/v1/"+path, "", 200)
 	}
 	s.want(t, "DELETE", "/api/v1/servers/my%20server", "", http.StatusNoContent)
-	if got := strings.Join(s.did, ","); got != "restart my-server,disable 21st-dev-magic,remove my-server" {
-		t.Errorf("done: %s", got)
-	}
+	assert.Equal(t, "restart my-server,disable 21st-dev-magic,remove my-server", strings.Join(s.did, ","))
 	s.want(t, "GET", "/api/v1/servers/other", "", 404, "there is no such server")
 }
 
@@ -67,9 +65,8 @@ func TestCallAcceptsServerName(t *testing.T) {
 		to = c.Server
 		return core.Reply{Result: []byte(`{"content":[]}`)}, nil
 	}
-	if status, body, _ := s.ask(t, "POST", "/api/v1/call", `{"server":"my server","tool":"echo"}`); status != 200 || to != "my-server" {
-		t.Errorf("%d %s, called %q", status, body, to)
-	}
+	status, body, _ := s.ask(t, "POST", "/api/v1/call", `{"server":"my server","tool":"echo"}`)
+	assert.Truef(t, status == 200 && to == "my-server", "%d %s, called %q", status, body, to)
 }
 
 func TestPatchedConfigNeedsCurrentETagAndADryRunWritesNothing(t *testing.T) {

@@ -13,6 +13,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 type sse struct {
@@ -28,9 +31,7 @@ func (s *site) listen(t *testing.T, path string) <-chan sse {
 	req, _ := http.NewRequestWithContext(ctx, "GET", s.url+path, nil)
 	req.Header.Set("Authorization", "Bearer "+s.admin)
 	res, err := http.DefaultClient.Do(req)
-	if err != nil || res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
-		t.Fatalf("%v %v", res, err)
-	}
+	require.Truef(t, err == nil && res.StatusCode == 200 && res.Header.Get("Content-Type") == "text/event-stream", "%v %v", res, err)
 	out := make(chan sse, 4096)
 	go func() {
 		defer close(out)
@@ -57,9 +58,7 @@ func next(t *testing.T, events <-chan sse) sse {
 	t.Helper()
 	select {
 	case e, ok := <-events:
-		if !ok {
-			t.Fatal("the stream ended")
-		}
+		require.True(t, ok, "the stream ended")
 		return e
 	case <-time.After(time.Minute):
 		t.Fatal("no event within a minute")
@@ -78,15 +77,11 @@ func TestOperationsAreKeptInMemoryOnlyForPages(t *testing.T) {
 	}
 	for range 2 {
 		s.want(t, "GET", "/api/v1/servers", "", 200)
-		if kept() {
-			t.Error("the operations are in memory although no page is open")
-		}
+		assert.False(t, kept(), "the operations are in memory although no page is open")
 	}
 	s.ask(t, "GET", "/api/v1/servers", "")
 	next(t, s.listen(t, "/api/v1/events"))
-	if !kept() {
-		t.Error("the operations of an open page were dropped")
-	}
+	assert.True(t, kept(), "the operations of an open page were dropped")
 }
 
 func TestEventStreamStartsWithSnapshot(t *testing.T) {
@@ -102,16 +97,14 @@ func TestEventStreamStartsWithSnapshot(t *testing.T) {
 	events := s.listen(t, "/api/v1/events")
 	first := next(t, events)
 	var snap Snapshot
-	if first.kind != "snapshot" || json.Unmarshal([]byte(first.data), &snap) != nil {
-		t.Fatalf("the first event is %+v", first)
-	}
+	require.Equal(t, "snapshot", first.kind, "the first event")
+	require.NoError(t, json.Unmarshal([]byte(first.data), &snap), "the first event")
 	var ids []string
 	for _, c := range snap.Calls {
 		ids = append(ids, c.ID+string(c.Outcome))
 	}
-	if got := strings.Join(ids, " "); got != "2000 1002ok 1001ok 1000ok" || snap.Status.Version != "1.2.3" || len(snap.Status.Servers) != 1 {
-		t.Fatalf("the snapshot is %+v", snap)
-	}
+	got := strings.Join(ids, " ")
+	require.Truef(t, got == "2000 1002ok 1001ok 1000ok" && snap.Status.Version == "1.2.3" && len(snap.Status.Servers) == 1, "the snapshot is %+v", snap)
 	s.bus.Publish(core.ServerEvent, core.ServerStatus{ID: "files", State: core.StateRestarting})
 	s.bus.Publish(core.RemovedEvent, "git")
 	s.bus.Publish(core.CallEvent, core.Call{ID: 2000, Outcome: core.OutcomeTimeout, Reason: "a\nb"})
@@ -130,7 +123,7 @@ func TestSlowEventReaderIsDisconnected(t *testing.T) {
 	req, _ := http.NewRequestWithContext(ctx, "GET", s.url+"/api/v1/events", nil)
 	req.Header.Set("Authorization", "Bearer "+s.admin)
 	slow, err := http.DefaultClient.Do(req) // it is subscribed when this returns
-	must(t, err)
+	require.NoError(t, err)
 	defer func() { _ = slow.Body.Close() }()
 	long := strings.Repeat("x", 16<<10) // so that the events exceed the queue and the buffers of the connection
 	done := make(chan struct{})
@@ -141,7 +134,6 @@ func TestSlowEventReaderIsDisconnected(t *testing.T) {
 		}
 	}()
 	eventually.Receive(t, 60*time.Second, "publishing waits for a slow reader", done)
-	if n, err := io.Copy(io.Discard, slow.Body); ctx.Err() != nil {
-		t.Errorf("the stream has not ended after %d bytes: %v", n, err)
-	}
+	n, err := io.Copy(io.Discard, slow.Body)
+	assert.NoErrorf(t, ctx.Err(), "the stream has not ended after %d bytes: %v", n, err)
 }

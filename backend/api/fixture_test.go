@@ -44,6 +44,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -278,14 +280,14 @@ func newSite(t *testing.T) *site {
 	}
 	s.recorder = s.store.Recorder()
 	admin, err := loopback.OpenAdminToken(dir)
-	must(t, err)
+	require.NoError(t, err)
 	if s.admin, err = loopback.ReadAdminToken(dir); err != nil {
 		t.Fatal(err)
 	}
 	tokens, err := loopback.NewTokens(dir, nil)
-	must(t, err)
+	require.NoError(t, err)
 	ln, err := loopback.Listen("127.0.0.1:0")
-	must(t, err)
+	require.NoError(t, err)
 	port := uint16(ln.Addr().(*net.TCPAddr).Port)
 	s.url = "http://" + ln.Addr().String()
 	logs := serverlog.Open("", nil)
@@ -295,7 +297,7 @@ func newSite(t *testing.T) *site {
 		System: clientconf.System{GOOS: "linux", Home: dir, Getenv: func(string) string { return "" }},
 		Dir:    filepath.Join(dir, "clients"), Program: "/opt/drawbridge", Config: filepath.Join(dir, "config.jsonc"), Vault: vault,
 	})
-	must(t, err)
+	require.NoError(t, err)
 	baseline, observer := trust.New(trust.Options{Store: s.store}), sandbox.New(sandbox.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler)})
 	clients := &clientconf.Feature{URL: s.url, Connector: connector, Tokens: tokens, Config: s.fakes.Current, Servers: s.fakes, Views: s.views, Bridge: s.fakes}
 	changes, servers := &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}, &supervisor.Feature{Servers: s.fakes, Config: s.fakes, Views: s.views, Logs: logs, Dialer: s.fakes, Reset: func(string) {}}
@@ -351,15 +353,13 @@ func (s *site) want(t *testing.T, method, path, body string, status int, texts .
 	for _, text := range texts {
 		ok = ok && strings.Contains(answer, text)
 	}
-	if !ok {
-		t.Errorf("%s %s %.200s: got %d %s, want %d %q", method, path, body, got, answer, status, texts)
-	}
+	assert.Truef(t, ok, "%s %s %.200s: got %d %s, want %d %q", method, path, body, got, answer, status, texts)
 }
 
 func (s *site) plain(t *testing.T, method, path, body string, headers ...string) (int, string, http.Header) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
-	must(t, err)
+	require.NoError(t, err)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -367,42 +367,27 @@ func (s *site) plain(t *testing.T, method, path, body string, headers ...string)
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	res, err := http.DefaultClient.Do(req)
-	must(t, err)
+	require.NoError(t, err)
 	defer func() { _ = res.Body.Close() }()
 	got, err := io.ReadAll(res.Body)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Fatal(err)
-	}
+	require.False(t, err != nil && !errors.Is(err, io.ErrUnexpectedEOF), err)
 	return res.StatusCode, string(got), res.Header
 }
 
 func (s *site) get(t *testing.T, path string, into any) {
 	t.Helper()
 	status, body, _ := s.ask(t, "GET", path, "")
-	if status != 200 {
-		t.Fatalf("GET %s: %d %s", path, status, body)
-	}
-	if err := json.Unmarshal([]byte(body), into); err != nil {
-		t.Fatalf("GET %s: %v in %s", path, err, body)
-	}
+	require.Equalf(t, 200, status, "%v %v", path, body)
+	require.NoErrorf(t, json.Unmarshal([]byte(body), into), "%v %v", path, body)
 }
 
 func golden(t *testing.T, name string, got []byte, update bool) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if update {
-		must(t, os.WriteFile(path, got, 0o644))
+		require.NoError(t, os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil || string(want) != string(got) {
-		t.Fatalf("%s is out of date (%v): run go test ./backend/api -update, then npm run types in frontend", path, err)
-	}
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err, path)
+	require.Equal(t, string(got), string(want), path)
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestReducedRetentionReportsDeletedCalls uses three calls that are ten days old and one of
@@ -49,21 +52,17 @@ func TestReducedRetentionReportsDeletedCalls(t *testing.T) {
 		if status != 200 || !strings.Contains(body, want) || strings.Contains(body, `"estimated":true`) != c.about {
 			t.Errorf("from %s to %s: %d %s, want %s", c.was, c.text, status, body, want)
 		}
-		if c.calls > 0 && !strings.Contains(body, `"total":4`) {
-			t.Errorf("from %s to %s: %s does not say of how many", c.was, c.text, body)
-		}
+		assert.Falsef(t, c.calls > 0 && !strings.Contains(body, `"total":4`), "from %s to %s: %s does not say of how many", c.was, c.text, body)
 	}
 
 	// The same applies to a copy that is restored.
 	s.text = `{}`
 	s.api.Copies = config.BackupsOf(filepath.Join(t.TempDir()))
 	name, err := s.api.Copies.Create("/home/me/config.jsonc", []byte(`{"history":{"keepDays":7}}`), time.Now())
-	must(t, err)
+	require.NoError(t, err)
 	s.want(t, "POST", "/api/v1/config/retention-preview", `{"copy":"`+name+`"}`, 200, `"calls":3,`)
 	s.want(t, "POST", "/api/v1/config/retention-preview", `{"copy":"none.jsonc"}`, http.StatusNotFound)
 	var state history.HistoryState
 	s.get(t, "/api/v1/history", &state)
-	if state.Calls != 4 {
-		t.Errorf("%d calls are left of 4 after a question", state.Calls)
-	}
+	assert.EqualValues(t, 4, state.Calls)
 }

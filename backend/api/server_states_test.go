@@ -7,30 +7,32 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The statuses that the supervisor's test recorded for each state pass through unchanged, and
 // /healthz names those that need attention. A pause is one reason, whatever the number of servers.
 func TestEachStateHasItsReason(t *testing.T) {
 	src, err := os.ReadFile("../../frontend/src/testdata/server-states.json")
-	must(t, err)
+	require.NoError(t, err)
 	var states []struct {
 		Title  string
 		Word   string
 		Status json.RawMessage
 	}
-	if err := json.Unmarshal(src, &states); err != nil || len(states) < 10 {
-		t.Fatal(len(states), err)
-	}
+	err = json.Unmarshal(src, &states)
+	require.Truef(t, err == nil && len(states) >= 10, "%v %v", len(states), err)
 	s := newSite(t)
 	for _, one := range states {
 		var st core.ServerStatus
-		must(t, json.Unmarshal(one.Status, &st))
+		require.NoError(t, json.Unmarshal(one.Status, &st))
 		s.mu.Lock()
 		s.statuses = []core.ServerStatus{st}
 		s.mu.Unlock()
 		var want any
-		must(t, json.Unmarshal(one.Status, &want))
+		require.NoError(t, json.Unmarshal(one.Status, &want))
 		var list struct{ Items []any }
 		var status struct{ Servers []any }
 		s.get(t, "/api/v1/servers", &list)
@@ -40,12 +42,8 @@ func TestEachStateHasItsReason(t *testing.T) {
 		}
 		detail := map[string]any{}
 		s.get(t, "/api/v1/servers/"+st.ID, &detail)
-		if detail["state"] != string(st.State) || detail["reason"] != st.Reason {
-			t.Errorf("%s: alone it is %v", one.Title, detail)
-		}
-		if one.Word != st.State.Word() {
-			t.Errorf("the word for %s is %s", st.State, one.Word)
-		}
+		assert.Truef(t, detail["state"] == string(st.State) && detail["reason"] == st.Reason, "%s: alone it is %v", one.Title, detail)
+		assert.Equal(t, st.State.Word(), one.Word, "the word")
 		wantHealth := Health{Status: "degraded", Version: "1.2.3", Reasons: []HealthReason{{Server: st.ID, State: string(st.State), Reason: st.Reason}}}
 		switch st.State {
 		case core.StateRunning, core.StateStarting, core.StateStopped, core.StatePaused, core.StateDisabled:
@@ -53,8 +51,6 @@ func TestEachStateHasItsReason(t *testing.T) {
 		}
 		var health Health
 		s.get(t, "/healthz", &health)
-		if !reflect.DeepEqual(health, wantHealth) {
-			t.Errorf("%s: the health is %+v, want %+v", one.Title, health, wantHealth)
-		}
+		assert.Equal(t, wantHealth, health, one.Title)
 	}
 }

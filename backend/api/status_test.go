@@ -19,6 +19,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/trust"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestStatusReportsToolsVisibleToClients(t *testing.T) {
@@ -28,9 +31,7 @@ func TestStatusReportsToolsVisibleToClients(t *testing.T) {
 		"whole": {"command": "x", "tools": {"read": {"approval": "ask"}}},
 		"plain": {"command": "x"},
 		"never": {"command": "x", "includeTools": ["read"]}}}`))
-	if cfg == nil {
-		t.Fatal(problems)
-	}
+	require.NotNil(t, cfg, problems)
 	r := registry.New(registry.Options{})
 	var servers []registry.Server
 	var statuses []core.ServerStatus
@@ -51,9 +52,7 @@ func TestStatusReportsToolsVisibleToClients(t *testing.T) {
 		statuses = append(statuses, core.ServerStatus{ID: c.ID, Tools: 3})
 	}
 	a := &API{Options: Options{Views: r, Trust: new(trust.Baseline)}}
-	if got := fmt.Sprint(a.visibleTools(cfg, statuses)); got != "map[files:1]" {
-		t.Errorf("clients see %s", got)
-	}
+	assert.Equal(t, "map[files:1]", fmt.Sprint(a.visibleTools(cfg, statuses)), "clients see")
 }
 
 func TestStatusReportsMemoryAndCPU(t *testing.T) {
@@ -70,9 +69,7 @@ func TestStatusReportsMemoryAndCPU(t *testing.T) {
 	var st Status
 	s.get(t, "/api/v1/server-usage", &list)
 	s.get(t, "/api/v1/status", &st)
-	if len(list.Items) != 1 || list.Items[0] != want || len(st.Usage) != 1 || st.Usage[0] != want {
-		t.Errorf("%+v, %+v", list, st.Usage)
-	}
+	assert.Truef(t, len(list.Items) == 1 && list.Items[0] == want && len(st.Usage) == 1 && st.Usage[0] == want, "%+v, %+v", list, st.Usage)
 }
 
 func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
@@ -83,7 +80,7 @@ func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
 	for i, age := range []time.Duration{time.Hour, 30 * 24 * time.Hour} {
 		list = append(list, store.Destination{Server: "files", Protocol: "tcp", Host: fmt.Sprintf("host%d.example.com", i), Port: 443, Address: netip.IPv6Unspecified().String(), FirstAt: now.Add(-age), LastAt: now})
 	}
-	must(t, s.store.SaveDestinations(t.Context(), list))
+	require.NoError(t, s.store.SaveDestinations(t.Context(), list))
 	tool := func(name string) core.Item {
 		return core.Item{Name: name, Raw: json.RawMessage(`{"name":"` + name + `","inputSchema":{"type":"object"}}`)}
 	}
@@ -101,14 +98,10 @@ func TestRecentChangesListVersionsToolsAndDestinations(t *testing.T) {
 		got = append(got, strings.TrimSpace(strings.Join([]string{c.Kind, c.Action, c.Name, c.Detail}, " ")))
 	}
 	want := []string{"version changed  now runs fs 2.0", "tool new write", "server new  first seen, with 1 tool", "destination new host0.example.com:443"}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, strings.Join(want, "\n"), strings.Join(got, "\n"))
 	var d sandbox.Destinations
 	s.get(t, "/api/v1/servers/Files/destinations", &d)
-	if len(d.Items) != 2 || d.Items[0].Host != "host0.example.com" || d.Available != (d.Reason == "") {
-		t.Errorf("destinations %+v", d)
-	}
+	assert.Truef(t, len(d.Items) == 2 && d.Items[0].Host == "host0.example.com" && d.Available == (d.Reason == ""), "destinations %+v", d)
 	s.want(t, "GET", "/api/v1/servers/none/destinations", "", 404)
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -43,18 +45,15 @@ func TestAnswerReachesRequesterAndEventsAreSent(t *testing.T) {
 		defer sub.Close()
 		b := New(Options{Bus: bus})
 		item, err := ItemFromElicitation([]byte(`{"message":"How many?","requestedSchema":` + form + `}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		item.Server = "files"
 		done := startAsk(t.Context(), b, item)
 		list := b.List()
 		if len(list) != 1 || list[0].Message != "How many?" || list[0].Kind != Form || !list[0].Expires.Equal(list[0].At.Add(2*time.Minute)) {
 			t.Fatalf("%+v", list)
 		}
-		if e := <-sub.Events(); e.Kind != core.ApprovalEvent || e.Data.(Item).State != "" {
-			t.Errorf("%+v", e)
-		}
+		e := <-sub.Events()
+		assert.Truef(t, e.Kind == core.ApprovalEvent && e.Data.(Item).State == "", "%+v", e)
 		id := list[0].ID
 		for content, field := range map[string]string{
 			`{}`: "content.n", `{"n":"x"}`: "content.n", `{"n":1.5}`: "content.n", `[1]`: "content", `null`: "content",
@@ -65,25 +64,15 @@ func TestAnswerReachesRequesterAndEventsAreSent(t *testing.T) {
 				t.Errorf("%s: %+v", content, err)
 			}
 		}
-		if err := b.Answer(id, "allow", nil); core.CodeOf(err) != core.CodeValidation {
-			t.Error(err)
-		}
-		if err := b.Answer(id, Accept, json.RawMessage(`{"n":9007199254740993,"who":"a"}`)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Equal(t, core.CodeValidation, core.CodeOf(b.Answer(id, "allow", nil)))
+		require.NoError(t, b.Answer(id, Accept, json.RawMessage(`{"n":9007199254740993,"who":"a"}`)))
 		got := <-done
-		if result := string(got.Result()); got.err != nil || result != `{"action":"accept","content":{"n":9007199254740993,"who":"a"}}` {
-			t.Errorf("%s %v", result, got.err)
-		}
-		if e := <-sub.Events(); e.Data.(Item).State != Accept {
-			t.Errorf("%+v", e)
-		}
-		if err := b.Answer(id, Decline, nil); core.CodeOf(err) != core.CodeNotFound {
-			t.Errorf("answered twice: %v", err)
-		}
-		if len(b.List()) != 0 {
-			t.Error("it still waits")
-		}
+		result := string(got.Result())
+		assert.Truef(t, got.err == nil && result == `{"action":"accept","content":{"n":9007199254740993,"who":"a"}}`, "%s %v", result, got.err)
+		e = <-sub.Events()
+		assert.Equal(t, Accept, e.Data.(Item).State)
+		assert.Equal(t, core.CodeNotFound, core.CodeOf(b.Answer(id, Decline, nil)), "answered twice")
+		assert.Empty(t, b.List(), "it still waits")
 	})
 }
 
@@ -92,12 +81,8 @@ func TestSilenceDeclinesAfterTwoMinutes(t *testing.T) {
 		b := New(Options{Bus: new(core.Bus)})
 		start := time.Now()
 		got := <-startAsk(t.Context(), b, Item{Kind: Form})
-		if got.Action != Decline || got.err != nil || time.Since(start) != 2*time.Minute {
-			t.Errorf("%+v after %s", got, time.Since(start))
-		}
-		if len(b.List()) != 0 {
-			t.Error("it still waits")
-		}
+		assert.Truef(t, got.Action == Decline && got.err == nil && time.Since(start) == 2*time.Minute, "%+v after %s", got, time.Since(start))
+		assert.Empty(t, b.List(), "it still waits")
 	})
 }
 
@@ -108,9 +93,8 @@ func TestItemIsRemovedWithItsRequester(t *testing.T) {
 		done := startAsk(ctx, b, Item{Kind: URL})
 		gone := errors.New("gone")
 		cancel(gone)
-		if got := <-done; !errors.Is(got.err, gone) || len(b.List()) != 0 {
-			t.Errorf("%+v", got)
-		}
+		got := <-done
+		assert.Truef(t, errors.Is(got.err, gone) && len(b.List()) == 0, "%+v", got)
 	})
 }
 
@@ -123,13 +107,11 @@ func TestPendingApprovalsAreBounded(t *testing.T) {
 			startAsk(ctx, b, Item{Server: server})
 		}
 		for _, server := range []string{"a", "c"} {
-			if got := <-startAsk(ctx, b, Item{Server: server}); core.CodeOf(got.err) != core.CodeRateLimited {
-				t.Errorf("%s: %+v", server, got)
-			}
+			got := <-startAsk(ctx, b, Item{Server: server})
+			assert.Equal(t, core.CodeRateLimited, core.CodeOf(got.err), server)
 		}
-		if got := <-startAsk(ctx, b, Item{Message: strings.Repeat("x", maxText+1)}); core.CodeOf(got.err) != core.CodeValidation {
-			t.Errorf("%+v", got)
-		}
+		got := <-startAsk(ctx, b, Item{Message: strings.Repeat("x", maxText+1)})
+		assert.Equal(t, core.CodeValidation, core.CodeOf(got.err))
 		cancel()
 		synctest.Wait()
 	})
@@ -149,9 +131,7 @@ func TestClientCannotUseUpTheApprovalsOfOthers(t *testing.T) {
 			ask("greedy", "a", 3<<20)
 			ask("greedy", "s"+strconv.Itoa(i), 0)
 		}
-		if n := pending(); n != 16 {
-			t.Fatalf("one client has %d approvals", n)
-		}
+		require.Equal(t, 16, pending(), "one client")
 		for range 100 {
 			ask("modest", "a", 3<<20)
 		}
@@ -161,14 +141,12 @@ func TestClientCannotUseUpTheApprovalsOfOthers(t *testing.T) {
 		for i := range 100 {
 			ask(strconv.Itoa(i), "a", 0)
 		}
-		if n := pending(); n > 16+32 {
-			t.Errorf("%d approvals are pending, nearly all of one server", n)
-		}
+		n := pending()
+		assert.Truef(t, n <= 16+32, "%d approvals are pending, nearly all of one server", n)
 		ask("modest", "b", 0)
 		ask("", "c", 0)
-		if list := b.List(); list[len(list)-1].Server != "c" || list[len(list)-2].Server != "b" {
-			t.Error("a client was blocked by the others")
-		}
+		list := b.List()
+		assert.True(t, list[len(list)-1].Server == "c" && list[len(list)-2].Server == "b", "a client was blocked by the others")
 		cancel()
 		synctest.Wait()
 	})
@@ -181,13 +159,10 @@ func TestOnlyWebURLsAreOpened(t *testing.T) {
 	} {
 		params, _ := json.Marshal(map[string]string{"mode": "url", "message": "m", "url": address})
 		item, err := ItemFromElicitation(params)
-		if (err == nil) != ok || ok && (item.Kind != URL || item.URL != address) {
-			t.Errorf("%q: %+v %v", address, item, err)
-		}
+		assert.Truef(t, (err == nil) == ok && !(ok && (item.Kind != URL || item.URL != address)), "%q: %+v %v", address, item, err)
 	}
-	if _, err := ItemFromElicitation([]byte(`{"mode":"telepathy"}`)); !errors.Is(err, ErrUnsupportedElicitation) {
-		t.Error(err)
-	}
+	_, err := ItemFromElicitation([]byte(`{"mode":"telepathy"}`))
+	assert.ErrorIs(t, err, ErrUnsupportedElicitation)
 }
 
 func TestInboxIsWatchedWhileAViewerShowsItems(t *testing.T) {
@@ -195,9 +170,7 @@ func TestInboxIsWatchedWhileAViewerShowsItems(t *testing.T) {
 	shown := false
 	b.AddViewer(func() bool { return shown })
 	remove := b.AddViewer(func() bool { return true })
-	if !b.Watched() {
-		t.Error("not watched by an open page")
-	}
+	assert.True(t, b.Watched(), "not watched by an open page")
 	if remove(); b.Watched() {
 		t.Error("watched by a closed page")
 	}
@@ -218,8 +191,6 @@ func TestAnswerMustMatchEachKeywordOfTheForm(t *testing.T) {
 		for _, one := range validateForm(form, []byte(`{"n":`+c.value+`}`)) {
 			got += one.Error
 		}
-		if got != c.want {
-			t.Errorf("%s with %s: %q, want %q", c.property, c.value, got, c.want)
-		}
+		assert.Equalf(t, c.want, got, "%s with %s", c.property, c.value)
 	}
 }

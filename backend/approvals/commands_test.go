@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestApprovalsAreAnsweredAsTheyArrive uses one call that is pending at the start, and one that
@@ -49,9 +51,8 @@ func TestApprovalsAreAnsweredAsTheyArrive(t *testing.T) {
 	if got.Code != 0 || !strings.Contains(got.Out, `"files": call "rm" {}, requested by cursor`+"\n  Allow? [y/N]   Allowed.") || answered.Load() < 1 {
 		t.Errorf("%+v", got)
 	}
-	if one := <-said; !strings.HasPrefix(one, "a1") || !strings.Contains(one, `"accept"`) {
-		t.Error(one)
-	}
+	one := <-said
+	assert.True(t, strings.HasPrefix(one, "a1") && strings.Contains(one, `"accept"`), one)
 }
 
 func TestOnlyApprovalEventsRefreshPrompt(t *testing.T) {
@@ -59,9 +60,7 @@ func TestOnlyApprovalEventsRefreshPrompt(t *testing.T) {
 	for event, want := range map[string]int{"snapshot": 1, "approval": 1, "call": 0, "server": 0} {
 		changed := make(chan struct{}, 1)
 		signalApprovals(strings.NewReader("event: "+event+"\ndata: {}\n\n"), changed, nil)
-		if len(changed) != want {
-			t.Errorf("%s: %d", event, len(changed))
-		}
+		assert.Truef(t, len(changed) == want, "%s: %d", event, len(changed))
 	}
 }
 
@@ -70,14 +69,11 @@ func TestApprovalShowsAllOfWhatItApproves(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]string{"long": strings.Repeat("x", 4000), "blanks": strings.Repeat(" ", 300), "operating system command": "\u009d0;", "direction": "\u202e", "escape": "\x1b]0;"} {
 		w := &shownItem{Approval{ID: "a1", Kind: "call", Tool: "exec", Arguments: `{"note":"` + before + `","cmd":"echo  HIDDEN"}`}}
-		if got := w.question(); !strings.Contains(got, `"cmd":"echo  HIDDEN"}`) || strings.ContainsAny(got, "\x1b\u009d\u202e") {
-			t.Errorf("%s: %q", name, got)
-		}
+		got := w.question()
+		assert.Truef(t, strings.Contains(got, `"cmd":"echo  HIDDEN"}`) && !strings.ContainsAny(got, "\x1b\u009d\u202e"), "%s: %q", name, got)
 	}
 	w := &shownItem{Approval{ID: "a1", Kind: "call", Tool: "exec", Arguments: strings.Repeat("x", maxListed)}}
-	if got := w.listed(); !strings.Contains(got, "drawbridge approvals a1") {
-		t.Errorf("a cut request does not say so: %q", got[maxListed-20:])
-	}
+	assert.Contains(t, w.listed(), "drawbridge approvals a1", "a cut request does not say so")
 }
 
 func TestCutApprovalIsNotAnsweredBeforeItWasShown(t *testing.T) {
@@ -87,15 +83,12 @@ func TestCutApprovalIsNotAnsweredBeforeItWasShown(t *testing.T) {
 	f.Mux.HandleFunc("GET /api/v1/approvals", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"items":[%s]}`, long) })
 	answered := 0
 	f.Mux.HandleFunc("POST /api/v1/approvals/{id}", func(w http.ResponseWriter, _ *http.Request) { answered++ })
-	if got := f.Run(false, "approvals", "allow", "a1"); got.Code != 1 || !strings.Contains(got.Err, "approvals a1") || answered != 0 {
-		t.Errorf("%+v", got)
-	}
-	if got := f.Run(false, "approvals", "a1"); got.Code != 0 || !strings.Contains(got.Out, "END") {
-		t.Errorf("%+v", got)
-	}
-	if got := f.Run(false, "approvals", "allow", "a1", "--reviewed"); got.Code != 0 || answered != 1 {
-		t.Errorf("%+v", got)
-	}
+	got := f.Run(false, "approvals", "allow", "a1")
+	assert.Truef(t, got.Code == 1 && strings.Contains(got.Err, "approvals a1") && answered == 0, "%+v", got)
+	got = f.Run(false, "approvals", "a1")
+	assert.Truef(t, got.Code == 0 && strings.Contains(got.Out, "END"), "%+v", got)
+	got = f.Run(false, "approvals", "allow", "a1", "--reviewed")
+	assert.Truef(t, got.Code == 0 && answered == 1, "%+v", got)
 }
 
 // The command of a server may change between the list and the answer: only the one that was shown is
@@ -113,19 +106,16 @@ func TestApprovalNamesTheCommandThatWasShown(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	})
 	const question = "run srv read; Environment: LD_PRELOAD=/tmp/x.so; Folder: /tmp; before: srv"
-	if got := f.Run(false, "approvals"); !strings.Contains(got.Out, "command:s:01234567 ") || !strings.Contains(got.Out, question) {
-		t.Errorf("the list shows %s", got.Out)
-	}
+	got := f.Run(false, "approvals")
+	assert.Truef(t, strings.Contains(got.Out, "command:s:01234567 ") && strings.Contains(got.Out, question), "the list shows %s", got.Out)
 	if got := f.Run(false, "approvals", "allow", "command:s"); got.Code != 1 || !strings.Contains(got.Err, question) || !strings.Contains(got.Err, "approvals allow command:s:01234567") {
 		t.Errorf("without the hash: %+v", got)
 	}
 	id = second
-	if got := f.Run(false, "approvals", "allow", "command:s:01234567"); got.Code != 1 || len(answered) != 0 {
-		t.Errorf("another command: %+v, answered %q", got, answered)
-	}
-	if got := f.Run(false, "approvals", "allow", "command:s:fedcba98"); got.Code != 0 || len(answered) != 1 || answered[0] != second {
-		t.Errorf("the command that was shown: %+v, answered %q", got, answered)
-	}
+	got = f.Run(false, "approvals", "allow", "command:s:01234567")
+	assert.Truef(t, got.Code == 1 && len(answered) == 0, "another command: %+v, answered %q", got, answered)
+	got = f.Run(false, "approvals", "allow", "command:s:fedcba98")
+	assert.Truef(t, got.Code == 0 && len(answered) == 1 && answered[0] == second, "the command that was shown: %+v, answered %q", got, answered)
 }
 
 // Clients write the arguments of calls. Time that grows faster than the text lets one of them block
@@ -136,9 +126,8 @@ func TestLongQuestionsArePrintedInLinearTime(t *testing.T) {
 		text := strings.Repeat(part, 1<<20/len(part))
 		began := time.Now()
 		(&shownItem{Approval{Kind: "call", Tool: text, Arguments: text}}).question()
-		if took := time.Since(began); took > 30*time.Second {
-			t.Errorf("1 MB of %q takes %s", part, took)
-		}
+		took := time.Since(began)
+		assert.Truef(t, took <= 30*time.Second, "1 MB of %q takes %s", part, took)
 	}
 }
 
@@ -157,9 +146,8 @@ func TestApprovalShowsItsEffectAndAnswerSaysWhatWasShown(t *testing.T) {
 	f.Mux.HandleFunc("POST /api/v1/approvals/{id}/preview", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	for _, command := range [][]string{{"approvals", "a1"}, {"approvals", "preview", "a1"}} {
 		got := f.Run(false, command...)
-		if want := "  Effect on \"/n.txt\":\n  @@ -1,1 +1,1 @@\n  -a⟨U+202E⟩\n  +b\n  Preview with \"dryRun\": result (Drawbridge cannot tell whether the run changed something)\n  would change\n"; got.Code != 0 || !strings.HasSuffix(got.Out, want) {
-			t.Errorf("%q: %+v", command, got)
-		}
+		want := "  Effect on \"/n.txt\":\n  @@ -1,1 +1,1 @@\n  -a⟨U+202E⟩\n  +b\n  Preview with \"dryRun\": result (Drawbridge cannot tell whether the run changed something)\n  would change\n"
+		assert.Truef(t, got.Code == 0 && strings.HasSuffix(got.Out, want), "%q: %+v", command, got)
 	}
 	if got := f.Run(false, "approvals", "allow", "a1"); got.Code != 0 || !strings.Contains(body.Load().(string), `"seen":"one"`) {
 		t.Errorf("%+v, %v", got, body.Load())

@@ -13,6 +13,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The names and descriptions are those of published servers.
@@ -30,27 +33,20 @@ func TestPreviewArgumentIsRecognizedByNameAndDescription(t *testing.T) {
 		`"dry_run_ref":{"type":"string","description":"Branch or tag context for dry_run validation"},"dryRun":{"type":"string"}`:    "",
 		`"confirm":{"type":"boolean","description":"Must be true to delete"},"force":{"type":"boolean"},"draft":{"type":"boolean"}`:  "",
 	} {
-		if got := previewArgument([]byte(`{"name":"x","inputSchema":{"properties":{`+property+`}}}`), ""); got != want {
-			t.Errorf("%s: %q", property, got)
-		}
+		assert.Equal(t, want, previewArgument([]byte(`{"name":"x","inputSchema":{"properties":{`+property+`}}}`), ""), property)
 	}
-	if previewArgument([]byte(`{"inputSchema":{"properties":{"dryRun":{"type":"boolean"}}}}`), "off") != "" || previewArgument(nil, "simulate_it") != "simulate_it" {
-		t.Error("the configuration does not win")
-	}
+	assert.Empty(t, previewArgument([]byte(`{"inputSchema":{"properties":{"dryRun":{"type":"boolean"}}}}`), "off"), "the configuration does not win")
+	assert.Equal(t, "simulate_it", previewArgument(nil, "simulate_it"), "the configuration does not win")
 }
 
 func TestEffectOnAFileIsTheDifferenceToTheFileAsItIs(t *testing.T) {
 	dir, _ := filepath.EvalSymlinks(t.TempDir())
 	root, outside := filepath.Join(dir, "root"), filepath.Join(dir, "outside")
 	for _, d := range []string{root, outside} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(d, 0o700))
 	}
 	for path, content := range map[string]string{filepath.Join(root, "a.txt"): "one\ntwo\nthree\n", filepath.Join(root, "bin"): "a\x00b", filepath.Join(outside, "secret"): "hidden\n"} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	mcptest.LinkFolder(t, outside, filepath.Join(root, "link"))
 	for _, c := range []struct{ tool, arguments, want, note string }{
@@ -77,13 +73,9 @@ func TestEffectOnAFileIsTheDifferenceToTheFileAsItIs(t *testing.T) {
 	}
 	// What is not understood is not shown: it could change what is written.
 	for _, arguments := range []string{`{"path":"ROOT/a.txt","content":"x","append":true}`, `{"path":"ROOT/a.txt"}`, `{"path":"ROOT/a.txt","edits":[{"oldText":"a","newText":"b","line":3}]}`} {
-		if got := fileChanges(t.Context(), &Held{Tool: "write_file", Arguments: strings.ReplaceAll(arguments, "ROOT", root), Folders: []string{root}}); got != nil {
-			t.Errorf("%s: %+v", arguments, got)
-		}
+		assert.Nil(t, fileChanges(t.Context(), &Held{Tool: "write_file", Arguments: strings.ReplaceAll(arguments, "ROOT", root), Folders: []string{root}}))
 	}
-	if got := fileChanges(t.Context(), &Held{Tool: "append_file", Arguments: `{"path":"` + root + `/a.txt","content":"x"}`, Folders: []string{root}}); got != nil {
-		t.Errorf("%+v", got)
-	}
+	assert.Nil(t, fileChanges(t.Context(), &Held{Tool: "append_file", Arguments: `{"path":"` + root + `/a.txt","content":"x"}`, Folders: []string{root}}))
 }
 
 // memory is the store of words about tools.
@@ -129,9 +121,7 @@ func askAbout(t *testing.T, b *Inbox, run bool) (before, after Item) {
 	}})
 	before = b.List()[0]
 	if run {
-		if err := b.RequestPreview(before.ID); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.RequestPreview(before.ID))
 		synctest.Wait()
 	}
 	after = b.List()[0]
@@ -157,9 +147,8 @@ func TestPreviewIsRunAtOnceOnlyAfterATrial(t *testing.T) {
 			t.Fatalf("%+v, %q", p, s.calls)
 		}
 		_, after := askAbout(t, b, true)
-		if p := after.Held.Preview; p.State != PreviewDone || !p.Checked || p.Text != "Dry run: 3 rows would be deleted" || after.Held.Seen == before.Held.Seen {
-			t.Errorf("%+v", p)
-		}
+		p := after.Held.Preview
+		assert.Truef(t, p.State == PreviewDone && p.Checked && p.Text == "Dry run: 3 rows would be deleted" && after.Held.Seen != before.Held.Seen, "%+v", p)
 		if len(s.calls) != 5 || s.calls[2] != `{"name":"purge","arguments":{"dryRun":true,"table":"t"}}` {
 			t.Errorf("%q", s.calls)
 		}
@@ -183,9 +172,8 @@ func TestToolThatIgnoresItsPreviewArgumentIsNeverPreviewedAgain(t *testing.T) {
 		}
 		done := startAsk(t.Context(), b, before)
 		id := b.List()[0].ID
-		if err := b.SetPreviewWord(t.Context(), id, true); err != nil || b.List()[0].Held.Preview.State != PreviewOffered {
-			t.Errorf("the user's word does not count: %v", err)
-		}
+		err := b.SetPreviewWord(t.Context(), id, true)
+		assert.Truef(t, err == nil && b.List()[0].Held.Preview.State == PreviewOffered, "the user's word does not count: %v", err)
 		_ = b.Answer(id, Cancel, nil)
 		<-done
 	})
@@ -198,24 +186,16 @@ func TestAnswerToWhatIsNoLongerShownIsRefused(t *testing.T) {
 		b.opts.AnswerTimeout = time.Hour
 		done := startAsk(t.Context(), b, Item{Kind: Call, Held: &Held{Tool: "purge", Arguments: `{}`, Definition: []byte(dryRunTool), Caller: core.Call{Client: core.Client{Token: "cursor"}}}})
 		first := b.List()[0]
-		if err := b.RequestPreview(first.ID); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.RequestPreview(first.ID))
 		synctest.Wait()
 		second := b.List()[0]
-		if err := b.AnswerKey(t.Context(), first.AnswerKey(), Accept); core.CodeOf(err) != core.CodeConflict {
-			t.Errorf("what was shown before the preview is accepted: %v", err)
-		}
+		assert.Equal(t, core.CodeConflict, core.CodeOf(b.AnswerKey(t.Context(), first.AnswerKey(), Accept)))
 		time.Sleep(maxPreviewAge + time.Second)
-		if err := b.AnswerKey(t.Context(), second.AnswerKey(), Accept); core.CodeOf(err) != core.CodeConflict || !strings.Contains(err.Error(), "ten minutes") {
-			t.Errorf("an old preview is accepted: %v", err)
-		}
-		if err := b.AnswerKey(t.Context(), b.List()[0].AnswerKey(), Accept); err != nil {
-			t.Error(err)
-		}
-		if a := <-done; a.Action != Accept {
-			t.Errorf("%+v", a)
-		}
+		err := b.AnswerKey(t.Context(), second.AnswerKey(), Accept)
+		assert.Truef(t, core.CodeOf(err) == core.CodeConflict && strings.Contains(err.Error(), "ten minutes"), "an old preview is accepted: %v", err)
+		assert.NoError(t, b.AnswerKey(t.Context(), b.List()[0].AnswerKey(), Accept))
+		a := <-done
+		assert.Equal(t, Accept, a.Action)
 	})
 }
 
@@ -229,8 +209,6 @@ func TestDeceptiveNamesAndCharactersAreReported(t *testing.T) {
 		{"x", "y", "{\"a\":\"b\u200bc\"}", "The arguments contain characters that are not visible: U+200B."},
 	} {
 		got := strings.Join(warningsAbout(&Item{Server: c.server, Held: &Held{Tool: c.tool, Arguments: c.arguments}}, names), "; ")
-		if got != c.want && !(c.server == "github" && strings.Contains(got, "gitһub")) {
-			t.Errorf("%s %s %s: %q", c.server, c.tool, c.arguments, got)
-		}
+		assert.Falsef(t, got != c.want && !(c.server == "github" && strings.Contains(got, "gitһub")), "%s %s %s: %q", c.server, c.tool, c.arguments, got)
 	}
 }

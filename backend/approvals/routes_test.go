@@ -15,6 +15,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // site is the feature, and what it wrote to the configuration.
@@ -86,21 +89,16 @@ func TestCallApprovalShowsArgumentsAndCanBePermanent(t *testing.T) {
 		}
 		var whole approvals.Approval
 		s.Get(t, "/api/v1/approvals/"+q.ID, &whole)
-		if whole.Arguments != args || whole.ArgumentsCut {
-			t.Error("the approval does not contain all arguments")
-		}
+		assert.True(t, whole.Arguments == args && !whole.ArgumentsCut, "the approval does not contain all arguments")
 		s.Want(t, "POST", "/api/v1/approvals/"+q.ID, `{"action":"accept","scope":"ever"}`, 400)
 		s.Want(t, "POST", "/api/v1/approvals/"+q.ID, c.body, 204)
-		if a := <-got; a.Action != c.action || a.Scope != c.scope {
-			t.Errorf("%s: %+v", c.body, a)
-		}
+		a := <-got
+		assert.Truef(t, a.Action == c.action && a.Scope == c.scope, "%s: %+v", c.body, a)
 		s.mu.Lock()
 		did := strings.Join(s.did, "")
 		s.did = nil
 		s.mu.Unlock()
-		if did != c.did {
-			t.Errorf("%s did %q", c.body, did)
-		}
+		assert.Equal(t, c.did, did, c.body)
 	}
 }
 
@@ -113,20 +111,15 @@ func TestApprovalIsListedAnnouncedAndAnswered(t *testing.T) {
 		got <- a
 	}()
 	q := s.nextPending()
-	if q.Message != "How many?" || q.State != "" || q.Client.Name != "Cursor" || q.Expires.IsZero() {
-		t.Errorf("told %+v", q)
-	}
+	assert.Truef(t, q.Message == "How many?" && q.State == "" && q.Client.Name == "Cursor" && !q.Expires.IsZero(), "told %+v", q)
 	var list web.List[approvals.Approval]
 	s.Get(t, "/api/v1/approvals", &list)
-	if len(list.Items) != 1 || list.Items[0].ID != q.ID || list.Items[0].Kind != approvals.Form {
-		t.Fatalf("listed %+v", list)
-	}
+	require.Truef(t, len(list.Items) == 1 && list.Items[0].ID == q.ID && list.Items[0].Kind == approvals.Form, "listed %+v", list)
 	path := "/api/v1/approvals/" + q.ID
 	s.Want(t, "POST", path, `{"action":"accept","content":{}}`, 400, "content.n")
 	s.Want(t, "POST", path, `{"action":"accept","content":{"n":9007199254740993}}`, 204)
-	if a := <-got; a.Action != approvals.Accept || string(a.Content) != `{"n":9007199254740993}` {
-		t.Errorf("the server hears %+v", a)
-	}
+	a := <-got
+	assert.Truef(t, a.Action == approvals.Accept && string(a.Content) == `{"n":9007199254740993}`, "the server hears %+v", a)
 	if q = s.nextPending(); q.State != approvals.Accept {
 		t.Errorf("told %+v", q)
 	}
@@ -174,8 +167,7 @@ func TestApprovalCanBeLimitedToArguments(t *testing.T) {
 		if status != 204 {
 			s.Ask("POST", "/api/v1/approvals/"+list.Items[0].ID, `{"action":"decline"}`)
 		}
-		if a := <-got; string(a.Content) != c.content {
-			t.Errorf("%s: %+v", c.body, a)
-		}
+		a := <-got
+		assert.Equal(t, c.content, string(a.Content), c.body)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Each row is a check that admit or admitStream makes. Other rows have tests of their own:
@@ -63,9 +65,7 @@ func TestEachRequestIsCheckedBeforeItIsServed(t *testing.T) {
 		{"notification that accepts nothing", "POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, with(legacy, "Accept", "application/json"), 202, ""},
 	} {
 		resp := s.request(c.method, "/mcp", c.body, c.headers...)
-		if c.method == "GET" && resp.StatusCode == http.StatusOK {
-			t.Fatalf("%s: the stream is open", c.name)
-		}
+		require.Falsef(t, c.method == "GET" && resp.StatusCode == http.StatusOK, "%s: the stream is open", c.name)
 		if raw, _ := io.ReadAll(resp.Body); resp.StatusCode != c.status || !strings.Contains(string(raw), c.want) {
 			t.Errorf("%s: %s %s, want %d with %s", c.name, resp.Status, raw, c.status, c.want)
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestFurtherRoundsKeepTheProfile(t *testing.T) {
@@ -32,9 +34,7 @@ func TestFurtherRoundsKeepTheProfile(t *testing.T) {
 			s.post("/p/p/mcp", `{"jsonrpc":"2.0","id":"`+ask.ID+`","result":{"roots":[]}}`, h...)
 		}
 	}
-	if !slices.Equal(rounds, []string{"p", "p"}) {
-		t.Errorf("the rounds have the profiles %q", rounds)
-	}
+	assert.Equal(t, []string{"p", "p"}, rounds, "the rounds have the profiles")
 }
 
 // A field of core.Call is copied to a further round unless it is listed here.
@@ -69,9 +69,7 @@ func TestFurtherRoundsCopyWhatIdentifiesTheCall(t *testing.T) {
 		switch {
 		case slices.Contains(own, name):
 		case slices.Contains(reset, name):
-			if !f.IsZero() {
-				t.Errorf("%s is not reset", name)
-			}
+			assert.Truef(t, f.IsZero(), "%s is not reset", name)
 		case f.IsZero() || f.Kind() != reflect.Func && !reflect.DeepEqual(f.Interface(), v.Field(i).Interface()):
 			t.Errorf("%s is not copied", name)
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestServerRequestIsRoutedToClientOfItsCall(t *testing.T) {
@@ -42,13 +44,9 @@ func TestServerRequestIsRoutedToClientOfItsCall(t *testing.T) {
 		checkEqual(t, "params", string(ask.Params), `{"message":"Sure?","n":1.0}`)
 		answer := `{"jsonrpc":"2.0","id":"` + ask.ID + `","result":{"action":"accept","content":{"n":9007199254740993}}}`
 		// A response from another session that guesses the id is ignored.
-		if resp := s.post("/mcp", strings.Replace(answer, "accept", "decline", 1), stranger...); resp.StatusCode != http.StatusAccepted {
-			t.Error(resp.Status)
-		}
+		assert.Equal(t, http.StatusAccepted, s.post("/mcp", strings.Replace(answer, "accept", "decline", 1), stranger...).StatusCode)
 		for range 2 { // a duplicate response has no effect
-			if resp := s.post("/mcp", answer, h...); resp.StatusCode != http.StatusAccepted {
-				t.Error(resp.Status)
-			}
+			assert.Equal(t, http.StatusAccepted, s.post("/mcp", answer, h...).StatusCode)
 		}
 	}
 	checkEqual(t, "reply", reply, `{"jsonrpc":"2.0","id":1,"result":{"got":{"action":"accept","content":{"n":9007199254740993}}}}`)
@@ -58,9 +56,8 @@ func TestServerRequestIsRoutedToClientOfItsCall(t *testing.T) {
 		{"url only", onlyMessage(t, s.post("/mcp", call, s.openSession("/mcp", `{"elicitation":{"url":{}}}`)...)), "does not support elicitation by form"},
 		{"modern", onlyMessage(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`)), "does not support elicitation"},
 	} {
-		if !strings.Contains(c.got, c.missing) || !strings.Contains(c.got, "-32601") {
-			t.Errorf("%s: %s", c.name, c.got)
-		}
+		assert.Contains(t, c.got, c.missing, c.name)
+		assert.Contains(t, c.got, "-32601", c.name)
 	}
 }
 
@@ -76,9 +73,7 @@ func TestLateInputResponseIsRefused(t *testing.T) {
 	}
 	var ask struct{ ID string }
 	_ = json.Unmarshal([]byte(list[0]), &ask)
-	if resp := s.post("/mcp", `{"jsonrpc":"2.0","id":"`+ask.ID+`","result":{"roots":[]}}`, h...); resp.StatusCode != http.StatusAccepted {
-		t.Errorf("late answer: %s", resp.Status)
-	}
+	assert.Equal(t, http.StatusAccepted, s.post("/mcp", `{"jsonrpc":"2.0","id":"`+ask.ID+`","result":{"roots":[]}}`, h...).StatusCode, "late answer")
 }
 
 func TestBatchedInternalMessagesAreRemoved(t *testing.T) {
@@ -100,13 +95,9 @@ func TestBatchedInternalMessagesAreRemoved(t *testing.T) {
 		}
 		batch := `[{"jsonrpc":"2.0","id":"` + ask.ID + `","result":{"roots":[1.0]}},{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"files__read"}},{"jsonrpc":"2.0","id":9,"method":"tools/list"}]`
 		got := strings.Join(messages(t, s.post("/mcp", batch, h...)), "\n")
-		if !strings.Contains(got, `"second"`) || !strings.Contains(got, `"files__read"`) || !strings.Contains(got, `"id":9`) {
-			t.Errorf("batch: %s", got)
-		}
+		assert.Truef(t, strings.Contains(got, `"second"`) && strings.Contains(got, `"files__read"`) && strings.Contains(got, `"id":9`), "batch: %s", got)
 	}
-	if resp := s.post("/mcp", `[{"jsonrpc":"2.0","id":1,"method":"ping","METHOD":"x"}]`, h...); resp.StatusCode != 400 {
-		t.Errorf("folded key in a batch: %s", resp.Status)
-	}
+	assert.Equal(t, 400, s.post("/mcp", `[{"jsonrpc":"2.0","id":1,"method":"ping","METHOD":"x"}]`, h...).StatusCode, "folded key in a batch")
 }
 
 // A question that the server takes back is cancelled at the client with the server's reason.
@@ -155,20 +146,15 @@ func TestLegacyClientAnswersModernServerInputRequest(t *testing.T) {
 	}
 	checkEqual(t, "asked", asked, "elicitation/create roots/list roots/list ")
 	checkEqual(t, "reply", last, `{"jsonrpc":"2.0","id":1,"result":{"content":[],"responses":{"c":{"n":1.0,"m":"roots/list"}}}}`)
-	if n := len(s.gateway.seen); n != 3 {
-		t.Errorf("%d calls", n)
-	}
-	if n := len(s.gateway.asked); n != 3 || s.gateway.asked[0].Method != "elicitation/create" || s.gateway.asked[0].Server != "math" {
-		t.Errorf("%d questions are recorded", n)
-	}
+	assert.Equal(t, 3, len(s.gateway.seen))
+	n := len(s.gateway.asked)
+	assert.Truef(t, n == 3 && s.gateway.asked[0].Method == "elicitation/create" && s.gateway.asked[0].Server == "math", "%d questions are recorded", n)
 	if got := string(s.gateway.seen[1].Params); !strings.HasPrefix(got, `{"inputResponses":{"a":{"n":1.0,"m":"elicitation/create"},"b":{"n":1.0,"m":"roots/list"}},"requestState":"one","name":"add",`) {
 		t.Errorf("second round: %s", got)
 	}
 
 	got := messages(t, s.post("/mcp", call, s.openSession("/mcp", `{"roots":{}}`)...))
-	if len(got) != 1 || !strings.Contains(got[0], "does not support elicitation") || !strings.Contains(got[0], `"isError":true`) {
-		t.Errorf("%q", got)
-	}
+	assert.Truef(t, len(got) == 1 && strings.Contains(got[0], "does not support elicitation") && strings.Contains(got[0], `"isError":true`), "%q", got)
 }
 
 func TestEndlessInputRequestsAreCutOff(t *testing.T) {
@@ -188,12 +174,10 @@ func TestEndlessInputRequestsAreCutOff(t *testing.T) {
 			s.post("/mcp", `{"jsonrpc":"2.0","id":"`+ask.ID+`","result":{"roots":[]}}`, h...)
 		}
 	}
-	if !strings.Contains(last, "more than 10 times") || !strings.Contains(last, "code=rejected") {
-		t.Errorf("%s", last)
-	}
-	if got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","arguments":{"busy":1}}}`, h...)); !strings.Contains(got, "retriable=true") {
-		t.Errorf("%s", got)
-	}
+	assert.Contains(t, last, "more than 10 times")
+	assert.Contains(t, last, "code=rejected")
+	got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","arguments":{"busy":1}}}`, h...))
+	assert.Contains(t, got, "retriable=true")
 }
 
 // Servers ask for roots when they start, on behalf of no client, and print an error as a failure of theirs.
@@ -201,8 +185,7 @@ func TestServerThatAsksForRootsOutsideOfCallsGetsNone(t *testing.T) {
 	s := newFixture(t, nil)
 	for method, want := range map[string]string{"roots/list": `{"roots":[]}`, "sampling/createMessage": "cannot be attributed"} {
 		reply, err := s.bridge.Ask(t.Context(), "files", "", method, nil)
-		if got := string(reply.Result) + string(reply.Error); err != nil || !strings.Contains(got, want) {
-			t.Errorf("%s: %s, %v", method, got, err)
-		}
+		got := string(reply.Result) + string(reply.Error)
+		assert.Truef(t, err == nil && strings.Contains(got, want), "%s: %s, %v", method, got, err)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestClientIsIdentifiedByItsClientInfo(t *testing.T) {
@@ -31,11 +34,8 @@ func TestRememberedClientsAreBounded(t *testing.T) {
 		b.clients.record(core.Client{Token: fmt.Sprint(i % (2 * maxClientInfos))}, core.Modern, core.ModernVersion, []byte(`{}`))
 	}
 	list := b.ClientInfos()
-	if len(list) != maxClientInfos || list[0].Token != fmt.Sprint(maxClientInfos-1) {
-		t.Errorf("%d peers, the newest %+v", len(list), list[0])
-	}
+	require.Len(t, list, maxClientInfos)
+	require.Equal(t, fmt.Sprint(maxClientInfos-1), list[0].Token)
 	b.clients.record(core.Client{Version: "1"}, core.Modern, "", nil)
-	if b.ClientInfos()[0].Version != "" {
-		t.Error("a client without a name is remembered")
-	}
+	assert.Empty(t, b.ClientInfos()[0].Version, "a client without a name is remembered")
 }

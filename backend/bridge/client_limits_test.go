@@ -14,6 +14,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // limited returns a fixture whose client "small" has the limits.
@@ -31,9 +34,7 @@ func limited(t *testing.T, limits ClientLimits) *fixture {
 func instructionsOf(t *testing.T, answer string) string {
 	t.Helper()
 	var m struct{ Result struct{ Instructions string } }
-	if err := json.Unmarshal([]byte(answer), &m); err != nil {
-		t.Fatal(err, answer)
-	}
+	require.NoError(t, json.Unmarshal([]byte(answer), &m), answer)
 	return m.Result.Instructions
 }
 
@@ -50,29 +51,19 @@ func TestTalkativeServersShareTheInstructions(t *testing.T) {
 			s.registry.Set(id, id, &core.Catalog{Instructions: whole[id]})
 		}
 		got := instructionsOf(t, onlyMessage(t, s.modern("/mcp", "server/discover", "", "", ClientHeader, "small")))
-		if n := units(got); n > 2048 || servers <= 20 && n < 1500 {
-			t.Errorf("%d servers: %d units: %s", servers, n, got)
-		}
+		n := units(got)
+		assert.Truef(t, n <= 2048 && !(servers <= 20 && n < 1500), "%d servers: %d units: %s", servers, n, got)
 		for id := range whole {
-			if servers <= 60 && !strings.Contains(got, id) {
-				t.Errorf("%d servers: %s is not represented: %s", servers, id, got)
-			}
+			assert.Falsef(t, servers <= 60 && !strings.Contains(got, id), "%d servers: %s is not represented: %s", servers, id, got)
 		}
-		if servers == 5 && !strings.Contains(got, "# server1\n\nShort.") {
-			t.Errorf("a short text is cut: %s", got)
-		}
-		if !strings.Contains(onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "small")), readMore) {
-			t.Errorf("%s is not listed", readMore)
-		}
-		if text := textOf(t, s.callTool(core.Modern, "small", readMore, `{"server":"server0"}`)); text != whole["server0"] {
-			t.Errorf("the rest reads %q", text)
-		}
+		assert.Falsef(t, servers == 5 && !strings.Contains(got, "# server1\n\nShort."), "a short text is cut: %s", got)
+		assert.Contains(t, onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "small")), readMore)
+		assert.Equal(t, whole["server0"], textOf(t, s.callTool(core.Modern, "small", readMore, `{"server":"server0"}`)), "the rest reads")
 		// Others get everything, and so does the endpoint of a server.
 		other := instructionsOf(t, onlyMessage(t, s.modern("/mcp", "server/discover", "", "", ClientHeader, "other")))
 		one := instructionsOf(t, onlyMessage(t, s.modern("/s/server2/mcp", "server/discover", "", "", ClientHeader, "small")))
-		if !strings.Contains(other, strings.TrimSpace(whole["server2"])) || one != whole["server2"] {
-			t.Errorf("%d servers: other clients get %q and %q", servers, other, one)
-		}
+		require.Containsf(t, other, strings.TrimSpace(whole["server2"]), "%d", servers)
+		require.Equalf(t, whole["server2"], one, "%d", servers)
 	}
 }
 
@@ -90,9 +81,7 @@ func TestDescriptionsWithinTheLimitKeepTheirBytes(t *testing.T) {
 	var list struct {
 		Result struct{ Tools []json.RawMessage }
 	}
-	if err := json.Unmarshal([]byte(after), &list); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(after), &list))
 	for _, raw := range list.Result.Tools {
 		n := DescriptionUnits(raw)
 		switch {
@@ -106,12 +95,8 @@ func TestDescriptionsWithinTheLimitKeepTheirBytes(t *testing.T) {
 			t.Errorf("changed: %s", raw)
 		}
 	}
-	if text := textOf(t, s.callTool(core.Modern, "small", readMore, `{"tool":"texts__long"}`)); text != long {
-		t.Errorf("the rest reads %q", text)
-	}
-	if got := s.callTool(core.Modern, "small", readMore, `{}`); !strings.Contains(got, `"isError":true`) {
-		t.Errorf("without a name: %s", got)
-	}
+	assert.Equal(t, long, textOf(t, s.callTool(core.Modern, "small", readMore, `{"tool":"texts__long"}`)), "the rest reads")
+	assert.Contains(t, s.callTool(core.Modern, "small", readMore, `{}`), `"isError":true`, "without a name")
 }
 
 func TestToolsThatAClientUsesComeFirst(t *testing.T) {
@@ -134,15 +119,12 @@ func TestToolsThatAClientUsesComeFirst(t *testing.T) {
 		"small": `{"tools":[{"name":"math__add","_meta":{"anthropic/alwaysLoad":true},`, "plain": `{"tools":[{"name":"math__add","`, "other": `{"tools":[{"name":"files__`,
 	} {
 		got := onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, token))
-		if _, result, _ := strings.Cut(got, `"result":`); !strings.HasPrefix(result, want) || strings.Count(got, "alwaysLoad") > 1 {
-			t.Errorf("%s gets %s", token, got)
-		}
+		_, result, _ := strings.Cut(got, `"result":`)
+		assert.Truef(t, strings.HasPrefix(result, want) && strings.Count(got, "alwaysLoad") <= 1, "%s gets %s", token, got)
 	}
 	for meta, want := range map[string]string{`{}`: `{"k":true}`, `{"a":1}`: `{"k":true,"a":1}`, `{"k":false}`: `{"k":false}`, `5`: `5`} {
 		raw, _ := endpoint{limits: ClientLimits{PinKey: "k"}}.withinLimits([]byte(`{"name":"a","_meta":`+meta+`}`), "a", true)
-		if string(raw) != `{"name":"a","_meta":`+want+`}` {
-			t.Errorf("%s: %s", meta, raw)
-		}
+		assert.Equal(t, `{"name":"a","_meta":`+want+`}`, string(raw), meta)
 	}
 }
 
@@ -151,9 +133,8 @@ func TestToolThatItsServerPinsHasTheLimitOfPinnedTools(t *testing.T) {
 	limits := ClientLimits{Description: 400, PinKey: "k", PinnedDescription: 100}
 	for own, want := range map[string]int{`true`: 100, `false`: 400} {
 		raw, shortened := endpoint{limits: limits}.withinLimits([]byte(`{"name":"a","description":"`+strings.Repeat("Some words. ", 90)+`","_meta":{"k":`+own+`}}`), "a", true)
-		if n := DescriptionUnits(raw); !shortened || n > want || n < want/2 || !strings.Contains(string(raw), `"_meta":{"k":`+own+`}`) {
-			t.Errorf("%s: %d units: %s", own, n, raw)
-		}
+		n := DescriptionUnits(raw)
+		assert.Truef(t, shortened && n <= want && n >= want/2 && strings.Contains(string(raw), `"_meta":{"k":`+own+`}`), "%s: %d units: %s", own, n, raw)
 	}
 }
 
@@ -161,9 +142,7 @@ func TestToolThatItsServerPinsHasTheLimitOfPinnedTools(t *testing.T) {
 func corpus(t testing.TB) *registry.Registry {
 	t.Helper()
 	file, err := os.Open("../registry/testdata/tool-search-500-tools.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer file.Close()
 	r, catalogs := registry.New(registry.Options{}), map[string]*core.Catalog{}
 	for lines := bufio.NewScanner(file); lines.Scan(); {
@@ -172,9 +151,8 @@ func corpus(t testing.TB) *registry.Registry {
 			Tool   json.RawMessage
 		}
 		var tool struct{ Name string }
-		if json.Unmarshal(lines.Bytes(), &one) != nil || json.Unmarshal(one.Tool, &tool) != nil {
-			t.Fatal(lines.Text())
-		}
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &one))
+		require.NoError(t, json.Unmarshal(one.Tool, &tool))
 		if catalogs[one.Server] == nil {
 			catalogs[one.Server] = &core.Catalog{}
 		}
@@ -199,19 +177,15 @@ func TestAutoModeNeverCostsMore(t *testing.T) {
 	}{
 		{"many", many, ClientLimits{}, ToolsSearch}, {"a client with its own search", many, ClientLimits{SearchesItself: true}, ""}, {"few", few, ClientLimits{}, ""},
 	} {
-		if mode, why := AutoMode(c.v, c.limits); mode != c.want || why == "" {
-			t.Errorf("%s: %q because %s", c.name, mode, why)
-		}
+		mode, why := AutoMode(c.v, c.limits)
+		assert.Truef(t, mode == c.want && why != "", "%s: %q because %s", c.name, mode, why)
 	}
 	s := newFixture(t, answerLocally)
 	s.bridge.SetVisibility(Visibility{Clients: map[string]ClientVisibility{"auto": {ToolMode: ToolsAuto}}})
-	if got := onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "auto")); !strings.Contains(got, `"math__add"`) {
-		t.Errorf("few tools are listed as %s", got)
-	}
+	assert.Contains(t, onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "auto")), `"math__add"`, "few tools are listed as")
 	// The client may have an older list, in another mode.
-	if got := textOf(t, s.callTool(core.Modern, "auto", findTools, `{"query":"add numbers"}`)); !strings.HasPrefix(got, "math__add(") {
-		t.Errorf("found %s", got)
-	}
+	got := textOf(t, s.callTool(core.Modern, "auto", findTools, `{"query":"add numbers"}`))
+	assert.Truef(t, strings.HasPrefix(got, "math__add("), "found %s", got)
 }
 
 func TestSignaturesSayWhatAToolTakes(t *testing.T) {
@@ -225,9 +199,7 @@ func TestSignaturesSayWhatAToolTakes(t *testing.T) {
 		`{"type":"object"}`: `(...)`, `{}`: `(...)`, `{"type":"object","properties":{}}`: `()`, `{"type":"evil\nname"}`: `(...)`, `[]`: `(...)`, `{"$ref":"http://x"}`: `(...)`,
 	} {
 		item := registry.Item{Public: "t", Target: registry.Target{Raw: json.RawMessage(`{"name":"t","description":"Does it. Well.","inputSchema":` + schema + `}`)}}
-		if got := signature(item); got != "t"+want+": Does it" {
-			t.Errorf("%s: %s", schema, got)
-		}
+		assert.Equal(t, "t"+want+": Does it", signature(item), schema)
 	}
 }
 
@@ -237,12 +209,8 @@ func TestInvalidArgumentsAreAnsweredWithTheDefinition(t *testing.T) {
 	})
 	s.setToolModes()
 	definition := `\"x-mcp-header\":\"Region\"`
-	if got := s.callTool(core.Legacy, "search", callTool, `{"name":"files__marked","arguments":{}}`); !strings.Contains(got, definition) {
-		t.Errorf("a client that has seen one line gets %s", got)
-	}
-	if got := s.callTool(core.Legacy, "other", "files__marked", `{}`); strings.Contains(got, definition) {
-		t.Errorf("a client with the whole list gets %s", got)
-	}
+	assert.Contains(t, s.callTool(core.Legacy, "search", callTool, `{"name":"files__marked","arguments":{}}`), definition)
+	assert.NotContains(t, s.callTool(core.Legacy, "other", "files__marked", `{}`), definition, "a client with the whole list gets")
 }
 
 // accepts reports whether a value is what the shape tells.
@@ -315,9 +283,8 @@ func TestValidArgumentsMatchTheSignature(t *testing.T) {
 			InputSchema json.RawMessage `json:"inputSchema"`
 		}
 		var schema map[string]any
-		if json.Unmarshal(item.Raw, &tool) != nil || json.Unmarshal(tool.InputSchema, &schema) != nil {
-			t.Fatal(string(item.Raw))
-		}
+		require.NoError(t, json.Unmarshal(item.Raw, &tool))
+		require.NoError(t, json.Unmarshal(tool.InputSchema, &schema))
 		told := shapeOf(tool.InputSchema, maxSignatureDepth)
 		for range 10 {
 			calls++
@@ -326,7 +293,5 @@ func TestValidArgumentsMatchTheSignature(t *testing.T) {
 			}
 		}
 	}
-	if calls < 5000 {
-		t.Errorf("only %d calls", calls)
-	}
+	assert.Truef(t, calls >= 5000, "only %d calls", calls)
 }

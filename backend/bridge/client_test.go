@@ -17,6 +17,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // markedCatalog returns a catalog in which every text except the names contains word.
@@ -209,9 +212,7 @@ func TestBoundTokenIsRefusedAtOtherEndpoints(t *testing.T) {
 			}
 			resp := s.request(method, path, body, ClientHeader, "bound")
 			answer, _ := io.ReadAll(resp.Body)
-			if resp.StatusCode != http.StatusNotFound {
-				t.Errorf("%s %s: %s %s", method, path, resp.Status, answer)
-			}
+			assert.Equalf(t, http.StatusNotFound, resp.StatusCode, "%v %v %v", method, path, answer)
 			s.expectUnknown(path, string(answer))
 		}
 	}
@@ -219,9 +220,7 @@ func TestBoundTokenIsRefusedAtOtherEndpoints(t *testing.T) {
 	for _, path := range []string{"/mcp", "/p/p/mcp", "/p/gone/mcp", "/s/in/mcp"} {
 		answer := strings.Join(messages(s, s.modern(path, "tools/list", "", "", ClientHeader, "sealed")), "")
 		s.expectUnknown(path, answer)
-		if strings.Contains(answer, "inside") {
-			t.Errorf("%s: a client whose profile is gone sees %s", path, answer)
-		}
+		assert.NotContains(t, answer, "inside", path)
 		if (path == "/mcp" || path == "/s/in/mcp") && !strings.Contains(answer, `no longer exists: choose another one`) {
 			t.Errorf("%s does not say what to do: %s", path, answer)
 		}
@@ -237,9 +236,7 @@ func TestUnknownVisibilityHidesEverything(t *testing.T) {
 	list := func() string {
 		return onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, session...))
 	}
-	if got := list(); !strings.Contains(got, "in__do") {
-		t.Fatal(got)
-	}
+	require.Contains(t, list(), "in__do")
 	s.bridge.SetVisibility(Visibility{Unknown: "fix line 3 of config.jsonc"})
 	for _, path := range []string{"/mcp", "/p/p/mcp", "/s/in/mcp"} {
 		for _, o := range []struct{ method, name, params string }{
@@ -253,17 +250,11 @@ func TestUnknownVisibilityHidesEverything(t *testing.T) {
 		}
 	}
 	answer := strings.Join(messages(s, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"in__do","arguments":{}}}`, session...)), "")
-	if !strings.Contains(answer, "fix line 3") {
-		t.Error(answer)
-	}
+	assert.Contains(t, answer, "fix line 3")
 	s.setProfiles(config.Profile{Name: "p"})
-	if got := list(); !strings.Contains(got, "in__do") {
-		t.Errorf("mended: %s", got)
-	}
+	assert.Contains(t, list(), "in__do")
 	s.setProfiles(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{}})
-	if got := list(); strings.Contains(got, "in__do") {
-		t.Errorf("an empty profile: %s", got)
-	}
+	assert.NotContains(t, list(), "in__do", "an empty profile")
 }
 
 // An equal visibility is not set again; a different one must be.
@@ -273,9 +264,7 @@ func TestDifferentVisibilitiesAreNotEqual(t *testing.T) {
 		return Visibility{Clients: map[string]ClientVisibility{"a": {Profile: "p"}}, Profiles: map[string]ProfileVisibility{"p": {}}}
 	}
 	s.bridge.SetVisibility(r())
-	if !s.bridge.HasVisibility(r()) {
-		t.Error("the same is another")
-	}
+	assert.True(t, s.bridge.HasVisibility(r()), "the same is another")
 	for what, change := range map[string]func(*Visibility){
 		"unknown":             func(r *Visibility) { r.Unknown = "mend it" },
 		"another profile":     func(r *Visibility) { r.Clients["a"] = ClientVisibility{Profile: "q"} },
@@ -284,9 +273,7 @@ func TestDifferentVisibilitiesAreNotEqual(t *testing.T) {
 	} {
 		other := r()
 		change(&other)
-		if s.bridge.HasVisibility(other) {
-			t.Errorf("%s is the same", what)
-		}
+		assert.Falsef(t, s.bridge.HasVisibility(other), "%s is the same", what)
 	}
 }
 
@@ -342,21 +329,16 @@ func TestFolderThatClientReportsDecidesItsProfile(t *testing.T) {
 	office, elsewhere := newFolderClient(s, "/office", `{"roots":{"listChanged":true}}`), newFolderClient(s, "/elsewhere", `{"roots":{}}`)
 	silent, incapable := newFolderClient(s, "/office", `{}`), newFolderClient(s, "/office", `{"sampling":{}}`)
 	for round := range 3 {
-		if got := office.request(round*10+1, "tools/list", ""); strings.Contains(got, "OUTSIDE") || !strings.Contains(got, "in__do") {
-			t.Errorf("in the folder of the profile: %s", got)
-		}
-		if got := office.request(round*10+2, "tools/call", `"name":"out__do"`); !strings.Contains(got, "out__do") || strings.Contains(got, "do of out") {
-			t.Errorf("a call outside of the profile: %s", got)
-		}
+		got := office.request(round*10+1, "tools/list", "")
+		assert.Truef(t, !strings.Contains(got, "OUTSIDE") && strings.Contains(got, "in__do"), "in the folder of the profile: %s", got)
+		got = office.request(round*10+2, "tools/call", `"name":"out__do"`)
+		assert.Truef(t, strings.Contains(got, "out__do") && !strings.Contains(got, "do of out"), "a call outside of the profile: %s", got)
 		for _, c := range []*folderClient{elsewhere, silent, incapable} {
-			if got := c.request(round*10+3, "tools/list", ""); !strings.Contains(got, "out__do") {
-				t.Errorf("in no folder of a profile: %s", got)
-			}
+			assert.Contains(t, c.request(round*10+3, "tools/list", ""), "out__do", "in no folder of a profile")
 		}
 	}
-	if a, b, c := office.asked.Load(), elsewhere.asked.Load(), silent.asked.Load()+incapable.asked.Load(); a != 1 || b != 1 || c != 0 {
-		t.Errorf("asked %d and %d times, without the capability %d times", a, b, c)
-	}
+	a, b, c := office.asked.Load(), elsewhere.asked.Load(), silent.asked.Load()+incapable.asked.Load()
+	assert.Truef(t, a == 1 && b == 1 && c == 0, "asked %d and %d times, without the capability %d times", a, b, c)
 }
 
 // The folders of a client on another file system mean nothing here: a rule or a profile for a folder of
@@ -371,9 +353,7 @@ func TestFoldersOfClientElsewhereAreIgnored(t *testing.T) {
 	if got := c.request(1, "tools/call", `"name":"out__do"`); !strings.Contains(got, "do of out") || c.asked.Load() != 0 {
 		t.Errorf("got %s, asked %d times", got, c.asked.Load())
 	}
-	if call := s.gateway.last(); call.Workspace != "" {
-		t.Errorf("the call is made in %q", call.Workspace)
-	}
+	assert.Empty(t, s.gateway.last().Workspace, "the call is made")
 }
 
 func TestEndedClientLosesItsSessionsAndCalls(t *testing.T) {
@@ -396,18 +376,12 @@ func TestEndedClientLosesItsSessionsAndCalls(t *testing.T) {
 	s.bridge.EndClient("free")
 	select {
 	case got := <-ended:
-		if !strings.Contains(got, "session ended") {
-			t.Error("the call in flight got", got)
-		}
+		assert.Contains(t, got, "session ended", "the call in flight")
 	case <-time.After(5 * time.Second):
 		t.Fatal("the call in flight has not ended")
 	}
-	if got := gone.request(2, "tools/list", ""); !strings.Contains(got, "unknown or has ended") {
-		t.Error("the session is still used:", got)
-	}
-	if got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, other...)); !strings.Contains(got, "ok") {
-		t.Error("another client got", got)
-	}
+	assert.Contains(t, gone.request(2, "tools/list", ""), "unknown or has ended", "the session is still used")
+	assert.Contains(t, onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, other...)), "ok")
 }
 
 func TestBoundClientsAndOtherEndpointsAreNotAskedForRoots(t *testing.T) {
@@ -416,12 +390,8 @@ func TestBoundClientsAndOtherEndpointsAreNotAskedForRoots(t *testing.T) {
 	c.request(1, "tools/list", "") // no profile has folders
 	withFolders(s)
 	h := append(s.openSession("/mcp", `{"roots":{}}`, ClientHeader, "bound"), ClientHeader, "bound")
-	if got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, h...)); strings.Contains(got, "roots/list") {
-		t.Error(got)
-	}
-	if c.asked.Load() != 0 {
-		t.Error("a client was asked although its folder decides nothing")
-	}
+	assert.NotContains(t, onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, h...)), "roots/list")
+	assert.EqualValues(t, 0, c.asked.Load(), "a client was asked although its folder decides nothing")
 }
 
 func TestClientThatDoesNotListItsRootsIsAskedOnce(t *testing.T) {
@@ -429,13 +399,9 @@ func TestClientThatDoesNotListItsRootsIsAskedOnce(t *testing.T) {
 	withFolders(s)
 	c := newFolderClient(s, "", `{"roots":{}}`)
 	for i := range 3 {
-		if got := c.request(i+1, "tools/list", ""); !strings.Contains(got, "out__do") {
-			t.Error(got)
-		}
+		assert.Contains(t, c.request(i+1, "tools/list", ""), "out__do")
 	}
-	if n := c.asked.Load(); n != 1 {
-		t.Errorf("asked %d times", n)
-	}
+	assert.EqualValues(t, 1, c.asked.Load())
 }
 
 func TestChangedRootsChangeListsWithNotification(t *testing.T) {
@@ -443,9 +409,7 @@ func TestChangedRootsChangeListsWithNotification(t *testing.T) {
 	withFolders(s)
 	c := newFolderClient(s, "/office", `{"roots":{"listChanged":true}}`)
 	stream := s.request(http.MethodGet, "/mcp", "", c.headers...)
-	if got := c.request(1, "tools/list", ""); strings.Contains(got, "OUTSIDE") {
-		t.Fatal(got)
-	}
+	require.NotContains(t, c.request(1, "tools/list", ""), "OUTSIDE")
 	c.folder = "/elsewhere"
 	c.s.post("/mcp", `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, c.headers...)
 	for m := range events(stream.Body) {
@@ -453,10 +417,6 @@ func TestChangedRootsChangeListsWithNotification(t *testing.T) {
 			break
 		}
 	}
-	if got := c.request(2, "tools/list", ""); !strings.Contains(got, "out__do") {
-		t.Error(got)
-	}
-	if n := c.asked.Load(); n != 2 {
-		t.Errorf("asked %d times", n)
-	}
+	assert.Contains(t, c.request(2, "tools/list", ""), "out__do")
+	assert.EqualValues(t, 2, c.asked.Load())
 }

@@ -11,6 +11,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // unusualResult is a result that any decoding and encoding would change.
@@ -80,13 +83,9 @@ func TestListsAreCachedBytesInBothEras(t *testing.T) {
 			t.Errorf("%s: %s", method, got)
 		}
 	}
-	if len(s.gateway.seen) != 0 {
-		t.Errorf("lists reached the gateway: %+v", s.gateway.last())
-	}
+	assert.Empty(t, s.gateway.seen, "lists reached the gateway")
 	got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}`, h...))
-	if !strings.Contains(got, `"code":-32602`) {
-		t.Errorf("unknown cursor: %s", got)
-	}
+	assert.Contains(t, got, `"code":-32602`, "unknown cursor")
 }
 
 func TestRequestsWaitForStartingServers(t *testing.T) {
@@ -97,14 +96,11 @@ func TestRequestsWaitForStartingServers(t *testing.T) {
 		}
 		return s
 	}
-	if got := onlyMessage(t, starting().modern("/mcp", "tools/list", "", "")); !strings.Contains(got, `"late__t"`) {
-		t.Errorf("list: %s", got)
-	}
+	assert.Contains(t, onlyMessage(t, starting().modern("/mcp", "tools/list", "", "")), `"late__t"`)
 	s := starting()
 	onlyMessage(t, s.modern("/mcp", "tools/call", "late__t", `"name":"late__t"`))
-	if call := s.gateway.last(); call.Server != "late" || call.Name != "t" {
-		t.Errorf("call of a tool that is not known yet: %+v", call)
-	}
+	call := s.gateway.last()
+	assert.Truef(t, call.Server == "late" && call.Name == "t", "call of a tool that is not known yet: %+v", call)
 }
 
 func TestUnknownToolIsAnErrorAndRecorded(t *testing.T) {
@@ -112,9 +108,8 @@ func TestUnknownToolIsAnErrorAndRecorded(t *testing.T) {
 	h := s.openSession("/mcp", `{}`)
 	got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nobody__x"}}`, h...))
 	checkEqual(t, "legacy", got, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"there is no tool named \"nobody__x\"","data":{"code":"not_found"}}}`)
-	if call := s.gateway.last(); call == nil || call.Server != "" || call.PublicName != "nobody__x" {
-		t.Errorf("call: %+v", call)
-	}
+	call := s.gateway.last()
+	assert.Truef(t, call != nil && call.Server == "" && call.PublicName == "nobody__x", "call: %+v", call)
 	resp := s.modern("/mcp", "tools/call", "nobody__x", `"name":"nobody__x"`)
 	if onlyMessage(t, resp); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("modern: %s", resp.Status)
@@ -138,17 +133,12 @@ func TestNotificationsPrecedeReplyInOrder(t *testing.T) {
 	} {
 		checkEqual(t, era, resp.Header.Get("Content-Type"), "text/event-stream")
 		list := messages(t, resp)
-		if len(list) != n+1 {
-			t.Fatalf("%s: %d messages", era, len(list))
-		}
+		require.Len(t, list, n+1, era)
 		for i := range n {
-			if m := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tök","progress":` + itoa(i) + `}}`; list[i] != m {
-				t.Fatalf("%s: %d: %s", era, i, list[i])
-			}
+			m := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tök","progress":` + itoa(i) + `}}`
+			require.Equal(t, m, list[i], era)
 		}
-		if !strings.Contains(list[n], `"result":`) {
-			t.Errorf("%s: last: %s", era, list[n])
-		}
+		assert.Contains(t, list[n], `"result":`, era)
 	}
 }
 
@@ -175,9 +165,7 @@ func TestLogMessagesBelowClientLevelAreDropped(t *testing.T) {
 	checkEqual(t, "before a level is set", heard(messages(t, s.post("/mcp", call, h...))), "info warning error loud")
 	onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"error"}}`, h...))
 	checkEqual(t, "error", heard(messages(t, s.post("/mcp", call, h...))), "error loud")
-	if got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"shout"}}`, h...)); !strings.Contains(got, "-32602") {
-		t.Errorf("unknown level: %s", got)
-	}
+	assert.Contains(t, onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"shout"}}`, h...)), "-32602")
 	checkEqual(t, "other session", heard(messages(t, s.post("/mcp", call, s.openSession("/mcp", `{}`)...))), "info warning error loud")
 
 	checkEqual(t, "modern, nothing said", heard(messages(t, s.modern("/mcp", "tools/call", "math__add", `"name":"math__add"`))), "")
@@ -219,9 +207,8 @@ func TestErrorsAreReadableByModels(t *testing.T) {
 	} {
 		fail = c.err
 		got := onlyMessage(t, s.post("/mcp", c.body, h...))
-		if !strings.Contains(got, c.want) || strings.Contains(got, "secret") {
-			t.Errorf("%v:\n got %s\nwant %s", c.err, got, c.want)
-		}
+		assert.Contains(t, got, c.want, c.err)
+		assert.NotContains(t, got, "secret", c.err)
 	}
 }
 
@@ -234,9 +221,7 @@ func TestServerErrorObjectIsForwardedUnchanged(t *testing.T) {
 	checkEqual(t, "legacy", got, `{"jsonrpc":"2.0","id":1,"error":`+object+`}`)
 	resp := s.modern("/mcp", "resources/read", "file:///t/1", `"uri":"file:///t/1"`)
 	checkEqual(t, "modern", onlyMessage(t, resp), `{"jsonrpc":"2.0","id":"m-1","error":{"message":"no","data":{"n":1.0},"code":-32602}}`)
-	if resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("modern: %s", resp.Status)
-	}
+	assert.Equal(t, http.StatusBadRequest, resp.StatusCode)
 }
 
 func TestCompletionIsRoutedByItsReference(t *testing.T) {
@@ -253,9 +238,7 @@ func TestCompletionIsRoutedByItsReference(t *testing.T) {
 		t.Errorf("template: %+v", call)
 	}
 	for _, ref := range []string{`"ref":{"type":"ref/x"}`, `"ref":7`, `"argument":{}`, `"ref":{"type":"ref/prompt"}`, `"ref":{"type":"ref/prompt","name":7}`} {
-		if got := onlyMessage(t, s.modern("/mcp", "completion/complete", "", ref)); !strings.Contains(got, "-32602") {
-			t.Errorf("%s: %s", ref, got)
-		}
+		assert.Contains(t, onlyMessage(t, s.modern("/mcp", "completion/complete", "", ref)), "-32602", ref)
 	}
 }
 

@@ -2,11 +2,12 @@ package bridge
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestFeatureMatrixMatchesPeers(t *testing.T) {
@@ -27,9 +28,7 @@ func TestFeatureMatrixMatchesPeers(t *testing.T) {
 		var got []string
 		for _, f := range FeatureMatrix(c.client, c.server, c.person) {
 			got = append(got, f.Name+":"+f.How)
-			if (f.How == Passes && f.Name == "roots" && f.Note == "") != (f.How == Passes && f.Name == "roots" && c.server.Era == core.Modern) {
-				t.Errorf("%s: %s", c.name, fmt.Sprintf("%+v", f))
-			}
+			assert.Equal(t, f.How == Passes && f.Name == "roots" && c.server.Era == core.Modern, f.How == Passes && f.Name == "roots" && f.Note == "")
 		}
 		checkEqual(t, c.name, strings.Join(got, " "), c.want)
 	}

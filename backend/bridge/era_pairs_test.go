@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -103,9 +105,7 @@ func newEraPairFixture(t *testing.T, server *mcp.Server, era core.Era, options .
 			return s.bridge.Ask(ctx, "one", "", method, params)
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	reg.Set("one", "one", conn.Catalog())
 	g := gateway.New(gateway.Options{
@@ -225,12 +225,9 @@ func TestElicitationFallsBackToUserPrompt(t *testing.T) {
 				if item.Server != "one" || item.Client.Name != "sdk" || item.Tool != "one__form" || item.Message != "What is your name?" {
 					t.Errorf("%+v", item)
 				}
-				if err := box.Answer(item.ID, approvals.Accept, json.RawMessage(`{"name":"the user"}`)); err != nil {
-					t.Fatal(err)
-				}
-				if answer := <-got; !strings.Contains(answer, "the user") {
-					t.Errorf("%q", answer)
-				}
+				require.NoError(t, box.Answer(item.ID, approvals.Accept, json.RawMessage(`{"name":"the user"}`)))
+				answer := <-got
+				assert.Contains(t, answer, "the user")
 			})
 		}
 	}
@@ -244,12 +241,8 @@ func TestUnansweredUserPromptIsDeclined(t *testing.T) {
 				box := approvals.New(approvals.Options{Bus: new(core.Bus), AnswerTimeout: 20 * time.Millisecond})
 				s := newEraPairFixture(t, newAskingServer(make(chan string, 10)), server, func(o *Options) { o.Approvals = box })
 				res, err := s.connectSDK("/mcp", client, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "one__form"})
-				if answer := answerOf(t, res, err); !strings.Contains(answer, `"action":"decline"`) {
-					t.Errorf("%q", answer)
-				}
-				if left := box.List(); len(left) != 0 {
-					t.Errorf("it still waits: %+v", left)
-				}
+				assert.Contains(t, answerOf(t, res, err), `"action":"decline"`)
+				assert.Empty(t, box.List(), "it still waits")
 			})
 		}
 	}
@@ -259,9 +252,7 @@ func TestSuspendedCallIsCancelledWithoutClientRetry(t *testing.T) {
 	cancelled := make(chan string, 10)
 	s := newEraPairFixture(t, newAskingServer(cancelled), core.Legacy, func(o *Options) { o.AskTimeout = 50 * time.Millisecond })
 	got := onlyMessage(t, s.modernAs(`{"elicitation":{}}`, "/mcp", "tools/call", "one__form", `"name":"one__form"`))
-	if !strings.Contains(got, "input_required") {
-		t.Fatal(got)
-	}
+	require.Contains(t, got, "input_required")
 	name := eventually.Receive(t, time.Minute, "the server was not told", cancelled)
 	checkEqual(t, "cancelled", name, "form")
 	eventually.True(t, "it is forgotten", func() bool {

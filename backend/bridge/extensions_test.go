@@ -10,6 +10,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const clientExtensions = `{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html"]}, "io.modelcontextprotocol/tasks":{},"vendor/x":{}}}`
@@ -49,9 +52,7 @@ func TestExtensionsAreOfferedWhereBothSidesHaveThem(t *testing.T) {
 			}
 			for era, got := range map[string]string{"legacy": legacy, "modern": modern} {
 				if declared == `{}` || want == "" {
-					if strings.Contains(got, `"extensions"`) {
-						t.Errorf("%s, %s: a client without extensions sees %s", path, era, got)
-					}
+					assert.NotContainsf(t, got, `"extensions"`, "%s, %s", path, era)
 				} else if !strings.Contains(got, strings.Replace(want, "TASKS", map[string]string{"modern": `"io.modelcontextprotocol/tasks":{},`}[era], 1)) {
 					t.Errorf("%s, %s: no %s in %s", path, era, want, got)
 				}
@@ -70,9 +71,7 @@ func TestTasksExtensionIsDeclaredForModernClientsOnly(t *testing.T) {
 	checkEqual(t, "legacy", string(s.gateway.last().Capabilities), `{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html"]},"vendor/x":{}}}`)
 	for _, same := range []string{`{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, `{"extensions":{"io.modelcontextprotocol\/t\u0061sks":{} , "a":1}}`, `{"tasks":{ }}`, `{"extensions":5,"tasks":[]}`} {
 		got := withoutTasks([]byte(same))
-		if !json.Valid(got) || hasExtension(got, tasksExtension) {
-			t.Errorf("%s becomes %s", same, got)
-		}
+		assert.Truef(t, json.Valid(got) && !hasExtension(got, tasksExtension), "%s becomes %s", same, got)
 	}
 }
 
@@ -107,9 +106,7 @@ func TestExtensionMethodPassesAtTheAddressOfItsServer(t *testing.T) {
 	}
 	legacy, modern := call("/s/two/mcp", "vendor/x.sort", clientExtensions)
 	checkEqual(t, "legacy", legacy, `{"jsonrpc":"2.0","id":1,"result":`+result+`}`)
-	if !strings.Contains(modern, `"result":`+result[:len(result)-1]+`,"resultType":"complete"`) {
-		t.Error(modern)
-	}
+	assert.Contains(t, modern, `"result":`+result[:len(result)-1]+`,"resultType":"complete"`)
 	seen := s.gateway.seen
 	if len(seen) != 2 || seen[0].Server != "two" || seen[0].Method != "vendor/x.sort" || string(seen[0].Params) != params || !strings.HasPrefix(string(seen[1].Params), params[:len(params)-1]) {
 		t.Errorf("%d calls: %+v", len(seen), seen)
@@ -120,13 +117,10 @@ func TestExtensionMethodPassesAtTheAddressOfItsServer(t *testing.T) {
 		{"/s/two/mcp", "vendor/x.sort", `{"extensions":{"io.modelcontextprotocol/ui":{}}}`},
 	} {
 		legacy, modern := call(refused[0], refused[1], refused[2])
-		if !strings.Contains(legacy, `"code":-32601`) || !strings.Contains(modern, `"code":-32601`) {
-			t.Errorf("%v: %s, %s", refused, legacy, modern)
-		}
+		assert.Contains(t, legacy, `"code":-32601`, refused)
+		assert.Contains(t, modern, `"code":-32601`, refused)
 	}
-	if len(s.gateway.seen) != 2 {
-		t.Error("a refused method reached a server")
-	}
+	assert.Len(t, s.gateway.seen, 2, "a refused method reached a server")
 }
 
 // At the address of one server, notifications of an extension that both sides declare pass byte for
@@ -151,15 +145,12 @@ func TestExtensionNotificationsPassAtTheAddressOfTheirServer(t *testing.T) {
 		defer stop()
 		next[name] = message
 	}
-	if ack, _ := next["modern"](); !strings.Contains(ack, "acknowledged") {
-		t.Fatal(ack)
-	}
+	ack, _ := next["modern"]()
+	require.Contains(t, ack, "acknowledged")
 	waitForStreams(t, s.bridge, len(streams))
 	for _, method := range []string{"vendor/x.changed", "notifications/vendor/x", "tools/list_changed", "notifications/message"} {
 		s.bridge.ExtensionNotified("two", method, json.RawMessage(params), func(call *core.Call) bool {
-			if call.Server != "two" || call.Client.Token == "" || (call.Session == "") != (call.Era == core.Modern) {
-				t.Errorf("%+v", call)
-			}
+			assert.Truef(t, call.Server == "two" && call.Client.Token != "" && (call.Session == "") == (call.Era == core.Modern), "%+v", call)
 			return call.Client.Token != "other process"
 		})
 	}
@@ -178,9 +169,8 @@ func TestExtensionNotificationsPassAtTheAddressOfTheirServer(t *testing.T) {
 				checkEqual(t, name, got, `{"jsonrpc":"2.0","method":"`+method+`","params":`+sent+`}`)
 			}
 		}
-		if got, _ := next[name](); !strings.Contains(got, "notifications/tools/list_changed") {
-			t.Errorf("%s got %s", name, got)
-		}
+		got, _ := next[name]()
+		assert.Contains(t, got, "notifications/tools/list_changed", name)
 	}
 }
 
@@ -194,14 +184,11 @@ func TestExtensionNotificationsOfClientsPass(t *testing.T) {
 	}
 	for _, method := range []string{"vendor/x.moved", "notifications/vendor/x"} {
 		send("/s/two/mcp", method, clientExtensions)
-		if got := s.gateway.last(); !got.OneWay || got.Server != "two" || got.Method != method || string(got.Params) != params {
-			t.Errorf("%s: %+v", method, got)
-		}
+		got := s.gateway.last()
+		assert.Truef(t, got.OneWay && got.Server == "two" && got.Method == method && string(got.Params) == params, "%s: %+v", method, got)
 	}
 	body := strings.Replace(modernBodyAs(clientExtensions, "vendor/x.moved", params[1:len(params)-1]), `"id":"m-1",`, "", 1)
-	if resp := s.post("/s/two/mcp", body, versionHeader, core.ModernVersion, methodHeader, "vendor/x.moved"); resp.StatusCode != http.StatusAccepted {
-		t.Error(resp.Status)
-	}
+	assert.Equal(t, http.StatusAccepted, s.post("/s/two/mcp", body, versionHeader, core.ModernVersion, methodHeader, "vendor/x.moved").StatusCode)
 	if got := s.gateway.last(); !got.OneWay || !strings.HasPrefix(string(got.Params), params[:len(params)-1]) || len(s.gateway.seen) != 3 {
 		t.Errorf("%d calls: %+v", len(s.gateway.seen), got)
 	}
@@ -211,9 +198,7 @@ func TestExtensionNotificationsOfClientsPass(t *testing.T) {
 	} {
 		send(refused[0], refused[1], refused[2])
 	}
-	if len(s.gateway.seen) != 3 {
-		t.Errorf("%+v", s.gateway.last())
-	}
+	assert.Len(t, s.gateway.seen, 3)
 }
 
 // A client that does not declare MCP Apps sees nothing of them in the list of tools. Everything
@@ -244,9 +229,7 @@ func TestOnlyClientsWithAppsSeeThemInTools(t *testing.T) {
 		}
 		for era, got := range list(path, clientExtensions) {
 			for _, raw := range []string{plain, show, refresh, model} {
-				if !strings.Contains(got, raw) {
-					t.Errorf("%s, %s, with apps: %s lacks %s", path, era, got, raw)
-				}
+				assert.Containsf(t, got, raw, "%s, %s", path, era)
 			}
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -233,9 +235,7 @@ func messages(t testing.TB, resp *http.Response) []string {
 	t.Helper()
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
 		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return []string{string(body)}
 	}
 	var list []string
@@ -264,17 +264,13 @@ func events(r io.Reader) func(yield func(string) bool) {
 func onlyMessage(t testing.TB, resp *http.Response) string {
 	t.Helper()
 	list := messages(t, resp)
-	if len(list) != 1 {
-		t.Fatalf("%d messages: %q", len(list), list)
-	}
+	require.Len(t, list, 1)
 	return list[0]
 }
 
 func checkEqual(t testing.TB, what, got, want string) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s\n got %s\nwant %s", what, got, want)
-	}
+	assert.Equal(t, want, got, what)
 }
 
 func textReply(format string, args ...any) json.RawMessage {

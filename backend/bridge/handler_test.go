@@ -10,6 +10,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // Calls of both eras are cancelled at shutdown, and one that arrives later is cancelled
@@ -32,15 +34,13 @@ func TestShutdownEndsCallsOfBothEras(t *testing.T) {
 	}
 	s.bridge.close()
 	for _, reply := range replies {
-		if m, err := reply(), <-ended; !strings.Contains(m, `"code":"cancelled"`) || !errors.Is(err, errStopped) {
-			t.Errorf("%v: %s", err, m)
-		}
+		m, err := reply(), <-ended
+		assert.Truef(t, strings.Contains(m, `"code":"cancelled"`) && errors.Is(err, errStopped), "%v: %s", err, m)
 	}
 	late := make(chan error, 1)
 	s.bridge.inFlight.add(&responseWriter{keepAliveInterval: time.Hour}, func(cause error) { late <- cause })
-	if err := <-late; !errors.Is(err, errStopped) {
-		t.Errorf("the late one ended with %v", err)
-	}
+	err := <-late
+	assert.ErrorIs(t, err, errStopped, "the late one ended")
 }
 
 // Each of many calls gets comments when it is silent, and no call stays in the list.
@@ -70,9 +70,7 @@ func TestEachSilentCallGetsKeepaliveComments(t *testing.T) {
 		}()
 	}
 	for range 8 {
-		if !eventually.Receive(t, time.Minute, "a call has no response", heard) {
-			t.Error("a silent call had no comments")
-		}
+		assert.True(t, eventually.Receive(t, time.Minute, "a call has no response", heard), "a silent call had no comments")
 	}
 	close(answer)
 	eventually.True(t, "every finished call has left the list", func() bool {

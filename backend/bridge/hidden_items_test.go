@@ -13,6 +13,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A folder that is bound to a deleted profile shows nothing, rather than everything.
@@ -26,9 +28,7 @@ func TestFolderOfDeletedProfileShowsNoTools(t *testing.T) {
 		}
 	}
 	s.modern("/mcp", "tools/call", "in__do", `"name":"in__do","arguments":{}`, lost...)
-	if c := s.gateway.last(); c.Server != "" {
-		t.Errorf("a call reached %s", c.Server)
-	}
+	assert.Empty(t, s.gateway.last().Server, "a call reached")
 }
 
 // A hidden tool is reported like one that does not exist, in every form of request, including
@@ -44,9 +44,7 @@ func TestHiddenToolIsReportedAsUnknown(t *testing.T) {
 			s.modern("/mcp", "tools/call", "in__do", `"name":"in__do"`, ClientHeader, "bound")
 		}
 		seen := s.modern("/mcp", "tools/call", "out__hide", `"name":"out__hide","arguments":{"r":"x"}`, ClientHeader, "free")
-		if seen.StatusCode != http.StatusBadRequest {
-			t.Errorf("%v: %s", unusual, seen.Status)
-		}
+		assert.Equal(t, http.StatusBadRequest, seen.StatusCode, unusual)
 		nowhere := ask("nowhere__do", ClientHeader, "bound")
 		if c := s.gateway.last(); c != nil && c.HiddenBy != "" {
 			t.Errorf("what does not exist is hidden by %q", c.HiddenBy)
@@ -74,9 +72,8 @@ func TestUnusualSpellingRevealsNoHiddenTool(t *testing.T) {
 	}
 	status, nowhere := ask("nowhere__do", "bound")
 	for _, name := range []string{"out__hide", "in__hide", "out__do"} {
-		if n, got := ask(name, "bound"); n != status || got != nowhere {
-			t.Errorf("%s: %d %s, and what does not exist %d %s", name, n, got, status, nowhere)
-		}
+		n, got := ask(name, "bound")
+		assert.Truef(t, n == status && got == nowhere, "%s: %d %s, and what does not exist %d %s", name, n, got, status, nowhere)
 	}
 }
 
@@ -92,9 +89,7 @@ func TestInstructionsListOnlyServersOfTheProfile(t *testing.T) {
 			t.Errorf("%s is described: %s", name, answer)
 		}
 	}
-	if got := textOf(t, s.callTool(core.Modern, "bound", "describe_tools", `{"names":["in__do"]}`)); !strings.Contains(got, "inside") {
-		t.Error(got)
-	}
+	assert.Contains(t, textOf(t, s.callTool(core.Modern, "bound", "describe_tools", `{"names":["in__do"]}`)), "inside")
 }
 
 // Hidden resources cannot be subscribed to, in either era.
@@ -106,18 +101,14 @@ func TestProfileHidesOtherResourcesFromSubscription(t *testing.T) {
 			_ = cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}) // refused, or without effect
 		}
 		cs := s.connectAs("/mcp", era, "bound", &mcp.ClientOptions{})
-		if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "in://doc"}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "in://doc"}))
 		eventually.True(t, "what is inside is subscribed to", func() bool {
 			c := s.gateway.last()
 			return c != nil && c.Method == "resources/subscribe" && c.Server == "in"
 		})
 		s.gateway.mu.Lock()
 		for _, c := range s.gateway.seen {
-			if c.Server == "out" {
-				t.Errorf("%s: %s %s reached out", era, c.Method, c.Name)
-			}
+			assert.NotEqual(t, "out", c.Server, era)
 		}
 		s.gateway.mu.Unlock()
 	}
@@ -140,9 +131,7 @@ func TestSuspendedCallEndsWhenClientLosesVisibility(t *testing.T) {
 			ask := s.newSuspendableCall("out__do", "free")
 			state := s.requestState(ask(""))
 			edit(s)
-			if got := ask(answers + `,"requestState":"` + state + `",`); strings.Contains(got, `"got"`) {
-				t.Error(got)
-			}
+			assert.NotContains(t, ask(answers+`,"requestState":"`+state+`",`), `"got"`)
 		})
 	}
 	s := newProfileFixture(t)
@@ -155,9 +144,8 @@ func TestSuspendedCallEndsWhenClientLosesVisibility(t *testing.T) {
 	ask := s.newSuspendableCall("in__do", "bound")
 	state := s.requestState(ask(""))
 	s.setProfiles(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"do"}}}}})
-	if got := ask(answers + `,"requestState":"` + state + `",`); strings.Contains(got, `"got"`) || len(s.gateway.seen) != 1 {
-		t.Errorf("the tool was taken out of the profile: %s", got)
-	}
+	got := ask(answers + `,"requestState":"` + state + `",`)
+	assert.Truef(t, !strings.Contains(got, `"got"`) && len(s.gateway.seen) == 1, "the tool was taken out of the profile: %s", got)
 	eventually.Receive(t, 30*time.Second, "its server goes on waiting", ended)
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -76,25 +78,20 @@ func TestLargeBodiesStayWithinBudget(t *testing.T) {
 		s.waitForBudget(2 * largeBody)
 		third, finishThird := s.slowBody(largeBody, announced, h...)
 		finishThird()
-		if resp := s.post("/mcp", ping, h...); resp.StatusCode != http.StatusOK {
-			t.Errorf("a small request meanwhile: %s", resp.Status)
-		}
+		assert.Equal(t, http.StatusOK, s.post("/mcp", ping, h...).StatusCode, "a small request meanwhile")
 		select {
 		case status := <-third:
 			t.Errorf("the third was answered with %d", status)
 		default:
 		}
 		finishFirst()
-		if status := <-first; status != http.StatusOK {
-			t.Errorf("the first: %d", status)
-		}
-		if status := <-third; status != http.StatusOK {
-			t.Errorf("the third: %d", status)
-		}
+		status := <-first
+		assert.Equal(t, http.StatusOK, status, "the first")
+		status = <-third
+		assert.Equal(t, http.StatusOK, status, "the third")
 		finishSecond()
-		if status := <-second; status != http.StatusOK {
-			t.Errorf("the second: %d", status)
-		}
+		status = <-second
+		assert.Equal(t, http.StatusOK, status, "the second")
 	}
 }
 
@@ -107,14 +104,12 @@ func TestLargeBodyBeyondBudgetIsRefusedImmediately(t *testing.T) {
 		first, finish := s.slowBody(largeBody, announced, h...)
 		s.waitForBudget(largeBody)
 		second, finishSecond := s.slowBody(largeBody, announced, h...)
-		if status := <-second; status != http.StatusServiceUnavailable {
-			t.Errorf("without room: %d", status)
-		}
+		status := <-second
+		assert.Equal(t, http.StatusServiceUnavailable, status, "without room")
 		finishSecond()
 		finish()
-		if status := <-first; status != http.StatusOK {
-			t.Errorf("with room: %d", status)
-		}
+		status = <-first
+		assert.Equal(t, http.StatusOK, status, "with room")
 	}
 }
 
@@ -148,9 +143,8 @@ func TestReadDeadlineStartsAfterWaitForBudget(t *testing.T) {
 	}()
 	eventually.True(t, "the second body waits", func() bool { return !b.semaphore.TryAcquire(0) }) // never while others wait
 	release()
-	if err := <-acquired; err != nil {
-		t.Fatal(err)
-	}
+	err = <-acquired
+	require.NoError(t, err)
 	defer releaseSecond()
 	if w.read.Before(began.Add(bodyReadTimeout)) {
 		t.Errorf("the deadline is %s after the request", w.read.Sub(began))

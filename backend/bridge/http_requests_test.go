@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestEndpointAnswersInvalidRequestsCleanly(t *testing.T) {
@@ -51,32 +54,23 @@ func TestEndpointAnswersInvalidRequestsCleanly(t *testing.T) {
 	} {
 		resp := s.request(c.method, c.path, c.body, c.headers...)
 		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if resp.StatusCode != c.status || !strings.Contains(string(body), c.contains) {
-			t.Errorf("%s: %s %s", c.name, resp.Status, body)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, c.status, resp.StatusCode, c.name)
+		assert.Contains(t, string(body), c.contains, c.name)
 		if strings.Contains(string(body), `"id":null`) || len(body) > 0 && resp.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: an unknown id must be absent, and an error is JSON: %s %s", c.name, resp.Header.Get("Content-Type"), body)
 		}
 		for name := range resp.Header {
-			if strings.HasPrefix(name, "Access-Control") {
-				t.Errorf("%s: %s", c.name, name)
-			}
+			assert.Falsef(t, strings.HasPrefix(name, "Access-Control"), "%s: %s", c.name, name)
 		}
 	}
-	if len(s.gateway.seen) != 0 {
-		t.Errorf("reached the gateway: %+v", s.gateway.last())
-	}
+	assert.Empty(t, s.gateway.seen, "reached the gateway")
 }
 
 func TestForgedInternalHeadersAreIgnored(t *testing.T) {
 	h := http.Header{"X-Drawbridge-Client": {"claude"}, "X-Drawbridge-Shim": {"7"}, "X-Drawbridge-Ticket": {"1"}, "x-drawbridge-odd": {"2"}, "Accept": {"a"}}
 	origin := readOrigin(h)
-	if origin.token != "claude" || origin.shim != "7" || len(h) != 1 {
-		t.Errorf("%+v %v", origin, h)
-	}
+	assert.Truef(t, origin.token == "claude" && origin.shim == "7" && len(h) == 1, "%+v %v", origin, h)
 }
 
 func TestPrettyPrintedRequestReachesServerOnOneLine(t *testing.T) {
@@ -93,11 +87,8 @@ func TestRequestWithInvalidUTF8IsMarked(t *testing.T) {
 	s := newFixture(t, nil)
 	h := s.openSession("/mcp", `{}`)
 	onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add","arguments":{"a":"x`+"\xff"+`"}}}`, h...))
-	if call := s.gateway.last(); !call.Repaired || !strings.Contains(string(call.Params), "x\uFFFD") {
-		t.Errorf("%+v", call)
-	}
+	call := s.gateway.last()
+	assert.Truef(t, call.Repaired && strings.Contains(string(call.Params), "x\uFFFD"), "%+v", call)
 	onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...))
-	if s.gateway.last().Repaired {
-		t.Error("sound text is marked")
-	}
+	assert.False(t, s.gateway.last().Repaired, "sound text is marked")
 }

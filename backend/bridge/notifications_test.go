@@ -16,6 +16,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // listenerProbe is a listener whose stream a test reads directly.
@@ -63,9 +65,7 @@ func (e listenerProbe) announcedKinds() []string {
 
 func (e listenerProbe) expectKinds(t *testing.T, what string, want ...string) {
 	t.Helper()
-	if got := e.announcedKinds(); !slices.Equal(got, want) {
-		t.Errorf("%s: told of %v, not of %v", what, got, want)
-	}
+	assert.Equal(t, want, e.announcedKinds(), what)
 }
 
 // A client is notified only if a list that it sees has changed, however it is limited to a profile.
@@ -138,9 +138,7 @@ func TestResourceUpdateReachesCurrentViewersOnly(t *testing.T) {
 	bound, free, sealed := s.newProbe("/mcp", "bound"), s.newProbe("/mcp", "free"), s.newProbe("/mcp", "sealed")
 	check := func(what string, e listenerProbe, uri string, want ...string) {
 		t.Helper()
-		if got := e.announcedUpdates(uri); !slices.Equal(got, want) {
-			t.Errorf("%s, %s: hears of %v, not of %v", what, uri, got, want)
-		}
+		assert.Equalf(t, want, e.announcedUpdates(uri), "%s, %s", what, uri)
 	}
 	check("bound", bound, "both://in__doc", "in")
 	check("bound", bound, "both://doc")
@@ -225,9 +223,7 @@ func TestProfileEditNotifiesOnlyItsClients(t *testing.T) {
 					ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { tell("resources") },
 					ResourceUpdatedHandler:     func(context.Context, *mcp.ResourceUpdatedNotificationRequest) { tell("mark") },
 				})
-				if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "in://doc"}); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "in://doc"}))
 			}
 			everybody := func(what string) map[string][]string {
 				return map[string][]string{"p": {what}, "bound": {what}, "q": {what}, "all": {what}}
@@ -279,9 +275,7 @@ func TestResourceUpdatesStayWithinProfile(t *testing.T) {
 				if who == "p" || who == "bound" {
 					uri = "both://in__doc"
 				}
-				if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}))
 			}
 			for range 5 {
 				h.await(func() {

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestEraIsDetectedFromHeaderAndBody(t *testing.T) {
@@ -24,16 +27,12 @@ func TestEraIsDetectedFromHeaderAndBody(t *testing.T) {
 		{"", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`, core.Legacy},
 	} {
 		m, err := parseMessage([]byte(c.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		h := http.Header{}
 		if c.header != "" {
 			h.Set(versionHeader, c.header)
 		}
-		if got := eraOf(h, &m.params); got != c.want {
-			t.Errorf("%q %s: %s, want %s", c.header, c.body, got, c.want)
-		}
+		assert.Equalf(t, c.want, eraOf(h, &m.params), "%q %s", c.header, c.body)
 	}
 }
 
@@ -55,9 +54,8 @@ func FuzzEraSwitch(f *testing.F) {
 		if m.env.Method != "" {
 			claims = hasModernMeta(m.rawParams())
 		}
-		if want := version >= core.ModernVersion || claims; (got == core.Modern) != want && m.env.Method != "" {
-			t.Fatalf("%q %s: %s", version, body, got)
-		}
+		want := version >= core.ModernVersion || claims
+		require.Falsef(t, (got == core.Modern) != want && m.env.Method != "", "%q %s: %s", version, body, got)
 	})
 }
 
@@ -113,9 +111,7 @@ func TestModernHeadersMustMatchBody(t *testing.T) {
 			t.Errorf("%s: %s %s", method, resp.Status, got)
 		}
 	}
-	if len(s.gateway.seen) != 0 {
-		t.Errorf("reached the gateway: %+v", s.gateway.last())
-	}
+	assert.Empty(t, s.gateway.seen, "reached the gateway")
 }
 
 func TestHeaderArgumentsAreComparedWithBody(t *testing.T) {
@@ -127,11 +123,9 @@ func TestHeaderArgumentsAreComparedWithBody(t *testing.T) {
 			h = []string{"Mcp-Param-Region", value}
 		}
 		resp := s.modern("/mcp", "tools/call", "files__marked", params, h...)
-		if got := onlyMessage(t, resp); resp.StatusCode != status {
-			t.Errorf("%q: %s %s", value, resp.Status, got)
-		}
+		got := onlyMessage(t, resp)
+		assert.Equalf(t, status, resp.StatusCode, "%v %v", value, got)
 	}
-	if call := s.gateway.last(); call == nil || call.Name != "marked" {
-		t.Errorf("call: %+v", call)
-	}
+	call := s.gateway.last()
+	assert.Truef(t, call != nil && call.Name == "marked", "call: %+v", call)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // Ids that a decoder would round or write differently are returned byte for byte.
@@ -25,9 +27,7 @@ func TestRequestIDsAreReturnedUnchanged(t *testing.T) {
 			}
 		}
 		got := s.postBody("/mcp", strings.Replace(modernBody("server/discover", ""), `"m-1"`, id, 1), versionHeader, core.ModernVersion, "Mcp-Method", "server/discover")
-		if !strings.Contains(got, `"id":`+id) {
-			t.Errorf("server/discover with id %s: %s", id, got)
-		}
+		assert.Contains(t, got, `"id":`+id, "server/discover with id")
 	}
 }
 
@@ -49,9 +49,8 @@ func TestRefusalCarriesRequestID(t *testing.T) {
 		"params twice":    {"/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/list","params":{"a":1,"a":2}}`, []string{sessionHeader, session}, "error"},
 		"no params":       {"/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/call"}`, []string{sessionHeader, session}, "error"},
 	} {
-		if got := s.postBody(c.path, c.body, c.headers...); !strings.Contains(got, `"id":41`) || !strings.Contains(got, c.contains) {
-			t.Errorf("%s: %s", name, got)
-		}
+		got := s.postBody(c.path, c.body, c.headers...)
+		assert.Truef(t, strings.Contains(got, `"id":41`) && strings.Contains(got, c.contains), "%s: %s", name, got)
 	}
 }
 
@@ -69,9 +68,7 @@ func TestRequestWaitsForServerThatIsBeingLoaded(t *testing.T) {
 		s.openSession(path, `{}`)
 		s.registry.Configure(registry.Prefixed, []registry.Server{{ID: "files"}})
 	}
-	if got := s.postBody("/s/nobody/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/list"}`); !strings.Contains(got, "there is no server named") {
-		t.Error(got)
-	}
+	assert.Contains(t, s.postBody("/s/nobody/mcp", `{"jsonrpc":"2.0","id":41,"method":"tools/list"}`), "there is no server named")
 }
 
 // A client that reconnects while the daemon starts must not be told that its servers do not exist.
@@ -83,9 +80,7 @@ func TestFirstRequestWaitsForTheFirstConfiguration(t *testing.T) {
 	for range 3 {
 		s.openSession("/mcp", `{}`)
 	}
-	if waits != 1 {
-		t.Errorf("%d of the requests waited, want the first", waits)
-	}
+	assert.Equal(t, 1, waits)
 }
 
 func (s *fixture) postBody(path, body string, headers ...string) string {

@@ -13,6 +13,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // newAccountsFixture returns a fixture with two accounts of one server. Their replies hold the URI
@@ -90,9 +92,8 @@ func TestEachAccountIsReadUnderItsOwnURIs(t *testing.T) {
 		checkEqual(t, server, c.Server+" "+string(c.Params[:51]), server+` {"ref":{"type":"ref/resource","uri":"board://{id}"}`)
 	}
 	own := onlyMessage(t, s.post("/s/office/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"show"}}`, s.openSession("/s/office/mcp", `{}`)...))
-	if strings.Contains(own, "office__") || !strings.Contains(own, `board:\/\/1`) {
-		t.Errorf("the server's own address changes URIs: %s", own)
-	}
+	assert.NotContains(t, own, "office__", "the server's own address changes URIs")
+	assert.Contains(t, own, `board:\/\/1`, "the server's own address changes URIs")
 }
 
 // The requests of a task for input have the URIs that the client can read, and the client's answers
@@ -121,9 +122,8 @@ func TestInputRequestsAndAnswersOfATaskHaveTheURIsOfTheirReader(t *testing.T) {
 	}
 	call := `"name":"office__ask","arguments":{"x":1.0},`
 	onlyMessage(t, s.modern("/mcp", "prompts/get", "office__ask", call+strings.Replace(answers, "URI", public, 1)))
-	if want := `"arguments":{"x":1.0},` + strings.Replace(answers, "URI", own, 1); !strings.Contains(params, want) {
-		t.Errorf("got  %s\nwant %s", params, want)
-	}
+	want := `"arguments":{"x":1.0},` + strings.Replace(answers, "URI", own, 1)
+	assert.Contains(t, params, want)
 	session := s.openSession("/mcp", `{"sampling":{}}`)
 	for m := range events(s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"office__show"}}`, session...).Body) {
 		var ask struct{ ID any }
@@ -155,15 +155,11 @@ func TestSamplingRequestsHavePublicURIs(t *testing.T) {
 		want := strings.ReplaceAll(messages, "URI", public)
 		prefix := map[string]string{"/mcp": "office__"}[path]
 		for _, method := range [][2]string{{"tools/call", prefix + "show"}, {"prompts/get", prefix + "ask"}} {
-			if got := onlyMessage(t, s.modernAs(`{"sampling":{}}`, path, method[0], method[1], `"name":"`+method[1]+`"`)); !strings.Contains(got, `"params":`+want) {
-				t.Errorf("%s, modern, %s: %s", path, method[0], got)
-			}
+			assert.Contains(t, onlyMessage(t, s.modernAs(`{"sampling":{}}`, path, method[0], method[1], `"name":"`+method[1]+`"`)), `"params":`+want)
 		}
 		session := s.openSession(path, `{"sampling":{}}`)
 		for m := range events(s.post(path, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+prefix+`show"}}`, session...).Body) {
-			if !strings.Contains(m, `"sampling/createMessage","params":`+want) {
-				t.Errorf("%s, legacy: %s", path, m)
-			}
+			assert.Contains(t, m, `"sampling/createMessage","params":`+want, path)
 			break
 		}
 		s.request("DELETE", path, "", session...)
@@ -178,9 +174,7 @@ func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
 	o := &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { heard <- r.Params.URI }}
 	a, b := s.connectSDK("/mcp", core.Legacy, o), s.connectSDK("/s/files/mcp", core.Legacy, o)
 	for _, cs := range []*mcp.ClientSession{a, b} {
-		if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "file:///t/1"}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "file:///t/1"}))
 	}
 	const subscribed = "resources/subscribe file:///t/1\n"
 	checkEqual(t, "after two", s.gateway.requests(), subscribed)
@@ -195,9 +189,7 @@ func TestServerIsSubscribedOnceForAllClients(t *testing.T) {
 		}
 		return n >= 2
 	})
-	if err := a.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "file:///t/1"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "file:///t/1"}))
 	checkEqual(t, "after one left", s.gateway.requests(), subscribed)
 	_ = b.Close() // disconnects without unsubscribing
 	eventually.True(t, "unsubscribed", func() bool { return s.gateway.requests() == subscribed+"resources/unsubscribe file:///t/1\n" })
@@ -218,15 +210,11 @@ func TestUpdateReachesOnlySubscribersOfItsProcess(t *testing.T) {
 	}
 	work, home := client("work"), client("home")
 	for _, cs := range []*mcp.ClientSession{work, home} {
-		if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "file:///t/1"}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "file:///t/1"}))
 	}
 	checkEqual(t, "each account", s.gateway.requests(), "resources/subscribe file:///t/1 work\nresources/subscribe file:///t/1 home\n")
 	for _, token := range []string{"home", "work"} {
-		if len(heard["work"]) > 0 {
-			t.Error("work hears of the updates of home")
-		}
+		assert.True(t, len(heard["work"]) <= 0, "work hears of the updates of home")
 		eventually.True(t, token+" is notified", func() bool { // the stream of a client may not be open yet
 			s.bridge.ResourceUpdated("files", "account of "+token, json.RawMessage(`{"uri":"file:///t/1"}`))
 			s.bridge.ResourceUpdated("files", "", json.RawMessage(`{"uri":"file:///t/1"}`)) // reaches nobody
@@ -258,9 +246,8 @@ func TestUnknownResourcesAreLeftOutOfTheAcknowledgement(t *testing.T) {
 			break
 		}
 		want := []string{`"notifications":{"toolsListChanged":true,"resourceSubscriptions":["file:///t/1"]}`, `"notifications":{"toolsListChanged":true}`}[n]
-		if !strings.Contains(ack, "subscriptions/acknowledged") || !strings.Contains(ack, want) {
-			t.Errorf("%s: %s", uris, ack)
-		}
+		assert.Contains(t, ack, "subscriptions/acknowledged", uris)
+		assert.Contains(t, ack, want, uris)
 		stream.Body.Close()
 	}
 	eventually.True(t, "unsubscribed", func() bool { return s.gateway.last().Method == "resources/unsubscribe" })

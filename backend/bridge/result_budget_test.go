@@ -9,6 +9,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A client that does not read leaves budget for the others, and a result beyond the budget is
@@ -28,35 +31,23 @@ func TestUnreadResultsStayWithinBudget(t *testing.T) {
 			return false
 		}
 		all, _ := io.ReadAll(resp.Body)
-		if !strings.Contains(string(all), "too many large results are still unread") || !strings.Contains(string(all), `"isError":true`) {
-			t.Errorf("the dropped result is %.300s", all)
-		}
+		assert.Contains(t, string(all), "too many large results are still unread", "the dropped result")
+		assert.Contains(t, string(all), `"isError":true`, "the dropped result")
 		return true
 	}
 	first, second := call("idle"), call("idle")
-	if leftOut(first) || leftOut(second) {
-		t.Fatal("there was room")
-	}
-	if !leftOut(call("idle")) {
-		t.Error("one client takes more than its part")
-	}
+	require.True(t, !leftOut(first) && !leftOut(second), "there was room")
+	assert.True(t, leftOut(call("idle")), "one client takes more than its part")
 	other := call("other")
-	if leftOut(other) {
-		t.Fatal("a client that does not read leaves nothing for others")
-	}
-	if !leftOut(call("third")) {
-		t.Error("all together take more than there is")
-	}
-	if n, _ := io.Copy(io.Discard, other.Body); n < size {
-		t.Errorf("%d bytes of the result came", n)
-	}
+	require.False(t, leftOut(other), "a client that does not read leaves nothing for others")
+	assert.True(t, leftOut(call("third")), "all together take more than there is")
+	n, _ := io.Copy(io.Discard, other.Body)
+	assert.Truef(t, n >= size, "%d bytes of the result came", n)
 	_, _ = first.Body.Close(), second.Body.Close()
 	eventually.True(t, "there is room again", func() bool {
 		s.bridge.calls.resultBudget.mu.Lock()
 		defer s.bridge.calls.resultBudget.mu.Unlock()
 		return s.bridge.calls.resultBudget.held == 0 && len(s.bridge.calls.resultBudget.heldBy) == 0
 	})
-	if leftOut(call("idle")) {
-		t.Error("the room was not given back")
-	}
+	assert.False(t, leftOut(call("idle")), "the room was not given back")
 }

@@ -12,6 +12,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // fakeResultStore is a history.
@@ -77,9 +80,8 @@ func blocksOf(t testing.TB, answer string) (texts []string) {
 	var m struct {
 		Result struct{ Content []struct{ Text string } }
 	}
-	if err := json.Unmarshal([]byte(answer), &m); err != nil || len(m.Result.Content) == 0 {
-		t.Fatalf("no result: %s", answer)
-	}
+	err := json.Unmarshal([]byte(answer), &m)
+	require.Truef(t, err == nil && len(m.Result.Content) != 0, "no result: %s", answer)
 	for _, c := range m.Result.Content {
 		texts = append(texts, c.Text)
 	}
@@ -119,23 +121,17 @@ func TestLongResultIsTruncatedAndReadInParts(t *testing.T) {
 		if len(head) != 2 || len(head[0]) > 2000 || len(head[0]) < 1500 || !strings.HasPrefix(long, head[0]) || strings.Contains(first, "structuredContent") || !strings.Contains(first, `"x":1`) {
 			t.Errorf("the head is %s", first)
 		}
-		if got := s.readAll(era, "small", first); got != long+"\n"+`{"a":1}` && got != long+`{"a":1}` {
-			t.Errorf("all parts are %d bytes, want %d", len(got), len(long))
-		}
-		if c := s.gateway.last(); c.Server != "drawbridge" || c.Name != readResult {
-			t.Errorf("recorded as %+v", c)
-		}
+		got := s.readAll(era, "small", first)
+		assert.Falsef(t, got != long+"\n"+`{"a":1}` && got != long+`{"a":1}`, "all parts are %d bytes, want %d", len(got), len(long))
+		c := s.gateway.last()
+		assert.Truef(t, c.Server == "drawbridge" && c.Name == readResult, "recorded as %+v", c)
 		// Without a limit, and at the endpoint of the server, nothing changes.
-		if got := s.callTool(era, "free", "files__list", `{}`); !strings.Contains(got, strings.TrimSuffix(result, "}")[:60]) || strings.Contains(got, metaTruncated) {
-			t.Errorf("another client gets %s", got)
-		}
+		got = s.callTool(era, "free", "files__list", `{}`)
+		assert.Truef(t, strings.Contains(got, strings.TrimSuffix(result, "}")[:60]) && !strings.Contains(got, metaTruncated), "another client gets %s", got)
 		own := s.openSession("/s/files/mcp", `{}`, ClientHeader, "small")
-		if got := onlyMessage(t, s.post("/s/files/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list"}}`, own...)); !strings.Contains(got, result) {
-			t.Errorf("at its own endpoint: %s", got)
-		}
-		if got := onlyMessage(t, s.post("/s/files/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, own...)); strings.Contains(got, readResult) || !strings.Contains(got, "outputSchema") {
-			t.Errorf("listed at its own endpoint: %s", got)
-		}
+		assert.Contains(t, onlyMessage(t, s.post("/s/files/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list"}}`, own...)), result)
+		got = onlyMessage(t, s.post("/s/files/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, own...))
+		assert.Truef(t, !strings.Contains(got, readResult) && strings.Contains(got, "outputSchema"), "listed at its own endpoint: %s", got)
 	}
 }
 
@@ -154,19 +150,13 @@ func TestClientWithLimitSeesNoOutputSchema(t *testing.T) {
 		var m struct {
 			Result struct{ Tools []struct{ Name string } }
 		}
-		if err := json.Unmarshal([]byte(lists[token]), &m); err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(lists[token], readResult) != (token != "free") || strings.Contains(lists[token], "outputSchema") != (token == "free") {
-			t.Errorf("%s sees %s", token, lists[token])
-		}
+		require.NoError(t, json.Unmarshal([]byte(lists[token]), &m))
+		require.Equal(t, token != "free", strings.Contains(lists[token], readResult))
+		require.Equal(t, token == "free", strings.Contains(lists[token], "outputSchema"))
 	}
-	if want := `{"name":"files__list","inputSchema":{"type":"object"}}`; !strings.Contains(lists["small"], want) {
-		t.Errorf("want %s in %s", want, lists["small"])
-	}
-	if got := s.callTool(core.Modern, "free", readResult, `{"result":"1000","offset":0}`); strings.Contains(got, `"content"`) && !strings.Contains(got, "isError") {
-		t.Errorf("a client without a limit reads %s", got)
-	}
+	assert.Contains(t, lists["small"], `{"name":"files__list","inputSchema":{"type":"object"}}`)
+	got := s.callTool(core.Modern, "free", readResult, `{"result":"1000","offset":0}`)
+	assert.Falsef(t, strings.Contains(got, `"content"`) && !strings.Contains(got, "isError"), "a client without a limit reads %s", got)
 }
 
 // Every kind of content: the head and the rest are the whole text, and nothing else is cut.
@@ -199,12 +189,9 @@ func TestTruncatedResultKeepsEverythingButText(t *testing.T) {
 		got = strings.ReplaceAll(got, `"_meta":{MARKED`, "MARK")
 		got = strings.Replace(got, "}}", "}", 1)
 		want := strings.ReplaceAll(q.want, `"_meta":{MARKED`, "MARK")
-		if strings.ReplaceAll(got, "}", "") != strings.ReplaceAll(want, "}", "") {
-			t.Errorf("%s:\n got %s\nwant %s", q.name, got, want)
-		}
-		if full := truncateResult([]byte(q.result), 400, 77); full != nil && !json.Valid(full) {
-			t.Errorf("%s: invalid JSON %s", q.name, full)
-		}
+		assert.Equal(t, strings.ReplaceAll(want, "}", ""), strings.ReplaceAll(got, "}", ""), q.name)
+		full := truncateResult([]byte(q.result), 400, 77)
+		assert.Falsef(t, full != nil && !json.Valid(full), "%s: invalid JSON %s", q.name, full)
 	}
 }
 
@@ -226,9 +213,7 @@ func TestResultOfAppToolIsNotTruncated(t *testing.T) {
 	session := s.openSession("/mcp", `{"extensions":{"io.modelcontextprotocol/ui":{}}}`, ClientHeader, "small")
 	for tool, want := range map[string]bool{"files__show": false, "files__read": true} {
 		got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`"}}`, session...))
-		if strings.Contains(got, metaTruncated) != want {
-			t.Errorf("%s: truncated is not %v", tool, want)
-		}
+		assert.Equal(t, want, strings.Contains(got, metaTruncated), tool)
 	}
 }
 
@@ -239,22 +224,17 @@ func TestOnlyItsClientReadsResult(t *testing.T) {
 	s, kept := newLimitFixture(t, &result)
 	session := s.openSession("/mcp", `{}`, ClientHeader, "small", WorkspaceHeader, absolute("/work"))
 	got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"files__read"}}`, session...))
-	if !strings.Contains(got, `"result":"1000"`) {
-		t.Fatal(got)
-	}
+	require.Contains(t, got, `"result":"1000"`)
 	read := func(arguments string, headers ...string) string {
 		t.Helper()
 		return onlyMessage(t, s.modern("/mcp", "tools/call", readResult, `"name":"`+readResult+`","arguments":`+arguments, headers...))
 	}
 	const first = `{"result":"1000","offset":2000}`
-	if got := read(first, ClientHeader, "small", WorkspaceHeader, absolute("/work")); !strings.Contains(got, "secret of small") {
-		t.Errorf("its client in its folder: %s", got)
-	}
+	assert.Contains(t, read(first, ClientHeader, "small", WorkspaceHeader, absolute("/work")), "secret of small", "its client in its folder")
 	refused := func(what, got string) {
 		t.Helper()
-		if strings.Contains(got, "secret") || !strings.Contains(got, `"isError":true`) {
-			t.Errorf("%s: %s", what, got)
-		}
+		assert.NotContains(t, got, "secret", what)
+		assert.Contains(t, got, `"isError":true`, what)
 	}
 	refused("another client", read(first, ClientHeader, "other", WorkspaceHeader, absolute("/work")))
 	refused("another folder", read(first, ClientHeader, "small", WorkspaceHeader, absolute("/home")))
@@ -264,9 +244,7 @@ func TestOnlyItsClientReadsResult(t *testing.T) {
 		refused(wrong, read(wrong, ClientHeader, "small", WorkspaceHeader, absolute("/work")))
 	}
 	for _, right := range []string{`{"result":1000,"offset":2000}`, `{"result":"1000","offset":0}`} {
-		if got := read(right, ClientHeader, "small", WorkspaceHeader, absolute("/work")); !strings.Contains(got, "secret of small") {
-			t.Errorf("%s: %s", right, got)
-		}
+		assert.Contains(t, read(right, ClientHeader, "small", WorkspaceHeader, absolute("/work")), "secret of small", right)
 	}
 	kept.mu.Lock()
 	kept.calls[1000].Outcome = core.OutcomeRejected // nothing but a result is read
@@ -298,9 +276,7 @@ func TestResultOfResumedCallIsTruncated(t *testing.T) {
 	s.limitResults()
 	first := s.callWithInput("/mcp", `"arguments":{}`, ClientHeader, "small")
 	second := s.callWithInput("/mcp", `"arguments":{},`+answers+`,"requestState":"`+s.requestState(first[0])+`"`, ClientHeader, "small")
-	if len(second) != 1 || !strings.Contains(second[0], metaTruncated) || strings.Contains(second[0], strings.Repeat("x", 2001)) {
-		t.Errorf("%s", second)
-	}
+	assert.Truef(t, len(second) == 1 && strings.Contains(second[0], metaTruncated) && !strings.Contains(second[0], strings.Repeat("x", 2001)), "%s", second)
 }
 
 // The results of tasks are truncated where the client fetches them: by tasks/result, and by
@@ -320,9 +296,7 @@ func TestResultOfTaskIsTruncated(t *testing.T) {
 	}
 	working := `{"taskId":"t","status":"working","statusMessage":"` + strings.Repeat("x", 9000) + `"}`
 	rq := &request{method: "tasks/get", storedCallID: &id, endpoint: endpoint{maxResult: 2000}}
-	if got := limitResult(rq, core.Reply{Result: json.RawMessage(working)}); string(got.Result) != working {
-		t.Errorf("a task that works: %s", got.Result)
-	}
+	assert.Equal(t, working, string(limitResult(rq, core.Reply{Result: json.RawMessage(working)}).Result), "a task that works")
 }
 
 // A client with this setting gets one copy of a result that is in it twice, and no outputSchema that
@@ -340,15 +314,12 @@ func TestResultLosesItsSecondCopyIfTheClientWantsOne(t *testing.T) {
 		{"one", "files__list", `{"content":5,"structuredContent":{"a":1}}`, `{"content":5,"structuredContent":{"a":1}}`},
 	} {
 		result = q.result
-		if got := s.callTool(core.Legacy, q.token, q.tool, `{}`); !strings.Contains(got, `"result":`+q.want) {
-			t.Errorf("%s gets %s", q.token, got)
-		}
+		assert.Contains(t, s.callTool(core.Legacy, q.token, q.tool, `{}`), `"result":`+q.want, q.token)
 	}
 	for token, want := range map[string]bool{"one": false, "both": false, "free": true} {
 		list := onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, token))
-		if strings.Contains(list, "outputSchema") != want || strings.Contains(list, readResult) != (token == "both") {
-			t.Errorf("%s sees %s", token, list)
-		}
+		assert.Equal(t, want, strings.Contains(list, "outputSchema"))
+		assert.Equal(t, token == "both", strings.Contains(list, readResult))
 	}
 }
 
@@ -360,9 +331,7 @@ func FuzzTruncatedResult(f *testing.F) {
 		}
 		result := []byte(`{"content":[{"type":"text","text":` + jsonText(a) + `},{"type":"text","text":` + jsonText(b) + `}]}`)
 		short := truncateResult(result, limit, 1)
-		if (short == nil) != (len(a)+len(b) < limit || len(a)+len(b)+min(len(a), 1) <= limit) {
-			t.Fatalf("%q %q %d: %s", a, b, limit, short)
-		}
+		require.Equal(t, len(a)+len(b) < limit || len(a)+len(b)+min(len(a), 1) <= limit, short == nil)
 		if short == nil {
 			return
 		}
@@ -370,13 +339,9 @@ func FuzzTruncatedResult(f *testing.F) {
 		text, at := "", 0
 		for at < len(r.text) {
 			end := textEnd(r.text, at, limit)
-			if end <= at || end-at > limit || !utf8.ValidString(r.text[at:end]) {
-				t.Fatalf("%d to %d of %q", at, end, r.text)
-			}
+			require.Truef(t, end > at && end-at <= limit && utf8.ValidString(r.text[at:end]), "%d to %d of %q", at, end, r.text)
 			text, at = text+r.text[at:end], end
 		}
-		if text != r.text || !json.Valid(short) {
-			t.Fatalf("%q %s", text, short)
-		}
+		require.Truef(t, text == r.text && json.Valid(short), "%q %s", text, short)
 	})
 }

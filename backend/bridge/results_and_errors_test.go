@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func (s *fixture) answer(body string, headers ...string) (status int, text string) {
@@ -48,12 +50,9 @@ func TestArgumentsOfAnyTypeReachTheServer(t *testing.T) {
 	legacy := s.openSession("/mcp", "{}")
 	for _, arguments := range []string{`[1]`, `"x"`, `null`, `1.0`} {
 		params := `{"name":"files__read","arguments":` + arguments + `}`
-		if status, text := s.answer(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+params+`}`, legacy...); status != 200 || strings.Contains(text, `"error"`) {
-			t.Errorf("%s: %d %s", arguments, status, text)
-		}
-		if call := s.gateway.last(); !strings.Contains(string(call.Params), `"arguments":`+arguments) {
-			t.Errorf("%s: the server got %s", arguments, call.Params)
-		}
+		status, text := s.answer(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+params+`}`, legacy...)
+		assert.Truef(t, status == 200 && !strings.Contains(text, `"error"`), "%s: %d %s", arguments, status, text)
+		assert.Contains(t, string(s.gateway.last().Params), `"arguments":`+arguments)
 	}
 }
 
@@ -73,11 +72,9 @@ func TestUnknownVersionInHeaderIsNamedWithTheSupportedOnes(t *testing.T) {
 		"a notification":    {`{"jsonrpc":"2.0","method":"notifications/initialized"}`, append(version, session...)},
 		"initialize":        {`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, version},
 	} {
-		if status, text := s.answer(c.body, c.headers...); status != 400 || !strings.Contains(text, want) {
-			t.Errorf("%s: %d %s", name, status, text)
-		}
+		status, text := s.answer(c.body, c.headers...)
+		assert.Truef(t, status == 400 && strings.Contains(text, want), "%s: %d %s", name, status, text)
 	}
-	if status, text := s.answer(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, append([]string{versionHeader, strings.Repeat("é", 500)}, session...)...); status != 400 || len(text) > 600 {
-		t.Errorf("%d %s", status, text)
-	}
+	status, text := s.answer(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, append([]string{versionHeader, strings.Repeat("é", 500)}, session...)...)
+	assert.Truef(t, status == 400 && len(text) <= 600, "%d %s", status, text)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // openRevision opens a session of a client that speaks an older revision.
@@ -69,9 +71,7 @@ func TestContentNewerThanClientBecomesText(t *testing.T) {
 				}
 				want := fmt.Sprintf(form, plainBlock, audio, link, videoBlock)
 				want = strings.TrimSuffix(`{"jsonrpc":"2.0","id":"m-1","result":`+want, "}")
-				if !strings.HasPrefix(got, want) {
-					t.Errorf("%s %s %s\n got %s\nwant %s", revision, path, method, got, want)
-				}
+				assert.Truef(t, strings.HasPrefix(got, want), "%s %s %s\n got %s\nwant %s", revision, path, method, got, want)
 			}
 		}
 	}
@@ -85,14 +85,10 @@ func TestResultsOfKnownTypesAreNotChanged(t *testing.T) {
 		`{"content":[{"type":"video","type":"text"}]}`,
 	} {
 		for _, revision := range append(allRevisions, "") {
-			if got := readableContent("tools/call", revision, []byte(raw)); string(got) != raw {
-				t.Errorf("%s: %s became %s", revision, raw, got)
-			}
+			assert.Equal(t, raw, string(readableContent("tools/call", revision, []byte(raw))), revision)
 		}
 	}
-	if got := readableContent("resources/read", "2024-11-05", []byte(`{"content":[{"type":"audio"}]}`)); !strings.Contains(string(got), "audio") {
-		t.Errorf("%s", got)
-	}
+	assert.Contains(t, string(readableContent("resources/read", "2024-11-05", []byte(`{"content":[{"type":"audio"}]}`))), "audio")
 }
 
 // ask posts a call and returns the params of the server's request and the reply.
@@ -144,9 +140,8 @@ func TestFormsWithListsAreNotSentToOlderClients(t *testing.T) {
 		return core.Reply{Result: json.RawMessage(`{"content":[],"said":` + string(reply.Result) + string(reply.Error) + `}`)}, err
 	})
 	for revision, want := range map[string]string{"2025-06-18": "does not support forms with lists", "2025-11-25": `"said":{"action":"accept"}`} {
-		if _, got := s.askedBy(addCall, `{"action":"accept"}`, s.openRevision("/mcp", revision, `{"elicitation":{}}`)...); !strings.Contains(got, want) {
-			t.Errorf("%s: %s", revision, got)
-		}
+		_, got := s.askedBy(addCall, `{"action":"accept"}`, s.openRevision("/mcp", revision, `{"elicitation":{}}`)...)
+		assert.Contains(t, got, want, revision)
 	}
 }
 
@@ -171,13 +166,10 @@ func TestURLElicitationOfModernServerGetsAnID(t *testing.T) {
 			t.Errorf("%s", params)
 		}
 		seen[p.ElicitationID] = true
-		if !strings.Contains(reply, "visited") {
-			t.Errorf("%s", reply)
-		}
+		assert.Contains(t, reply, "visited")
 	}
-	if params, _ := s.askedBy(addCall, `{"action":"accept"}`, h...); !strings.HasSuffix(params, `"elicitationId":"own"}`) {
-		t.Errorf("%s", params)
-	}
+	params, _ := s.askedBy(addCall, `{"action":"accept"}`, h...)
+	assert.Truef(t, strings.HasSuffix(params, `"elicitationId":"own"}`), "%s", params)
 }
 
 // 2025-11-25 refuses a call with an error; in 2026-07-28, the server asks in its result.
@@ -196,9 +188,7 @@ func TestURLErrorOfLegacyServerAsksModernClient(t *testing.T) {
 		want := `"result":{"resultType":"input_required","inputRequests":{` +
 			`"url-1":{"method":"elicitation/create","params":{"mode":"url","url":"https://example.com/a?b=1&c=\"","message":"Sign in"}},` +
 			`"url-2":{"method":"elicitation/create","params":{"mode":"url","url":"https://example.com/2","message":"Sign in first"}}},"requestState":"drawbridge:urls"`
-		if !strings.Contains(got, want) {
-			t.Errorf("%s", got)
-		}
+		assert.Contains(t, got, want)
 	}
 	retry := func(action string) string {
 		return onlyMessage(t, s.modernAs(can, "/mcp", "tools/call", "math__add", params+`,"inputResponses":{"url-1":{"action":"accept"},"url-2":{"action":"`+action+`"}},"requestState":"drawbridge:urls"`))
@@ -208,12 +198,9 @@ func TestURLErrorOfLegacyServerAsksModernClient(t *testing.T) {
 	}
 	done = true
 	calls := len(s.gateway.seen)
-	if got := retry("decline"); !strings.Contains(got, "did not open the address") || len(s.gateway.seen) != calls {
-		t.Errorf("%s", got)
-	}
-	if got := retry("accept"); !strings.Contains(got, "signed in") {
-		t.Errorf("%s", got)
-	}
+	got := retry("decline")
+	assert.Truef(t, strings.Contains(got, "did not open the address") && len(s.gateway.seen) == calls, "%s", got)
+	assert.Contains(t, retry("accept"), "signed in")
 	call := s.gateway.last()
 	if got := string(call.Params); !strings.HasPrefix(got, `{"name":"add","arguments":{"a":1.0},"_meta":`) || strings.Contains(got, "inputResponses") || strings.Contains(got, "requestState") ||
 		string(call.Params[call.Arguments.Start:call.Arguments.End]) != `{"a":1.0}` || call.Continues {
@@ -227,13 +214,10 @@ func TestURLErrorOfLegacyServerAsksModernClient(t *testing.T) {
 			t.Errorf("%s: %s %s", capabilities, resp.Status, got)
 		}
 	}
-	if got := onlyMessage(t, s.post("/mcp", addCall, s.openSession("/mcp", can)...)); !strings.HasSuffix(got, `"error":`+demand+`}`) {
-		t.Errorf("a legacy client gets the error itself: %s", got)
-	}
+	got = onlyMessage(t, s.post("/mcp", addCall, s.openSession("/mcp", can)...))
+	assert.Truef(t, strings.HasSuffix(got, `"error":`+demand+`}`), "a legacy client gets the error itself: %s", got)
 	demand = `{"code":-32042,"message":"Sign in first","data":7}`
-	if got := onlyMessage(t, s.modernAs(can, "/mcp", "tools/call", "math__add", params)); !strings.Contains(got, demand) {
-		t.Errorf("%s", got)
-	}
+	assert.Contains(t, onlyMessage(t, s.modernAs(can, "/mcp", "tools/call", "math__add", params)), demand)
 }
 
 // The session that was asked to open an address is told when the user is done there, and no other.
@@ -278,9 +262,7 @@ func TestCompletedElicitationReachesSessionThatWasAsked(t *testing.T) {
 	for n := range 2 * maxElicitations {
 		s.bridge.calls.elicitations.add("math", fmt.Sprint(n), "s")
 	}
-	if n := len(s.bridge.calls.elicitations.sessions); n != maxElicitations {
-		t.Errorf("%d are kept", n)
-	}
+	assert.Equal(t, maxElicitations, len(s.bridge.calls.elicitations.sessions))
 }
 
 // A client that does not declare tools for sampling would answer as if there were none.
@@ -290,9 +272,8 @@ func TestSamplingWithToolsNeedsItsCapability(t *testing.T) {
 		return core.Reply{Result: json.RawMessage(`{"content":[],"said":` + string(reply.Result) + string(reply.Error) + `}`)}, err
 	})
 	for capabilities, want := range map[string]string{`{"sampling":{}}`: "does not support sampling with tools", `{"sampling":{"tools":{}}}`: `"said":{"model":"m"}`} {
-		if _, got := s.askedBy(addCall, `{"model":"m"}`, s.openSession("/mcp", capabilities)...); !strings.Contains(got, want) {
-			t.Errorf("%s: %s", capabilities, got)
-		}
+		_, got := s.askedBy(addCall, `{"model":"m"}`, s.openSession("/mcp", capabilities)...)
+		assert.Contains(t, got, want, capabilities)
 	}
 }
 
@@ -322,9 +303,7 @@ func TestMembersOfNewerRevisionsPassUnchanged(t *testing.T) {
 			h = h[:2] // the header for the revision came with 2025-06-18
 		}
 		for method, want := range map[string]string{"tools/list": tool, "prompts/list": prompt, "resources/list": resource, "resources/templates/list": template} {
-			if got := onlyMessage(t, s.post("/s/files/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`, h...)); !strings.Contains(got, "["+want+"]") {
-				t.Errorf("%s %s: %s", revision, method, got)
-			}
+			assert.Contains(t, onlyMessage(t, s.post("/s/files/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`, h...)), "["+want+"]")
 		}
 		got := strings.Join(messages(t, s.post("/s/files/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","_meta":{"progressToken":1}}}`, h...)), "\n")
 		checkEqual(t, revision, got, `{"jsonrpc":"2.0","method":"notifications/progress","params":`+progress+`}`+"\n"+`{"jsonrpc":"2.0","id":1,"result":`+result+`}`)

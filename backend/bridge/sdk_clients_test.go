@@ -12,6 +12,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // connectSDK connects a go-sdk client in one era.
@@ -61,47 +63,33 @@ func TestRealClientsOfBothEras(t *testing.T) {
 				},
 			})
 			tools, err := cs.ListTools(ctx, nil)
-			if err != nil || len(tools.Tools) != 3 || tools.Tools[0].Name != "files__read" {
-				t.Fatalf("tools: %v %+v", err, tools)
-			}
+			require.Truef(t, err == nil && len(tools.Tools) == 3 && tools.Tools[0].Name == "files__read", "tools: %v %+v", err, tools)
 			for _, name := range []string{"math__add", "files__marked"} {
 				p := &mcp.CallToolParams{Name: name, Arguments: map[string]any{"region": "eu"}}
 				p.SetProgressToken("mine")
 				res, err := cs.CallTool(ctx, p)
-				if err != nil {
-					t.Fatal(name, err)
-				}
-				if got := res.Content[0].(*mcp.TextContent).Text; !strings.HasPrefix(got, strings.SplitN(name, "__", 2)[1]+" of ") {
-					t.Errorf("%s: %s", name, got)
-				}
-				if token := eventually.Receive(t, time.Minute, "no progress", progress); token != "mine" {
-					t.Errorf("token %v", token)
-				}
+				require.NoError(t, err, name)
+				got := res.Content[0].(*mcp.TextContent).Text
+				assert.Truef(t, strings.HasPrefix(got, strings.SplitN(name, "__", 2)[1]+" of "), "%s: %s", name, got)
+				token := eventually.Receive(t, time.Minute, "no progress", progress)
+				assert.Truef(t, token == "mine", "token %v", token)
 			}
-			if p, err := cs.GetPrompt(ctx, &mcp.GetPromptParams{Name: "files__ask"}); err != nil || p.Messages[0].Content.(*mcp.TextContent).Text != "ask" {
-				t.Errorf("prompt: %v", err)
-			}
-			if r, err := cs.ReadResource(ctx, &mcp.ReadResourceParams{URI: "file:///t/1"}); err != nil || r.Contents[0].Text != "t" {
-				t.Errorf("resource: %v", err)
-			}
-			if c, err := cs.Complete(ctx, &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "files__ask"}, Argument: mcp.CompleteParamsArgument{Name: "a", Value: "v"}}); err != nil || c.Completion.Values[0] != "v" {
-				t.Errorf("completion: %v", err)
-			}
+			p, err := cs.GetPrompt(ctx, &mcp.GetPromptParams{Name: "files__ask"})
+			assert.Truef(t, err == nil && p.Messages[0].Content.(*mcp.TextContent).Text == "ask", "prompt: %v", err)
+			r, err := cs.ReadResource(ctx, &mcp.ReadResourceParams{URI: "file:///t/1"})
+			assert.Truef(t, err == nil && r.Contents[0].Text == "t", "resource: %v", err)
+			c, err := cs.Complete(ctx, &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "files__ask"}, Argument: mcp.CompleteParamsArgument{Name: "a", Value: "v"}})
+			assert.Truef(t, err == nil && c.Completion.Values[0] == "v", "completion: %v", err)
 			if r, err := cs.ListResourceTemplates(ctx, nil); err != nil || len(r.ResourceTemplates) != 1 {
 				t.Errorf("templates: %v", err)
 			}
-			if got := s.gateway.last().Client; got.Name != "sdk" {
-				t.Errorf("client: %+v", got)
-			}
+			assert.Equal(t, "sdk", s.gateway.last().Client.Name)
 			if era == core.Modern {
 				return
 			}
-			if err := cs.Subscribe(ctx, &mcp.SubscribeParams{URI: "file:///t/1"}); err != nil {
-				t.Errorf("subscribe: %v", err)
-			}
-			if got := s.gateway.last(); got.Method != "resources/subscribe" || got.Client.Name != "sdk" || got.Session == "" {
-				t.Errorf("a subscription is recorded as %+v", got)
-			}
+			assert.NoError(t, cs.Subscribe(ctx, &mcp.SubscribeParams{URI: "file:///t/1"}))
+			got := s.gateway.last()
+			assert.Truef(t, got.Method == "resources/subscribe" && got.Client.Name == "sdk" && got.Session != "", "a subscription is recorded as %+v", got)
 		})
 	}
 }
@@ -167,17 +155,13 @@ func TestCapabilitiesAndInstructionsFollowTheEndpoint(t *testing.T) {
 	discover := func(path string) map[string]json.RawMessage {
 		t.Helper()
 		var m struct{ Result map[string]json.RawMessage }
-		if err := json.Unmarshal([]byte(onlyMessage(t, s.modern(path, "server/discover", "", ""))), &m); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(onlyMessage(t, s.modern(path, "server/discover", "", ""))), &m))
 		return m.Result
 	}
 	all := discover("/mcp")
 	checkEqual(t, "instructions", string(all["instructions"]), `"# files\n\nRead before you write.\n\n# math\n\nNumbers only."`)
 	for _, has := range []string{`"tools":{"listChanged":true}`, `"prompts":{"listChanged":true}`, `"resources":{"listChanged":true,"subscribe":true}`, `"completions":{}`, `"logging":{}`} {
-		if !strings.Contains(string(all["capabilities"]), has) {
-			t.Errorf("no %s in %s", has, all["capabilities"])
-		}
+		assert.Contains(t, string(all["capabilities"]), has)
 	}
 	math := discover("/s/math/mcp")
 	checkEqual(t, "capabilities", string(math["capabilities"]), `{"tools":{"listChanged":true}}`)
@@ -191,9 +175,8 @@ func TestCapabilitiesAndInstructionsFollowTheEndpoint(t *testing.T) {
 func TestPanicBecomesError(t *testing.T) {
 	s := newFixture(t, func(context.Context, *core.Call, core.ServerMessageHandler) (core.Reply, error) { panic("boom") })
 	got := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, s.openSession("/mcp", `{}`)...))
-	if !strings.Contains(got, "-32603") || strings.Contains(got, "boom") {
-		t.Errorf("%s", got)
-	}
+	assert.Contains(t, got, "-32603")
+	assert.NotContains(t, got, "boom")
 }
 
 func TestListenerIsClosedOnShutdown(t *testing.T) {
@@ -202,12 +185,8 @@ func TestListenerIsClosedOnShutdown(t *testing.T) {
 	eventually.True(t, "listening", func() bool { return len(s.bridge.listeners.all()) > 0 })
 	s.bridge.close()
 	list := messages(t, resp)
-	if len(list) != 2 || !strings.Contains(list[0], "subscriptions/acknowledged") || !strings.Contains(list[1], `"result"`) {
-		t.Errorf("%q", list)
-	}
-	if resp := s.post("/mcp", ping); resp.StatusCode != http.StatusServiceUnavailable {
-		t.Error(resp.Status)
-	}
+	assert.Truef(t, len(list) == 2 && strings.Contains(list[0], "subscriptions/acknowledged") && strings.Contains(list[1], `"result"`), "%q", list)
+	assert.Equal(t, http.StatusServiceUnavailable, s.post("/mcp", ping).StatusCode)
 }
 
 func TestListenersPerClientAreBounded(t *testing.T) {
@@ -216,9 +195,7 @@ func TestListenersPerClientAreBounded(t *testing.T) {
 	for range 2 {
 		open = append(open, s.modern("/mcp", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`))
 	}
-	if resp := s.modern("/mcp", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`); resp.StatusCode != http.StatusTooManyRequests {
-		t.Error(resp.Status)
-	}
+	assert.Equal(t, http.StatusTooManyRequests, s.modern("/mcp", "subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`).StatusCode)
 	open[0].Body.Close()
 	eventually.True(t, "a place is free", func() bool {
 		s.bridge.streams.mu.Lock()
@@ -233,23 +210,13 @@ func TestSubscriptionsAreOfferedWhereAServerHasThem(t *testing.T) {
 		legacy := onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"p","version":"1"}}}`))
 		modern := onlyMessage(t, s.modern("/mcp", "server/discover", "", ""))
 		const mark = `"subscribe":true`
-		if strings.Contains(legacy, mark) != strings.Contains(modern, mark) {
-			t.Errorf("the eras differ:\n%s\n%s", legacy, modern)
-		}
-		if !strings.Contains(legacy, `"resources":{`) {
-			t.Errorf("no resources: %s", legacy)
-		}
+		assert.Equal(t, strings.Contains(modern, mark), strings.Contains(legacy, mark), "the eras differ")
+		assert.Contains(t, legacy, `"resources":{`, "no resources")
 		return strings.Contains(legacy, mark)
 	}
-	if !offered() {
-		t.Error("not offered, though files has them")
-	}
+	assert.True(t, offered(), "not offered, though files has them")
 	s.registry.Set("files", "files", mathCatalog())
-	if offered() {
-		t.Error("offered, though no server has them")
-	}
+	assert.False(t, offered(), "offered, though no server has them")
 	s.registry.Set("files", "files", filesCatalog())
-	if !offered() {
-		t.Error("not offered any more")
-	}
+	assert.True(t, offered(), "not offered any more")
 }

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // An expired session is refused like one that never existed, even with the right token, and a new
@@ -30,13 +32,9 @@ func TestSES01ExpiredSessionIsUnknownAndLeaksNothing(t *testing.T) {
 		}
 	}
 	for _, method := range []string{"GET", "DELETE"} {
-		if resp := s.request(method, "/mcp", "", h...); resp.StatusCode != http.StatusNotFound {
-			t.Errorf("%s: %s", method, resp.Status)
-		}
+		assert.Equal(t, http.StatusNotFound, s.request(method, "/mcp", "", h...).StatusCode, method)
 	}
-	if len(s.gateway.seen) != 0 {
-		t.Errorf("reached the gateway: %+v", s.gateway.last())
-	}
+	assert.Empty(t, s.gateway.seen, "reached the gateway")
 	again := s.openSession("/mcp", `{}`, ClientHeader, "ann")
 	if resp := s.post("/mcp", ping, again...); resp.StatusCode != http.StatusOK || again[1] == h[1] {
 		t.Errorf("a new session: %s", resp.Status)
@@ -89,9 +87,7 @@ func TestConcurrentSessionChangesKeepCount(t *testing.T) {
 		if count[one.Client.Token]++; count[one.Client.Token] > most {
 			t.Errorf("%s has more than %d sessions", one.Client.Token, most)
 		}
-		if one.InFlight != 0 {
-			t.Errorf("%+v", one)
-		}
+		assert.Equal(t, 0, one.InFlight)
 	}
 	clock.Add(61 * 60)
 	s.bridge.closeIdleSessions()

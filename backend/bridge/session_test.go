@@ -14,6 +14,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
 )
 
 const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
@@ -42,17 +44,11 @@ func TestSessionIsBoundToTokenAndEndpoint(t *testing.T) {
 			}
 		}
 		if c.status == 404 {
-			if resp := s.request("GET", c.path, "", c.headers...); resp.StatusCode != 404 {
-				t.Errorf("%s: GET: %s", c.name, resp.Status)
-			}
-			if resp := s.request("DELETE", c.path, "", c.headers...); resp.StatusCode != 404 {
-				t.Errorf("%s: DELETE: %s", c.name, resp.Status)
-			}
+			assert.Equal(t, 404, s.request("GET", c.path, "", c.headers...).StatusCode, c.name)
+			assert.Equal(t, 404, s.request("DELETE", c.path, "", c.headers...).StatusCode, c.name)
 		}
 	}
-	if got := s.gateway.last().Client; got != (core.Client{Token: "claude", Name: "probe", Version: "9"}) {
-		t.Errorf("client: %+v", got)
-	}
+	assert.Equal(t, core.Client{Token: "claude", Name: "probe", Version: "9"}, s.gateway.last().Client)
 }
 
 func TestDeleteEndsSessionAndItsCalls(t *testing.T) {
@@ -66,19 +62,12 @@ func TestDeleteEndsSessionAndItsCalls(t *testing.T) {
 	h := s.openSession("/mcp", `{}`)
 	reply := s.postInBackground(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"math__add"}}`, h...)
 	<-started
-	if resp := s.request("DELETE", "/mcp", "", h...); resp.StatusCode != http.StatusNoContent {
-		t.Error(resp.Status)
-	}
-	if err := <-ended; core.CodeOf(err) != core.CodeCancelled {
-		t.Error(err)
-	}
+	assert.Equal(t, http.StatusNoContent, s.request("DELETE", "/mcp", "", h...).StatusCode)
+	err := <-ended
+	assert.Equal(t, core.CodeCancelled, core.CodeOf(err))
 	reply()
-	if resp := s.post("/mcp", ping, h...); resp.StatusCode != http.StatusNotFound {
-		t.Error(resp.Status)
-	}
-	if n := len(s.bridge.Sessions()); n != 0 {
-		t.Errorf("%d sessions", n)
-	}
+	assert.Equal(t, http.StatusNotFound, s.post("/mcp", ping, h...).StatusCode)
+	assert.Equal(t, 0, len(s.bridge.Sessions()))
 }
 
 func TestDroppedConnectionCancelsModernCallsOnly(t *testing.T) {
@@ -135,15 +124,10 @@ func TestCancelledNotificationCancelsCallWithThatID(t *testing.T) {
 	cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a/1"}}`
 	s.post("/mcp", cancel, other...)
 	s.post("/mcp", strings.Replace(cancel, `"a/1"`, `1`, 1), h...)
-	if calling.Err() != nil {
-		t.Error("somebody else's cancellation arrived")
-	}
-	if resp := s.post("/mcp", cancel, h...); resp.StatusCode != http.StatusAccepted {
-		t.Error(resp.Status)
-	}
-	if err := <-ended; core.CodeOf(err) != core.CodeCancelled {
-		t.Error(err)
-	}
+	assert.NoError(t, calling.Err(), "somebody else's cancellation arrived")
+	assert.Equal(t, http.StatusAccepted, s.post("/mcp", cancel, h...).StatusCode)
+	err := <-ended
+	assert.Equal(t, core.CodeCancelled, core.CodeOf(err))
 	reply()
 }
 
@@ -168,9 +152,8 @@ func TestReasonForCancellingReachesServer(t *testing.T) {
 		eventually.Receive(t, time.Minute, "the call does not begin", started)
 		s.post("/mcp", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":`+raw+`}}`, h...)
 		cause := <-ended
-		if reason, _ := errors.AsType[wire.ReasonOfClient](cause); string(reason) != want || core.CodeOf(cause) != core.CodeCancelled {
-			t.Errorf("%.40s becomes %.40q, cause %.80v", raw, reason, cause)
-		}
+		reason, _ := errors.AsType[wire.ReasonOfClient](cause)
+		assert.Truef(t, string(reason) == want && core.CodeOf(cause) == core.CodeCancelled, "%.40s becomes %.40q, cause %.80v", raw, reason, cause)
 		if message, _ := core.Describe(cause); !strings.HasSuffix(message, want) {
 			t.Errorf("the history contains %.80q", message)
 		}
@@ -212,9 +195,7 @@ func TestIdleSessionsExpireBusyOnesStay(t *testing.T) {
 		h      []string
 		status int
 	}{"idle": {idle, 404}, "used": {used, 200}, "listening": {listening, 200}} {
-		if resp := s.post("/mcp", ping, c.h...); resp.StatusCode != c.status {
-			t.Errorf("%s: %s", name, resp.Status)
-		}
+		assert.Equal(t, c.status, s.post("/mcp", ping, c.h...).StatusCode, name)
 	}
 	stream.Body.Close()
 	eventually.True(t, "the stream is released", func() bool {
@@ -241,13 +222,9 @@ func TestSessionsPerClientAreBounded(t *testing.T) {
 		if i >= 7 {
 			want = 200
 		}
-		if resp := s.post("/mcp", ping, h...); resp.StatusCode != want {
-			t.Errorf("session %d: %s", i, resp.Status)
-		}
+		assert.Equalf(t, want, s.post("/mcp", ping, h...).StatusCode, "session %d", i)
 	}
-	if resp := s.post("/mcp", ping, other...); resp.StatusCode != 200 {
-		t.Errorf("other client: %s", resp.Status)
-	}
+	assert.Equal(t, 200, s.post("/mcp", ping, other...).StatusCode, "other client")
 	for _, h := range all[7:] { // all are in use, so none may be evicted
 		s.request("GET", "/mcp", "", h...)
 	}
@@ -269,37 +246,25 @@ func TestFiftyStreamsOfOneClientBecomeOne(t *testing.T) {
 			t.Fatal(resp.Status)
 		}
 	}
-	if open != 1 {
-		t.Errorf("%d streams", open)
-	}
+	assert.Equal(t, 1, open)
 	resp := s.request("GET", "/mcp", "", append(h, "Last-Event-ID", "forged_1")...)
-	if resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("forged event id: %s", resp.Status)
-	}
+	assert.Equal(t, http.StatusBadRequest, resp.StatusCode, "forged event id")
 }
 
 func TestSessionsOfRemovedServerEnd(t *testing.T) {
 	s := newFixture(t, nil)
 	h := s.openSession("/s/math/mcp", `{}`)
 	s.registry.Configure("", nil)
-	if resp := s.post("/s/math/mcp", ping, h...); resp.StatusCode != 404 {
-		t.Error(resp.Status)
-	}
+	assert.Equal(t, 404, s.post("/s/math/mcp", ping, h...).StatusCode)
 	s.bridge.closeIdleSessions()
-	if n := len(s.bridge.Sessions()); n != 0 {
-		t.Errorf("%d sessions", n)
-	}
+	assert.Equal(t, 0, len(s.bridge.Sessions()))
 }
 
 func TestOversizedInitializeIsRefused(t *testing.T) {
 	s := newFixture(t, nil)
 	body := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + strings.Repeat("x", maxInitializeParams) + `","version":"1"}}}`
-	if got := onlyMessage(t, s.post("/mcp", body)); !strings.Contains(got, "-32602") {
-		t.Errorf("%.200s", got)
-	}
-	if n := len(s.bridge.Sessions()); n != 0 {
-		t.Errorf("%d sessions", n)
-	}
+	assert.Contains(t, onlyMessage(t, s.post("/mcp", body)), "-32602")
+	assert.Equal(t, 0, len(s.bridge.Sessions()))
 }
 
 func TestFirstRequestMustBeInitialize(t *testing.T) {
@@ -315,12 +280,8 @@ func TestFirstRequestMustBeInitialize(t *testing.T) {
 			t.Errorf("%s: %s %s", body, resp.Status, got)
 		}
 	}
-	if resp := s.post("/mcp", ping); resp.StatusCode != 200 {
-		t.Errorf("ping: %s", resp.Status)
-	}
-	if len(s.gateway.seen) != 0 {
-		t.Errorf("reached the gateway: %+v", s.gateway.last())
-	}
+	assert.Equal(t, 200, s.post("/mcp", ping).StatusCode)
+	assert.Empty(t, s.gateway.seen, "reached the gateway")
 }
 
 func TestCallsOfModernClientsHaveSessions(t *testing.T) {
@@ -331,20 +292,15 @@ func TestCallsOfModernClientsHaveSessions(t *testing.T) {
 		return s.gateway.last().Session
 	}
 	first := call()
-	if again := call(); first == "" || again != first {
-		t.Errorf("sessions %q and %q", first, again)
-	}
-	if other := call("X-Drawbridge-Workspace", absolute("/work")); other == "" || other == first {
-		t.Errorf("another folder has the session %q", other)
-	}
+	again := call()
+	assert.Truef(t, first != "" && again == first, "sessions %q and %q", first, again)
+	other := call("X-Drawbridge-Workspace", absolute("/work"))
+	assert.Truef(t, other != "" && other != first, "another folder has the session %q", other)
 	onlyMessage(t, s.modern("/mcp", "server/discover", "", ""))
 	second := call()
-	if second == first || call() != second {
-		t.Error("a client that connected again has its former session")
-	}
-	if c := s.gateway.last(); c.LegacySession() != "" {
-		t.Error("an inferred session counts as a legacy session")
-	}
+	assert.NotEqual(t, first, second, "a client that connected again has its former session")
+	assert.Equal(t, second, call(), "a client that connected again has its former session")
+	assert.Empty(t, s.gateway.last().LegacySession(), "an inferred session counts as a legacy session")
 }
 
 func TestModernSessionsFollowClientsConnectionsAndPauses(t *testing.T) {
@@ -366,14 +322,11 @@ func TestModernSessionsFollowClientsConnectionsAndPauses(t *testing.T) {
 		t.Error("a known connection keeps its session, and a new one gets the newest session")
 	}
 	now = now.Add(29 * time.Minute)
-	if id("a", "", "3") != two {
-		t.Error("the session has ended early")
-	}
+	assert.Equal(t, two, id("a", "", "3"), "the session has ended early")
 	now = now.Add(30 * time.Minute)
 	three := id("a", "", "3")
-	if three == two || id("a", "", "1") != three {
-		t.Error("an idle session has not ended")
-	}
+	assert.NotEqual(t, two, three, "an idle session has not ended")
+	assert.Equal(t, three, id("a", "", "1"), "an idle session has not ended")
 	for i := range 3 * maxModernSessions {
 		now = now.Add(time.Millisecond)
 		id("c"+strconv.Itoa(i), "", "1")

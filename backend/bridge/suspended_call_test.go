@@ -10,6 +10,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const allClientCapabilities = `{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`
@@ -61,9 +64,7 @@ func TestModernClientAnswersLegacyServerRequest(t *testing.T) {
 	if len(second) != 1 || !strings.Contains(second[0], `"got":{"action":"accept","content":{"n":9007199254740993}}`) || !strings.Contains(second[0], `"resultType":"complete"`) {
 		t.Fatal(second)
 	}
-	if n := len(s.gateway.seen); n != 1 {
-		t.Errorf("%d calls", n)
-	}
+	assert.Equal(t, 1, len(s.gateway.seen))
 }
 
 func TestRequestStateWorksOnceForItsClientAndRequest(t *testing.T) {
@@ -73,9 +74,7 @@ func TestRequestStateWorksOnceForItsClientAndRequest(t *testing.T) {
 	refused := func(what, path, params string, headers ...string) {
 		t.Helper()
 		got := s.callWithInput(path, params, headers...)
-		if len(got) != 1 || !strings.Contains(got[0], "-32602") || !strings.Contains(got[0], "requestState") {
-			t.Errorf("%s: %q", what, got)
-		}
+		assert.Truef(t, len(got) == 1 && strings.Contains(got[0], "-32602") && strings.Contains(got[0], "requestState"), "%s: %q", what, got)
 	}
 	retry := answers + `,"requestState":"` + state + `"`
 	refused("another client", "/mcp", `"arguments":{"a":1},`+retry, ClientHeader, "claude")
@@ -84,12 +83,8 @@ func TestRequestStateWorksOnceForItsClientAndRequest(t *testing.T) {
 	refused("an unknown state", "/mcp", `"arguments":{"a":1},"requestState":"drawbridge:AAAA"`, mine...)
 	refused("a forged state", "/mcp", `"arguments":{"a":1},`+strings.Replace(retry, state, state[:len(state)-1]+"~", 1), mine...)
 	bad := s.callWithInput("/mcp", `"arguments":{"a":1},"inputResponses":{"input-1":7},"requestState":"`+state+`"`, mine...)
-	if !strings.Contains(bad[0], "-32602") {
-		t.Errorf("no object: %q", bad)
-	}
-	if got := s.callWithInput("/mcp", `"arguments":{"a":1},`+retry, mine...); !strings.Contains(got[0], `"got":{"action":"accept"`) {
-		t.Fatalf("the right one: %q", got)
-	}
+	assert.Contains(t, bad[0], "-32602", "no object")
+	require.Contains(t, s.callWithInput("/mcp", `"arguments":{"a":1},`+retry, mine...)[0], `"got":{"action":"accept"`, "the right one")
 	refused("a second time", "/mcp", `"arguments":{"a":1},`+retry, mine...)
 }
 
@@ -98,12 +93,9 @@ func TestUnansweredInputsAreRequestedAgainWithNewState(t *testing.T) {
 	state := s.requestState(s.callWithInput("/mcp", `"arguments":{}`)[0])
 	again := s.callWithInput("/mcp", `"arguments":{},"inputResponses":{"other":{}},"requestState":"`+state+`"`)
 	next := s.requestState(again[0])
-	if next == state || !strings.Contains(again[0], `"input-1":{"method"`) {
-		t.Fatal(again)
-	}
-	if got := s.callWithInput("/mcp", `"arguments":{},`+answers+`,"requestState":"`+next+`"`); !strings.Contains(got[0], `"got":`) {
-		t.Fatal(got)
-	}
+	require.NotEqual(t, state, next)
+	require.Contains(t, again[0], `"input-1":{"method"`)
+	require.Contains(t, s.callWithInput("/mcp", `"arguments":{},`+answers+`,"requestState":"`+next+`"`)[0], `"got":`)
 }
 
 func TestRetriedRequestReceivesProgressUnderItsOwnToken(t *testing.T) {
@@ -112,21 +104,17 @@ func TestRetriedRequestReceivesProgressUnderItsOwnToken(t *testing.T) {
 		return messages(s, s.modernAs(allClientCapabilities+`,"progressToken":`+token, "/mcp", "tools/call", "math__add", `"name":"math__add",`+params))
 	}
 	first := token(`"arguments":{}`, `"one"`)
-	if len(first) != 2 || !strings.Contains(first[0], `"progressToken":"one"`) {
-		t.Fatal(first)
-	}
+	require.Len(t, first, 2)
+	require.Contains(t, first[0], `"progressToken":"one"`)
 	second := token(`"arguments":{},`+answers+`,"requestState":"`+s.requestState(first[1])+`"`, `2`)
-	if len(second) != 2 || !strings.Contains(second[0], `"progressToken":2`) {
-		t.Fatal(second)
-	}
+	require.Len(t, second, 2)
+	require.Contains(t, second[0], `"progressToken":2`)
 }
 
 func TestServerRequestStateIsReturnedToIt(t *testing.T) {
 	s := newFixture(t, nil)
 	s.callWithInput("/mcp", `"arguments":{},`+answers+`,"requestState":"theirs"`)
-	if got := string(s.gateway.last().Params); !strings.Contains(got, answers+`,"requestState":"theirs"`) {
-		t.Error(got)
-	}
+	assert.Contains(t, string(s.gateway.last().Params), answers+`,"requestState":"theirs"`)
 }
 
 func TestSuspendedCallsPerClientAreBounded(t *testing.T) {
@@ -134,12 +122,8 @@ func TestSuspendedCallsPerClientAreBounded(t *testing.T) {
 	for range maxSuspendedPerToken {
 		s.requestState(s.callWithInput("/mcp", `"arguments":{}`)[0])
 	}
-	if got := s.callWithInput("/mcp", `"arguments":{}`); !strings.Contains(got[0], "too many calls from this client are waiting") {
-		t.Error(got)
-	}
-	if got := s.callWithInput("/mcp", `"arguments":{}`, ClientHeader, "other"); !strings.Contains(got[0], "input_required") {
-		t.Error(got)
-	}
+	assert.Contains(t, s.callWithInput("/mcp", `"arguments":{}`)[0], "too many calls from this client are waiting")
+	assert.Contains(t, s.callWithInput("/mcp", `"arguments":{}`, ClientHeader, "other")[0], "input_required")
 }
 
 func FuzzRequestState(f *testing.F) {
@@ -156,9 +140,7 @@ func FuzzRequestState(f *testing.F) {
 		rq := &request{method: "tools/call", params: m.rawParams(), spans: &m.params}
 		held := &suspendedCall{calls: cs, rq: &request{method: "tools/call", params: []byte(`{"name":"n","arguments":{"held":true}}`)}, cancel: func(error) {}}
 		secret, ok := cs.suspended.add(held, time.Hour)
-		if !ok {
-			t.Fatal("full")
-		}
+		require.True(t, ok, "full")
 		defer func() { cs.suspended.byState[secret].timer.Stop() }()
 		reply, ours, err := cs.resume(t.Context(), rq, &callMessageHandler{calls: cs, rq: rq})
 		text, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.RequestState))
@@ -166,8 +148,6 @@ func FuzzRequestState(f *testing.F) {
 			t.Fatalf("%s: %v %v %s", raw, ours, err, reply.Result)
 		}
 		// The same request always has the same digest, however it is written.
-		if d := requestDigest(rq); d != requestDigest(&request{method: "tools/call", params: wire.Compact(nil, rq.params)}) {
-			t.Fatalf("%s: another digest", raw)
-		}
+		require.Equal(t, requestDigest(&request{method: "tools/call", params: wire.Compact(nil, rq.params)}), requestDigest(rq))
 	})
 }

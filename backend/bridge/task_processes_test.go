@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The process of one account reports nothing about the tasks of another: neither to the client nor
@@ -37,17 +40,13 @@ func TestTaskNotificationsComeFromTheProcessOfTheTask(t *testing.T) {
 		f.bridge.LegacyTaskStatusChanged("one", sent.process, state("1"))
 		f.bridge.ModernTaskUpdated("one", sent.process, state("2"))
 		f.mu.Lock()
-		if n := len(f.recorded); n != map[string]int{"own": 2}[sent.message] {
-			t.Errorf("%d notifications of process %q are recorded", n, sent.process)
-		}
+		assert.Equal(t, map[string]int{"own": 2}[sent.message], len(f.recorded), sent.process)
 		f.mu.Unlock()
 	}
-	if got, _ := legacy(); !strings.Contains(got, `"statusMessage":"own"`) {
-		t.Errorf("the legacy client got %s", got)
-	}
-	if got := <-modern; !strings.Contains(got, `"statusMessage":"own"`) {
-		t.Errorf("the modern client got %s", got)
-	}
+	got, _ := legacy()
+	assert.Contains(t, got, `"statusMessage":"own"`, "the legacy client")
+	got = <-modern
+	assert.Contains(t, got, `"statusMessage":"own"`, "the modern client")
 }
 
 // A question of a server that names a task is for the session that created the task, whatever else
@@ -77,14 +76,12 @@ func TestQuestionsOfATaskReachOnlyTheSessionOfTheTask(t *testing.T) {
 		t.Fatalf("bob got %s", got)
 	}
 	f.post("/mcp", `{"jsonrpc":"2.0","id":"`+request.ID+`","result":{"action":"accept"}}`, bob...)
-	if reply := <-answered; string(reply.Result) != `{"action":"accept"}` {
-		t.Errorf("the server got %s %s", reply.Result, reply.Error)
-	}
+	reply := <-answered
+	assert.Equal(t, `{"action":"accept"}`, string(reply.Result), reply.Error)
 	f.request(http.MethodDelete, "/mcp", "", bob...)
 	go ask()
-	if reply := <-answered; len(reply.Error) == 0 {
-		t.Errorf("after the session has ended, the server got %s", reply.Result)
-	}
+	reply = <-answered
+	assert.NotEmptyf(t, reply.Error, "after the session has ended, the server got %s", reply.Result)
 }
 
 // A server may report the state of a task right after it has created the task.
@@ -96,9 +93,8 @@ func TestTaskIsKnownBeforeTheFirstNotificationAboutIt(t *testing.T) {
 	f.waitForOwnStreams(1)
 	for range 20 {
 		id := taskIDIn(t, onlyMessage(t, f.post("/s/one/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"slow_compute","task":{}}}`, session...)))
-		if got, ok := next(); !ok || !strings.Contains(got, `"taskId":"`+id+`","status":"completed"`) {
-			t.Fatalf("%s after task %s", got, id)
-		}
+		got, ok := next()
+		require.Truef(t, ok && strings.Contains(got, `"taskId":"`+id+`","status":"completed"`), "%s after task %s", got, id)
 	}
 }
 
@@ -111,8 +107,7 @@ func TestTasksOfTwoProcessesWithTheSameIDAreToldApart(t *testing.T) {
 		f.bridge.tasks.table.add(taskKey{"one", "1"}, task{client: core.Client{Token: client}, account: "account of " + client, created: f.bridge.Now()}, -1, f.bridge.Now())
 	}
 	for _, client := range []string{"desk", "other"} {
-		if got, ok := f.bridge.tasks.notified("one", "account of "+client, "1"); !ok || got.client.Token != client {
-			t.Errorf("%s: %+v", client, got)
-		}
+		got, ok := f.bridge.tasks.notified("one", "account of "+client, "1")
+		assert.Truef(t, ok && got.client.Token == client, "%s: %+v", client, got)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // A reply that a client would read as a task is one for Drawbridge, however it is spelled. If clients could
@@ -57,9 +59,7 @@ func TestTaskIsRecognizedHoweverItIsSpelled(t *testing.T) {
 		reply = c.reply
 		got := calls[c.call]()
 		refused := c.want == invalid || c.want == unasked || c.want == undeclared || c.want == tooLong
-		if !strings.Contains(got, c.want) || refused && strings.Contains(got, "status") {
-			t.Errorf("%s %s:\n got %s\nwant %s", c.call, reply, got, c.want)
-		}
+		assert.Truef(t, strings.Contains(got, c.want) && !(refused && strings.Contains(got, "status")), "%s %s:\n got %s\nwant %s", c.call, reply, got, c.want)
 		f.mu.Lock()
 		last := len(f.recorded) - 1
 		if call := f.recorded[last]; f.replies[last] != reply || refused != (call.Outcome == core.OutcomeProtocolError) {
@@ -91,13 +91,10 @@ func TestStateOfATaskThatCannotBeReadIsAnError(t *testing.T) {
 	for _, invalid := range []string{`{"taskId":"a","task\u0049d":"b","status":"working"}`, `{"taskId":5,"status":"working"}`} {
 		reply = invalid
 		for _, method := range []string{"tasks/get", "tasks/cancel"} {
-			if got := f.withTasks("/mcp", method, "one__a", `"taskId":"one__a"`); !strings.Contains(got, "sent an invalid task") || strings.Contains(got, "working") {
-				t.Errorf("%s: %s", invalid, got)
-			}
+			got := f.withTasks("/mcp", method, "one__a", `"taskId":"one__a"`)
+			assert.Truef(t, strings.Contains(got, "sent an invalid task") && !strings.Contains(got, "working"), "%s: %s", invalid, got)
 		}
 	}
 	reply = `{"task\u0049d":"a","status":"working"}`
-	if got := f.get("/mcp", "one__a"); !strings.Contains(got, `"task\u0049d":"one__a"`) {
-		t.Error(got)
-	}
+	assert.Contains(t, f.get("/mcp", "one__a"), `"task\u0049d":"one__a"`)
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // notifications/tasks of the extension reach the client that created the task and asked for them,
@@ -23,9 +26,8 @@ func TestTaskNotificationsReachOnlyTheListenersOfTheClient(t *testing.T) {
 		mine, other := create("desk"), create("other")
 		streams := map[string]<-chan string{mine: f.listen(path, "desk", mine, other, "two__x", "x"), other: f.listen(path, "other", other, mine)}
 		for id, messages := range streams {
-			if ack := <-messages; !strings.Contains(ack, `"notifications/subscriptions/acknowledged"`) || !strings.Contains(ack, `"taskIds":["`+id+`"]}`) {
-				t.Fatal(ack)
-			}
+			ack := <-messages
+			require.True(t, strings.Contains(ack, `"notifications/subscriptions/acknowledged"`) && strings.Contains(ack, `"taskIds":["`+id+`"]}`), ack)
 		}
 		f.waitForOwnStreams(2 + 2*i)
 		wanted := []string{strings.TrimPrefix(mine, prefix), strings.TrimPrefix(other, prefix)}
@@ -83,9 +85,8 @@ func TestTaskNotificationsSurviveARestartOfTheConnection(t *testing.T) {
 	f := newTaskFixture(t)
 	id := taskIDIn(t, f.withTasks("/mcp", "tools/call", "one__confirm_delete", `"name":"one__confirm_delete"`))
 	messages := f.listen("/mcp", "", id)
-	if ack := <-messages; !strings.Contains(ack, `"taskIds":["`+id+`"]}`) {
-		t.Fatal(ack)
-	}
+	ack := <-messages
+	require.Contains(t, ack, `"taskIds":["`+id+`"]}`)
 	waitForStreams(t, f.bridge, 1)
 	asked := func() bool { return mcptest.Listening(strings.TrimPrefix(id, "one__")) }
 	eventually.True(t, "the server is asked", asked)
@@ -96,9 +97,8 @@ func TestTaskNotificationsSurviveARestartOfTheConnection(t *testing.T) {
 	f.get("/mcp", id) // the new process takes the task over
 	eventually.True(t, "the new process is asked", asked)
 	f.withTasks("/mcp", "tasks/update", id, `"taskId":"`+id+`","inputResponses":{"confirm":{}}`)
-	if m := <-messages; !strings.Contains(m, `"taskId":"`+id+`","status":"completed"`) {
-		t.Error(m)
-	}
+	m := <-messages
+	assert.Contains(t, m, `"taskId":"`+id+`","status":"completed"`)
 }
 
 // Clients that listen and stop at the same time leave the server asked exactly while one of them
@@ -108,9 +108,7 @@ func TestRequestsForTaskNotificationsStayInOrder(t *testing.T) {
 	key := listenedKey{taskKey{"s", "1"}, ""}
 	next := func(want string) {
 		t.Helper()
-		if got := tasks.next(key); got != want {
-			t.Fatalf("%q, want %q", got, want)
-		}
+		require.Equal(t, want, tasks.next(key))
 	}
 	tasks.change(key, 1)
 	next(core.SubscribeTask)
@@ -130,7 +128,5 @@ func TestRequestsForTaskNotificationsStayInOrder(t *testing.T) {
 	tasks.forget("s")
 	tasks.change(key, -1)
 	next("")
-	if len(tasks.byTask) != 0 {
-		t.Errorf("%d tasks are left", len(tasks.byTask))
-	}
+	assert.Empty(t, tasks.byTask)
 }

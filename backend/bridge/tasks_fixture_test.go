@@ -14,6 +14,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+
+	"github.com/stretchr/testify/require"
 )
 
 // taskFixture is a bridge with the servers one and two, which have tasks in both eras, behind the
@@ -142,9 +144,8 @@ func taskIDIn(t testing.TB, message string) string {
 			Task   struct{ TaskID string }
 		}
 	}
-	if json.Unmarshal([]byte(message), &m) != nil || m.Result.TaskID+m.Result.Task.TaskID == "" {
-		t.Fatalf("no task in %s", message)
-	}
+	require.NoError(t, json.Unmarshal([]byte(message), &m), "no task")
+	require.NotEmpty(t, m.Result.TaskID+m.Result.Task.TaskID, "no task")
 	return m.Result.TaskID + m.Result.Task.TaskID
 }
 

@@ -11,6 +11,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A task of each of two servers is fetched from its own server, at both addresses, and only by its
@@ -20,9 +23,7 @@ func TestTaskBelongsToItsServerAndClient(t *testing.T) {
 	for _, server := range []string{"one", "two"} {
 		own := taskIDIn(t, f.withTasks("/s/"+server+"/mcp", "tools/call", "slow_compute", `"name":"slow_compute","arguments":{"label":"`+server+`"}`, ClientHeader, "desk"))
 		public := taskIDIn(t, f.withTasks("/mcp", "tools/call", server+"__slow_compute", `"name":"`+server+`__slow_compute","arguments":{"label":"`+server+`"}`, ClientHeader, "desk"))
-		if !strings.HasPrefix(public, server+"__") || strings.Contains(own, "__") {
-			t.Errorf("ids %q and %q", own, public)
-		}
+		assert.Truef(t, strings.HasPrefix(public, server+"__") && !strings.Contains(own, "__"), "ids %q and %q", own, public)
 		for _, at := range [][2]string{{"/s/" + server + "/mcp", own}, {"/mcp", server + "__" + own}, {"/mcp", public}} {
 			path, id := at[0], at[1]
 			last := ""
@@ -30,20 +31,15 @@ func TestTaskBelongsToItsServerAndClient(t *testing.T) {
 				last = f.get(path, id, ClientHeader, "desk")
 				return taskStatusIn(last) == "completed"
 			})
-			if taskIDIn(t, last) != id || !strings.Contains(last, `"text":"computed `+server+`"`) {
-				t.Errorf("%s: %s", path, last)
-			}
+			assert.Equal(t, id, taskIDIn(t, last), path)
+			assert.Contains(t, last, `"text":"computed `+server+`"`, path)
 			unknown := f.get(path, id+"x", ClientHeader, "desk")
 			for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
 				checkEqual(t, method+" of another client", f.withTasks(path, method, id, `"taskId":"`+id+`"`, ClientHeader, "other"), unknown)
 			}
-			if !strings.Contains(unknown, `"code":-32602`) {
-				t.Error(unknown)
-			}
+			assert.Contains(t, unknown, `"code":-32602`)
 		}
-		if other := f.get("/s/plain/mcp", own, ClientHeader, "desk"); !strings.Contains(other, `"code":-32601`) {
-			t.Errorf("at the address of another server: %s", other)
-		}
+		assert.Contains(t, f.get("/s/plain/mcp", own, ClientHeader, "desk"), `"code":-32601`, "at the address of another server")
 	}
 }
 
@@ -52,32 +48,24 @@ func TestTaskBelongsToItsServerAndClient(t *testing.T) {
 func TestTasksAreOfferedOnlyWhereBothSidesHaveThem(t *testing.T) {
 	f := newTaskFixture(t)
 	sync := onlyMessage(t, f.modern("/s/one/mcp", "tools/call", "slow_compute", `"name":"slow_compute"`))
-	if strings.Contains(sync, "taskId") || !strings.Contains(sync, `"content"`) {
-		t.Errorf("a client without tasks got %s", sync)
-	}
+	assert.NotContains(t, sync, "taskId", "a client without tasks")
+	assert.Contains(t, sync, `"content"`, "a client without tasks")
 	missing := f.modern("/s/one/mcp", "tasks/get", "x", `"taskId":"x"`)
 	if text := onlyMessage(t, missing); missing.StatusCode != 400 || !strings.Contains(text, `"code":-32021`) || !strings.Contains(text, `{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`) {
 		t.Error(missing.StatusCode, text)
 	}
 	for _, method := range []string{"tasks/list", "tasks/result"} {
-		if got := f.withTasks("/s/one/mcp", method, "x", `"taskId":"x"`); !strings.Contains(got, `"code":-32601`) {
-			t.Errorf("%s exists in the modern era: %s", method, got)
-		}
+		assert.Contains(t, f.withTasks("/s/one/mcp", method, "x", `"taskId":"x"`), `"code":-32601`, method)
 	}
-	if got := f.withTasks("/s/one/mcp", "tasks/result", "", `"taskId":"x"`); !strings.Contains(got, `"code":-32601`) {
-		t.Errorf("tasks/result without Mcp-Name: %s", got)
-	}
-	if got := f.withTasks("/mcp", "tasks/get", "wrong", `"taskId":"one__x"`); !strings.Contains(got, `"code":-32020`) {
-		t.Errorf("Mcp-Name of another task: %s", got)
-	}
+	assert.Contains(t, f.withTasks("/s/one/mcp", "tasks/result", "", `"taskId":"x"`), `"code":-32601`, "tasks/result without Mcp-Name")
+	assert.Contains(t, f.withTasks("/mcp", "tasks/get", "wrong", `"taskId":"one__x"`), `"code":-32020`, "Mcp-Name of another task")
 	for path, want := range map[string]string{
 		"/s/one/mcp": `"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`, "/mcp": `"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`, "/s/plain/mcp": "",
 	} {
 		for version, expected := range map[string]string{"2025-11-25": want, "2025-06-18": ""} {
 			got := onlyMessage(t, f.post(path, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"probe","version":"9"}}}`))
-			if has := strings.Contains(got, `"tasks"`); has != (expected != "") || !strings.Contains(got, expected) || !json.Valid([]byte(got)) {
-				t.Errorf("%s %s: %s", path, version, got)
-			}
+			has := strings.Contains(got, `"tasks"`)
+			assert.Truef(t, has == (expected != "") && strings.Contains(got, expected) && json.Valid([]byte(got)), "%s %s: %s", path, version, got)
 		}
 	}
 }
@@ -88,13 +76,11 @@ func TestTaskSurvivesARestartOfTheConnection(t *testing.T) {
 	id := taskIDIn(t, f.withTasks("/mcp", "tools/call", "one__confirm_delete", `"name":"one__confirm_delete","arguments":{"filename":"a"}`))
 	_ = f.conns["onemodern"].Close(context.Background())
 	f.connect("one", core.Modern)
-	if got := f.get("/mcp", id); taskStatusIn(got) != "input_required" || !strings.Contains(got, `"inputRequests":{"confirm"`) {
-		t.Fatal(got)
-	}
+	got := f.get("/mcp", id)
+	require.True(t, taskStatusIn(got) == "input_required" && strings.Contains(got, `"inputRequests":{"confirm"`), got)
 	f.withTasks("/mcp", "tasks/update", id, `"taskId":"`+id+`","inputResponses":{"confirm":{"action":"accept","content":{"n":1.0}}}`)
-	if got := f.get("/mcp", id); taskStatusIn(got) != "completed" || !strings.Contains(got, `\"n\":1.0`) {
-		t.Fatal(got)
-	}
+	got = f.get("/mcp", id)
+	require.True(t, taskStatusIn(got) == "completed" && strings.Contains(got, `\"n\":1.0`), got)
 }
 
 // A task is recorded when it is created, when its state changes and when it ends, not for each
@@ -129,15 +115,9 @@ func TestLegacyTasksPassThroughTheBridge(t *testing.T) {
 		}
 		id := taskIDIn(t, send(session, "tools/call", `{"name":"`+prefix+`confirm_delete","arguments":{"filename":"f"},"task":{"ttl":60000}}`))
 		about := `{"taskId":"` + id + `"}`
-		if !strings.HasPrefix(id, prefix) || taskStatusIn(send(session, "tasks/get", about)) != "input_required" {
-			t.Fatalf("%s: %s", path, id)
-		}
-		if got := send(session, "tasks/list", `{}`); !strings.Contains(got, `"taskId":"`+id+`"`) {
-			t.Errorf("%s: %s", path, got)
-		}
-		if got := send(other, "tasks/list", `{}`); strings.Contains(got, "taskId") {
-			t.Errorf("%s: another client sees %s", path, got)
-		}
+		require.Truef(t, strings.HasPrefix(id, prefix) && taskStatusIn(send(session, "tasks/get", about)) == "input_required", "%s: %s", path, id)
+		assert.Contains(t, send(session, "tasks/list", `{}`), `"taskId":"`+id+`"`, path)
+		assert.NotContains(t, send(other, "tasks/list", `{}`), "taskId", path)
 		for _, method := range []string{"tasks/get", "tasks/result", "tasks/cancel"} {
 			checkEqual(t, method+" of another client", send(other, method, about), send(session, method, `{"taskId":"unknown"}`))
 		}
@@ -150,9 +130,7 @@ func TestLegacyTasksPassThroughTheBridge(t *testing.T) {
 			}
 			var ask struct{ ID string }
 			_ = json.Unmarshal([]byte(m), &ask)
-			if !strings.Contains(m, `"io.modelcontextprotocol/related-task":{"taskId":"`+id+`"}`) {
-				t.Errorf("%s: %s", path, m)
-			}
+			assert.Contains(t, m, `"io.modelcontextprotocol/related-task":{"taskId":"`+id+`"}`, path)
 			f.post(path, `{"jsonrpc":"2.0","id":"`+ask.ID+`","result":{"action":"accept","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"`+id+`"}}}}`, session...)
 		}
 		own := strings.TrimPrefix(id, prefix)
@@ -182,9 +160,8 @@ func TestLegacyTasksOfSeveralServersAreListedPageByPage(t *testing.T) {
 				NextCursor string
 			}
 		}
-		if err := json.Unmarshal([]byte(text), &page); err != nil || len(got) > 2 {
-			t.Fatal(text)
-		}
+		err := json.Unmarshal([]byte(text), &page)
+		require.True(t, err == nil && len(got) <= 2, text)
 		for _, task := range page.Result.Tasks {
 			got = append(got, task.TaskID)
 		}
@@ -221,13 +198,9 @@ func TestTasksOfOtherServersAreListedWhileOneIsNotAvailable(t *testing.T) {
 	f.conns["onelegacy"] = two
 	delete(f.conns, "twolegacy")
 	f.mu.Unlock()
-	if last := send("/mcp", "tasks/list", `{"cursor":"two"}`, session); !strings.Contains(last, `{"tasks":[]}`) {
-		t.Error(last)
-	}
+	assert.Contains(t, send("/mcp", "tasks/list", `{"cursor":"two"}`, session), `{"tasks":[]}`)
 	own := f.openSession("/s/two/mcp", `{}`, ClientHeader, "desk")
-	if got := send("/s/two/mcp", "tasks/list", `{}`, own); !strings.Contains(got, "is not available (failed)") {
-		t.Error(got)
-	}
+	assert.Contains(t, send("/s/two/mcp", "tasks/list", `{}`, own), "is not available (failed)")
 }
 
 // The table forgets the oldest task beyond the limit of a client, and each task after its ttl.
@@ -250,9 +223,7 @@ func TestTasksAreBoundedAndExpire(t *testing.T) {
 	if find(taskKey{"s", "a0"}, "a", now) || !find(taskKey{"s", "a1"}, "a", now) || !find(kept, "b", now) {
 		t.Error("the oldest task of the client is not the one that is forgotten")
 	}
-	if find(kept, "a", now) {
-		t.Error("another client finds a task")
-	}
+	assert.False(t, find(kept, "a", now), "another client finds a task")
 	if late := now.Add(taskGrace + 2*time.Second); find(kept, "b", late) {
 		t.Error("a task is found after its ttl")
 	} else if table.removeExpired(late); len(table.byKey) != 0 {
@@ -261,9 +232,7 @@ func TestTasksAreBoundedAndExpire(t *testing.T) {
 	for n := range maxTasks + 10 {
 		add(fmt.Sprint("c", n%100), n)
 	}
-	if len(table.byKey) > maxTasks {
-		t.Errorf("%d tasks", len(table.byKey))
-	}
+	assert.Truef(t, len(table.byKey) <= maxTasks, "%d tasks", len(table.byKey))
 }
 
 // notifications/tasks/status reaches the session that created the task, and no other one.
@@ -283,9 +252,8 @@ func TestLegacyTaskStatusReachesOnlyTheSessionOfTheTask(t *testing.T) {
 		}
 		for name, stream := range streams {
 			for m := range events(stream.Body) { // the first one is enough: each stream gets only its own
-				if !strings.Contains(m, `"notifications/tasks/status"`) || !strings.Contains(m, `"taskId":"`+ids[name]+`","status":"cancelled"`) {
-					t.Errorf("%s: %s got %s", path, name, m)
-				}
+				require.Contains(t, m, `"notifications/tasks/status"`, path)
+				require.Contains(t, m, `"taskId":"`+ids[name]+`","status":"cancelled"`, path)
 				break
 			}
 		}
@@ -301,31 +269,24 @@ func TestTasksAreRestoredForTheirClientOnly(t *testing.T) {
 	f.mu.Unlock()
 	record := core.TaskOwner{Task: *created.Task, Client: created.Client, Era: created.Era, Server: created.Server, Name: created.Name, PublicName: created.PublicName, Created: created.At, Updated: created.At}
 	*f.bridge.tasks.table = taskTable{}
-	if got := f.get("/mcp", id, ClientHeader, "desk"); !strings.Contains(got, `"code":-32602`) {
-		t.Fatal(got)
-	}
+	require.Contains(t, f.get("/mcp", id, ClientHeader, "desk"), `"code":-32602`)
 	old := record
 	old.ID, old.Created, old.Updated = "old", record.Created.Add(-time.Hour), record.Updated.Add(-time.Hour)
 	ofSession := record
 	ofSession.ID, ofSession.Era, ofSession.Client = "session", core.Legacy, core.Client{}
 	f.bridge.RestoreTasks([]core.TaskOwner{old, ofSession, record})
-	if n := f.bridge.tasks.table.count; n != 1 {
-		t.Errorf("%d tasks are restored", n)
-	}
+	assert.Equal(t, 1, f.bridge.tasks.table.count)
 	unknown := f.get("/mcp", id+"x", ClientHeader, "other")
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
 		checkEqual(t, method+" of another client", f.withTasks("/mcp", method, id, `"taskId":"`+id+`"`, ClientHeader, "other"), unknown)
 	}
 	f.history()
-	if got := f.get("/mcp", id, ClientHeader, "desk"); taskStatusIn(got) != "input_required" {
-		t.Error(got)
-	}
+	assert.Equal(t, "input_required", taskStatusIn(f.get("/mcp", id, ClientHeader, "desk")))
 	f.withTasks("/mcp", "tasks/cancel", id, `"taskId":"`+id+`"`, ClientHeader, "desk")
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.recorded) == 0 || f.recorded[0].Task.Call != created.ID {
-		t.Errorf("requests about a restored task do not belong to its call: %+v", f.recorded)
-	}
+	require.NotEmpty(t, f.recorded, "requests about a restored task do not belong to its call")
+	require.Equal(t, created.ID, f.recorded[0].Task.Call, "requests about a restored task do not belong to its call")
 }
 
 // Servers choose the ids of tasks. Two accounts may have the same id; within one account, the
@@ -343,12 +304,8 @@ func TestTasksWithTheSameIDAreNotMixedUp(t *testing.T) {
 	}
 	add("a", "home", 1)
 	add("b", "work", 2)
-	if len(table.all(key, now)) != 2 || found("a") != 1 || found("b") != 2 || found("c") != 0 {
-		t.Error("two accounts with the same id are mixed up")
-	}
-	if table.observe(key, taskOwner{token: "c"}, &core.Task{Status: "completed"}, now) {
-		t.Error("another client changes a task")
-	}
+	assert.True(t, len(table.all(key, now)) == 2 && found("a") == 1 && found("b") == 2 && found("c") == 0, "two accounts with the same id are mixed up")
+	assert.False(t, table.observe(key, taskOwner{token: "c"}, &core.Task{Status: "completed"}, now), "another client changes a task")
 	add("c", "home", 3)
 	if found("a") != 0 || found("b") != 2 || found("c") != 3 || table.count != 2 {
 		t.Errorf("%d %d %d, %d tasks", found("a"), found("b"), found("c"), table.count)
@@ -356,7 +313,6 @@ func TestTasksWithTheSameIDAreNotMixedUp(t *testing.T) {
 	for n := range 5000 { // a server that creates thousands of tasks harms no other client for longer than necessary
 		table.add(taskKey{"t", fmt.Sprint(n)}, task{owner: taskOwner{token: "d"}, created: now.Add(time.Duration(n))}, time.Minute, now)
 	}
-	if found("b") != 2 || table.count != 2+maxTasksPerOwner {
-		t.Errorf("%d tasks", table.count)
-	}
+	assert.EqualValues(t, 2, found("b"))
+	assert.Equal(t, 2+maxTasksPerOwner, table.count)
 }

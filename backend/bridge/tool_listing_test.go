@@ -11,6 +11,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestToolListingNamesItsServer(t *testing.T) {
@@ -37,20 +40,15 @@ func TestOnlySharedEndpointDescribesServers(t *testing.T) {
 		legacy := onlyMessage(t, s.post(path, list, s.openSession(path, `{}`)...))
 		modern := onlyMessage(t, s.modern(path, "tools/list", "", ""))
 		for era, got := range map[core.Era]string{core.Legacy: legacy, core.Modern: modern} {
-			if strings.Contains(got, `"title":"files: read"`) != titled || !strings.Contains(got, `9007199254740993`) {
-				t.Errorf("%s %s: %s", path, era, got)
-			}
+			assert.Equalf(t, titled, strings.Contains(got, `"title":"files: read"`), "%s %s", path, era)
+			assert.Containsf(t, got, `9007199254740993`, "%s %s", path, era)
 		}
 	}
 	mode = "off"
-	if got := onlyMessage(t, s.modern("/mcp", "tools/list", "", "")); strings.Contains(got, `"files: read"`) {
-		t.Errorf("off: %s", got)
-	}
+	assert.NotContains(t, onlyMessage(t, s.modern("/mcp", "tools/list", "", "")), `"files: read"`)
 	mode = "title"
 	s.registry.Set("late", "Late one", mathCatalog())
-	if got := onlyMessage(t, s.modern("/mcp", "tools/list", "", "")); !strings.Contains(got, `"title":"Late one: add"`) {
-		t.Errorf("a server that came later: %s", got)
-	}
+	assert.Contains(t, onlyMessage(t, s.modern("/mcp", "tools/list", "", "")), `"title":"Late one: add"`, "a server that came later")
 }
 
 func TestInstructionsOfLaterServersAreIncluded(t *testing.T) {
@@ -58,18 +56,12 @@ func TestInstructionsOfLaterServersAreIncluded(t *testing.T) {
 	initialize := func() string {
 		return onlyMessage(t, s.post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"p","version":"1"}}}`))
 	}
-	if got := initialize(); !strings.Contains(got, `# files\n\nRead before you write.\n\n# math\n\nNumbers only.`) {
-		t.Error(got)
-	}
+	assert.Contains(t, initialize(), `# files\n\nRead before you write.\n\n# math\n\nNumbers only.`)
 	later := mathCatalog()
 	later.Instructions = "I came late."
 	s.registry.Set("late", "", later)
-	if got := initialize(); !strings.Contains(got, `# late\n\nI came late.`) {
-		t.Error(got)
-	}
-	if got := onlyMessage(t, s.modern("/mcp", "server/discover", "", "")); !strings.Contains(got, `I came late.`) {
-		t.Error(got)
-	}
+	assert.Contains(t, initialize(), `# late\n\nI came late.`)
+	assert.Contains(t, onlyMessage(t, s.modern("/mcp", "server/discover", "", "")), `I came late.`)
 }
 
 func TestBuiltinServerIsListedOnRequest(t *testing.T) {
@@ -80,23 +72,16 @@ func TestBuiltinServerIsListedOnRequest(t *testing.T) {
 	})
 	joined := false
 	s := newFixture(t, nil, func(o *Options) { o.Builtin, o.BuiltinTools = own, func() bool { return joined } })
-	if got := onlyMessage(t, s.modern("/s/drawbridge/mcp", "tools/list", "", "")); !strings.Contains(got, `"name":"status"`) {
-		t.Error(got)
-	}
+	assert.Contains(t, onlyMessage(t, s.modern("/s/drawbridge/mcp", "tools/list", "", "")), `"name":"status"`)
 	call := func(path, name string) *core.Call {
 		onlyMessage(t, s.modern(path, "tools/call", name, `"name":"`+name+`"`))
 		return s.gateway.last()
 	}
-	if c := call("/s/drawbridge/mcp", "status"); c.Server != "drawbridge" || c.Name != "status" {
-		t.Errorf("%+v", c)
-	}
+	c := call("/s/drawbridge/mcp", "status")
+	assert.Truef(t, c.Server == "drawbridge" && c.Name == "status", "%+v", c)
 	for _, joined = range []bool{false, true} {
-		if got := onlyMessage(t, s.modern("/mcp", "tools/list", "", "")); strings.Contains(got, `"name":"drawbridge__status"`) != joined {
-			t.Errorf("joined %v: %s", joined, got)
-		}
-		if c := call("/mcp", "drawbridge__status"); (c.Server == "drawbridge") != joined {
-			t.Errorf("joined %v: %+v", joined, c)
-		}
+		assert.Equal(t, joined, strings.Contains(onlyMessage(t, s.modern("/mcp", "tools/list", "", "")), `"name":"drawbridge__status"`))
+		assert.Equal(t, joined, call("/mcp", "drawbridge__status").Server == "drawbridge")
 	}
 }
 
@@ -104,9 +89,7 @@ func TestServerEndpointAcceptsItsName(t *testing.T) {
 	s := newFixture(t, nil)
 	s.registry.Set("my-server", "my server", mathCatalog())
 	for _, path := range []string{"/s/my-server/mcp", "/s/my%20server/mcp", "/s/MY%20SERVER/mcp"} {
-		if got := onlyMessage(t, s.modern(path, "tools/list", "", "")); !strings.Contains(got, `"tools":[{`) {
-			t.Errorf("%s: %s", path, got)
-		}
+		assert.Contains(t, onlyMessage(t, s.modern(path, "tools/list", "", "")), `"tools":[{`, path)
 	}
 }
 
@@ -131,9 +114,7 @@ func TestClientSeesNamesOfItsMaximumLength(t *testing.T) {
 			}
 			_, name, _ := strings.Cut(list, `{"name":"files__mark`)
 			name, _, _ = strings.Cut("files__mark"+name, `"`)
-			if len(name) != size {
-				t.Fatalf("%s %s: %q has %d characters", token, era, name, len(name))
-			}
+			require.Truef(t, len(name) == size, "%s %s: %q has %d characters", token, era, name, len(name))
 			if era == core.Legacy {
 				continue
 			}
@@ -141,13 +122,11 @@ func TestClientSeesNamesOfItsMaximumLength(t *testing.T) {
 			params := `"name":"` + name + `","arguments":{"region":"eu"}`
 			for region, status := range map[string]int{"eu": 200, "us": 400} {
 				resp := s.modern("/mcp", "tools/call", name, params, ClientHeader, token, "Mcp-Param-Region", region)
-				if got := onlyMessage(t, resp); resp.StatusCode != status {
-					t.Errorf("%s %s: %s %s", token, region, resp.Status, got)
-				}
+				got := onlyMessage(t, resp)
+				assert.Equalf(t, status, resp.StatusCode, "%v %v %v", token, region, got)
 			}
-			if call := s.gateway.last(); call.Name != long || call.Server != "files" {
-				t.Errorf("%s: called %+v", token, call)
-			}
+			call := s.gateway.last()
+			assert.Truef(t, call.Name == long && call.Server == "files", "%s: called %+v", token, call)
 		}
 	}
 }
@@ -173,9 +152,8 @@ func textOf(t testing.TB, answer string) string {
 	var m struct {
 		Result struct{ Content []struct{ Text string } }
 	}
-	if json.Unmarshal([]byte(answer), &m) != nil || len(m.Result.Content) != 1 {
-		t.Fatalf("no result: %s", answer)
-	}
+	require.NoError(t, json.Unmarshal([]byte(answer), &m), "no result")
+	require.Len(t, m.Result.Content, 1, "no result")
 	return m.Result.Content[0].Text
 }
 
@@ -198,18 +176,15 @@ func TestToolSearchFindsAndCallsTools(t *testing.T) {
 		if strings.Count(list, `"inputSchema"`) != 2 || !strings.Contains(list, "find_tools") || !strings.Contains(list, "call_tool") || !strings.Contains(list, "files, math") {
 			t.Errorf("the list is %s", list)
 		}
-		if got := textOf(t, s.callTool(era, "search", "find_tools", `{"query":"add numbers"}`)); !strings.HasPrefix(got, "math__add(...)") {
-			t.Errorf("found %s", got)
-		}
-		if got := textOf(t, s.callTool(era, "search", "find_tools", `{"names":["math__add"]}`)); !strings.HasPrefix(got, `{"name":"math__add"`) {
-			t.Errorf("defined as %s", got)
-		}
+		got := textOf(t, s.callTool(era, "search", "find_tools", `{"query":"add numbers"}`))
+		assert.Truef(t, strings.HasPrefix(got, "math__add(...)"), "found %s", got)
+		got = textOf(t, s.callTool(era, "search", "find_tools", `{"names":["math__add"]}`))
+		assert.Truef(t, strings.HasPrefix(got, `{"name":"math__add"`), "defined as %s", got)
 		if c := s.gateway.last(); c.Server != "drawbridge" || c.Name != "find_tools" || c.Local == nil {
 			t.Errorf("recorded as %+v", c)
 		}
-		if got := textOf(t, s.callTool(era, "search", "call_tool", `{"arguments":{"n":9007199254740993,"name":"x"},"name":"files__read"}`)); got != `read of files with {"n":9007199254740993,"name":"x"}` {
-			t.Errorf("called %s", got)
-		}
+		got = textOf(t, s.callTool(era, "search", "call_tool", `{"arguments":{"n":9007199254740993,"name":"x"},"name":"files__read"}`))
+		assert.Equal(t, `read of files with {"n":9007199254740993,"name":"x"}`, got)
 		c := s.gateway.last()
 		if c.Server != "files" || c.Name != "read" || c.PublicName != "files__read" || c.Local != nil || strings.Contains(string(c.Params), "call_tool") {
 			t.Errorf("the gateway saw %+v %s", c, c.Params)
@@ -217,12 +192,8 @@ func TestToolSearchFindsAndCallsTools(t *testing.T) {
 		if era == core.Legacy && string(c.Params[c.ProgressToken.Start:c.ProgressToken.End]) != "9" {
 			t.Errorf("the progress token is %s", c.Params[c.ProgressToken.Start:c.ProgressToken.End])
 		}
-		if got := textOf(t, s.callTool(era, "search", "call_tool", `{"name":"math__add","arguments":"{\"a\":1}"}`)); got != `add of math with {"a":1}` {
-			t.Errorf("arguments as text: %s", got)
-		}
-		if got := textOf(t, s.callTool(era, "search", "call_tool", `{"name":"math__add"}`)); got != `add of math with {}` {
-			t.Errorf("no arguments: %s", got)
-		}
+		assert.Equal(t, `add of math with {"a":1}`, textOf(t, s.callTool(era, "search", "call_tool", `{"name":"math__add","arguments":"{\"a\":1}"}`)))
+		assert.Equal(t, `add of math with {}`, textOf(t, s.callTool(era, "search", "call_tool", `{"name":"math__add"}`)), "no arguments")
 		for _, bad := range []string{`{}`, `{"name":5}`, `{"name":"math__add","arguments":[1]}`, `{"name":"math__add","arguments":"x"}`, `{"name":"math__add","name":"files__read"}`} {
 			before := len(s.gateway.seen)
 			if got := s.callTool(era, "search", "call_tool", bad); !strings.Contains(got, `"error"`) || len(s.gateway.seen) != before {
@@ -250,27 +221,16 @@ func TestDeferredListingShowsNamesOnly(t *testing.T) {
 		`{"name":"add","description":"Adds two\n numbers. ` + strings.Repeat("More about it. ", 50) + `","inputSchema":{"type":"object","properties":{"a":{"type":"number"}}},"annotations":{"readOnlyHint":true}}`)}}})
 	list := onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "deferred"))
 	for _, part := range []string{`{"name":"math__add","description":"Adds two numbers.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`, `"files__read"`, `"describe_tools"`} {
-		if !strings.Contains(list, part) {
-			t.Errorf("the list lacks %s: %s", part, list)
-		}
+		assert.Contains(t, list, part, "the list lacks")
 	}
-	if strings.Contains(list, "More about it") {
-		t.Errorf("the list is whole: %s", list)
-	}
-	if got := textOf(t, s.callTool(core.Modern, "deferred", "describe_tools", `{"names":["math__add","files__read"]}`)); !strings.Contains(got, `"properties":{"a"`) || !strings.Contains(got, `9007199254740993`) {
-		t.Errorf("described as %s", got)
-	}
-	if got := textOf(t, s.callTool(core.Modern, "deferred", "math__add", `{}`)); got != "add of math" {
-		t.Errorf("called by name: %s", got)
-	}
+	assert.NotContains(t, list, "More about it", "the list is whole")
+	got := textOf(t, s.callTool(core.Modern, "deferred", "describe_tools", `{"names":["math__add","files__read"]}`))
+	assert.Truef(t, strings.Contains(got, `"properties":{"a"`) && strings.Contains(got, `9007199254740993`), "described as %s", got)
+	assert.Equal(t, "add of math", textOf(t, s.callTool(core.Modern, "deferred", "math__add", `{}`)), "called by name")
 	for _, bad := range []string{`{}`, `{"names":[]}`, `{"names":["nobody"]}`, `{"names":"math__add"}`} {
-		if got := s.callTool(core.Modern, "deferred", "describe_tools", bad); !strings.Contains(got, `"isError":true`) {
-			t.Errorf("%s: %s", bad, got)
-		}
+		assert.Contains(t, s.callTool(core.Modern, "deferred", "describe_tools", bad), `"isError":true`, bad)
 	}
-	if got := onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "odd")); !strings.Contains(got, "More about it") {
-		t.Error("an unknown mode hides tools")
-	}
+	assert.Contains(t, onlyMessage(t, s.modern("/mcp", "tools/list", "", "", ClientHeader, "odd")), "More about it", "an unknown mode hides tools")
 }
 
 // The search finds only tools of the profile, and call_tool calls no others.
@@ -282,19 +242,14 @@ func TestToolSearchStaysWithinProfile(t *testing.T) {
 	for _, query := range []string{`{"query":"OUTSIDE do hide ask"}`, `{"query":"out__do"}`, `{"query":"","server":"out"}`, `{"query":"hide","limit":20}`} {
 		answer := s.callTool(core.Modern, "bound", "find_tools", query)
 		s.expectUnknown(query, answer)
-		if strings.Contains(answer, "out__") || strings.Contains(answer, "in__hide") {
-			t.Errorf("%s finds %s", query, answer)
-		}
+		assert.NotContains(t, answer, "out__", query)
+		assert.NotContains(t, answer, "in__hide", query)
 	}
 	for _, name := range []string{"out__do", "in__hide", "late__any"} {
 		s.callTool(core.Modern, "bound", "call_tool", `{"name":"`+name+`","arguments":{}}`)
-		if c := s.gateway.last(); c.Server != "" {
-			t.Errorf("%s leads to %s", name, c.Server)
-		}
+		assert.Empty(t, s.gateway.last().Server, name)
 	}
-	if got := textOf(t, s.callTool(core.Modern, "bound", "call_tool", `{"name":"in__do","arguments":{}}`)); got != "do of in" {
-		t.Error(got)
-	}
+	assert.Equal(t, "do of in", textOf(t, s.callTool(core.Modern, "bound", "call_tool", `{"name":"in__do","arguments":{}}`)))
 }
 
 // recorder collects the recorded calls.
@@ -314,9 +269,7 @@ func TestPolicySeesToolBehindCallTool(t *testing.T) {
 	s := newFixture(t, nil)
 	s.setToolModes()
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers":{"math":{"command":"m","tools":{"add":{"approval":"deny"}}},"files":{"command":"f","excludeTools":["read"]}}}`))
-	if c == nil || len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	require.True(t, c != nil && len(problems) <= 0, problems)
 	rules := policy.New(policy.Options{Views: s.registry})
 	rules.Apply(c)
 	records := &recorder{}
@@ -326,18 +279,15 @@ func TestPolicySeesToolBehindCallTool(t *testing.T) {
 		s.callTool(core.Modern, "search", "call_tool", `{"name":"`+name+`","arguments":{}}`)
 	}
 	s.callTool(core.Modern, "search", "find_tools", `{"query":"add"}`)
-	if len(records.calls) != 5 {
-		t.Fatalf("%d calls are recorded", len(records.calls))
-	}
+	require.Len(t, records.calls, 5)
 	for i := 0; i < 4; i += 2 {
 		a, b := records.calls[i], records.calls[i+1]
 		if a.Outcome != core.OutcomeRejected || a.Outcome != b.Outcome || a.Code != b.Code || a.Reason != b.Reason || a.Server != b.Server || a.Name != b.Name || a.PublicName != b.PublicName {
 			t.Errorf("by name:       %+v\nby call_tool: %+v", a, b)
 		}
 	}
-	if f := records.calls[4]; f.Outcome != core.OutcomeOK || f.Server != "drawbridge" || f.Name != "find_tools" {
-		t.Errorf("%+v", f)
-	}
+	f := records.calls[4]
+	assert.Truef(t, f.Outcome == core.OutcomeOK && f.Server == "drawbridge" && f.Name == "find_tools", "%+v", f)
 }
 
 // No arguments make unwrapCallTool panic or forward arguments that are not an object.

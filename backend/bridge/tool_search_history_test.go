@@ -15,6 +15,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // recordedCalls is the number of calls in the history of recordHistory.
@@ -26,9 +29,7 @@ func recordHistory(t *testing.T, items []registry.Item) (*store.Store, []int64) 
 	t.Helper()
 	now := time.Now()
 	history, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = history.Recorder().Run(ctx) })
@@ -54,20 +55,14 @@ func recordHistory(t *testing.T, items []registry.Item) (*store.Store, []int64) 
 		var tool struct {
 			InputSchema map[string]any `json:"inputSchema"`
 		}
-		if err := json.Unmarshal(item.Raw, &tool); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(item.Raw, &tool))
 		record(item.Server, item.Name, valueOf(r, tool.InputSchema))
 	}
 	files, err := filepath.Glob("../registry/testdata/search_queries*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range files {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for line := range strings.Lines(string(text)) {
 			question, want, _ := strings.Cut(strings.TrimSpace(line), " | ")
 			record(builtinServer, findTools, map[string]string{"query": question})
@@ -89,9 +84,7 @@ func TestRecordedQuestionsAndArgumentsFitTheSignatures(t *testing.T) {
 	items := r.All().Items(core.Tools)
 	history, ids := recordHistory(t, items)
 	list, err := history.ClientTools(t.Context(), time.Now().AddDate(0, 0, -30), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	used := UsedTools{}
 	for _, one := range list {
 		used[[2]string{one.Server, one.Name}] = one.Days
@@ -108,14 +101,10 @@ func TestRecordedQuestionsAndArgumentsFitTheSignatures(t *testing.T) {
 	question := ""
 	for _, id := range ids {
 		record, err := history.Call(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if record.Server == builtinServer {
 			var in struct{ Query string }
-			if err := json.Unmarshal(record.Arguments, &in); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(record.Arguments, &in))
 			question = in.Query
 			continue
 		}
@@ -148,10 +137,7 @@ func TestRecordedQuestionsAndArgumentsFitTheSignatures(t *testing.T) {
 		question = ""
 	}
 	t.Logf("%d questions: %d found, %d with the client's own use; answers have %.3f of the bytes of the definitions; %d of %d arguments fit; %d tools in use", questions, plain, own, float64(answered)/float64(defined), fit, calls, len(used))
-	if questions != 430 || len(ids) != recordedCalls {
-		t.Fatalf("%d questions in %d calls", questions, len(ids))
-	}
-	if own < plain || answered*100 > defined*35 || fit*100 < calls*99 {
-		t.Error("worse than promised")
-	}
+	require.Equal(t, 430, questions)
+	require.Len(t, ids, recordedCalls)
+	assert.True(t, own >= plain && answered*100 <= defined*35 && fit*100 >= calls*99, "worse than promised")
 }

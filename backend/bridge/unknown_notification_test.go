@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A client treats a refused HTTP request as a broken connection.
@@ -17,16 +20,10 @@ func TestUnknownNotificationIsIgnored(t *testing.T) {
 		"notifications/initialized": http.StatusAccepted,
 		"tools/call":                http.StatusBadRequest, // a request whose id was forgotten
 	} {
-		if resp := s.post("/mcp", `{"jsonrpc":"2.0","method":"`+method+`","params":{}}`, legacy...); resp.StatusCode != want {
-			t.Errorf("legacy, %s: %s", method, resp.Status)
-		}
+		assert.Equalf(t, want, s.post("/mcp", `{"jsonrpc":"2.0","method":"`+method+`","params":{}}`, legacy...).StatusCode, "legacy, %s", method)
 	}
 	body := modernBody("notifications/from/2030", "")
 	one := strings.Replace(body, `"id":"m-1",`, "", 1)
-	if one == body {
-		t.Fatal(body)
-	}
-	if resp := s.post("/mcp", one, versionHeader, core.ModernVersion, methodHeader, "notifications/from/2030"); resp.StatusCode != http.StatusAccepted {
-		t.Errorf("modern: %s", resp.Status)
-	}
+	require.NotEqual(t, body, one)
+	assert.Equal(t, http.StatusAccepted, s.post("/mcp", one, versionHeader, core.ModernVersion, methodHeader, "notifications/from/2030").StatusCode)
 }

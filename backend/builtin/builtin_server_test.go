@@ -11,15 +11,16 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // newHistory returns a real call log with calls of three clients.
 func newHistory(t *testing.T) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Recorder().Run(ctx) }()
@@ -64,20 +65,14 @@ func (o *Server) ask(t *testing.T, who core.Client, tool, arguments string) (tex
 	t.Helper()
 	call := &core.Call{Method: "tools/call", Name: tool, Client: who, Params: json.RawMessage(arguments), Arguments: core.Span{End: len(arguments)}}
 	reply, err := o.Send(t.Context(), call, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var result struct {
 		Content           []struct{ Text string }
 		StructuredContent json.RawMessage
 		IsError           bool
 	}
-	if err := json.Unmarshal(reply.Result, &result); err != nil {
-		t.Fatalf("%s: %v", reply.Result, err)
-	}
-	if !result.IsError && result.Content[0].Text != string(result.StructuredContent) {
-		t.Errorf("%s: text and data differ", tool)
-	}
+	require.NoError(t, json.Unmarshal(reply.Result, &result), reply.Result)
+	assert.Falsef(t, !result.IsError && result.Content[0].Text != string(result.StructuredContent), "%s: text and data differ", tool)
 	return result.Content[0].Text, result.IsError
 }
 
@@ -105,24 +100,16 @@ func TestClientFindsOnlyItsOwnCalls(t *testing.T) {
 	} {
 		var got found
 		text, _ := o.ask(t, c.who, "history_search", `{"limit":100}`)
-		if err := json.Unmarshal([]byte(text), &got); err != nil {
-			t.Fatal(err)
-		}
-		if len(got.Calls) != c.want {
-			t.Errorf("%+v finds %d calls, want %d: %s", c.who, len(got.Calls), c.want, text)
-		}
+		require.NoError(t, json.Unmarshal([]byte(text), &got))
+		assert.Lenf(t, got.Calls, c.want, "%v %v", c.who, text)
 		for _, call := range got.Calls {
-			if c.sees != "" && call.Client != c.sees {
-				t.Errorf("%+v finds a call of %q", c.who, call.Client)
-			}
+			assert.Falsef(t, c.sees != "" && call.Client != c.sees, "%+v finds a call of %q", c.who, call.Client)
 		}
 	}
 	mine, _ := o.ask(t, core.Client{Token: "ann"}, "history_search", `{"text":"letter","outcome":"timeout"}`)
 	var got found
 	_ = json.Unmarshal([]byte(mine), &got)
-	if len(got.Calls) != 1 {
-		t.Fatal(mine)
-	}
+	require.Len(t, got.Calls, 1, mine)
 	text, failed := o.ask(t, core.Client{Token: "ann"}, "explain", `{"call":"`+got.Calls[0].ID+`"}`)
 	if failed || !strings.Contains(text, "did not respond in time") || !strings.Contains(text, "too slow") || !strings.Contains(text, "of anncursor") {
 		t.Error(text)
@@ -152,9 +139,8 @@ func TestClientIsNotToldThatProfileHidesTool(t *testing.T) {
 func TestStatisticsCoverClientsOwnCalls(t *testing.T) {
 	o := newTestServer(t)
 	text, _ := o.ask(t, core.Client{Token: "ann"}, "analytics_get", `{"hours":1,"server":"files"}`)
-	if !strings.Contains(text, `"tools":[{"server":"files","tool":"read","calls":3,"failed":1,"p50Ms":2,"p95Ms":3}]`) || !strings.Contains(text, `"complete":true`) {
-		t.Error(text)
-	}
+	assert.Contains(t, text, `"tools":[{"server":"files","tool":"read","calls":3,"failed":1,"p50Ms":2,"p95Ms":3}]`)
+	assert.Contains(t, text, `"complete":true`)
 	if text, _ := o.ask(t, core.Client{}, "analytics_get", `{}`); !strings.Contains(text, `"tools":[]`) {
 		t.Error(text)
 	}
@@ -169,18 +155,15 @@ func TestStatusAndExplanationShowNoCommandAndNoStderr(t *testing.T) {
 		}
 	}
 	for _, arguments := range []string{`{}`, `{"server":"nope"}`, `{"call":"x"}`, `{"other":1}`, `[]`} {
-		if text, failed := o.ask(t, core.Client{}, "explain", arguments); !failed {
-			t.Errorf("%s: %s", arguments, text)
-		}
+		text, failed := o.ask(t, core.Client{}, "explain", arguments)
+		assert.Truef(t, failed, "%s: %s", arguments, text)
 	}
 }
 
 func TestBuiltinToolsAreReadOnly(t *testing.T) {
 	o := newTestServer(t)
 	c := o.Catalog()
-	if len(c.Tools) != 4 {
-		t.Errorf("%d tools", len(c.Tools))
-	}
+	assert.Len(t, c.Tools, 4)
 	for _, item := range c.Tools {
 		var tool struct {
 			Name        string
@@ -191,9 +174,8 @@ func TestBuiltinToolsAreReadOnly(t *testing.T) {
 			t.Errorf("%s: %v %s", item.Name, err, item.Raw)
 		}
 	}
-	if reply, _ := o.Send(t.Context(), &core.Call{Method: "prompts/get", Name: strconv.Itoa(1)}, nil); len(reply.Error) == 0 {
-		t.Error("it has prompts")
-	}
+	reply, _ := o.Send(t.Context(), &core.Call{Method: "prompts/get", Name: strconv.Itoa(1)}, nil)
+	assert.NotEmpty(t, reply.Error, "it has prompts")
 }
 
 // The built-in tools report a caller's mistake like every other error: a sentence that names the
@@ -220,9 +202,7 @@ func TestBuiltinToolsRefuseInDocumentedShape(t *testing.T) {
 	} {
 		call := &core.Call{Method: "tools/call", Name: c.tool, Client: core.Client{Token: "a"}, Params: []byte(c.arguments), Arguments: core.Span{End: len(c.arguments)}}
 		reply, err := o.Send(t.Context(), call, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var result struct {
 			Content []textContent `json:"content"`
 			IsError bool          `json:"isError"`
@@ -231,9 +211,7 @@ func TestBuiltinToolsRefuseInDocumentedShape(t *testing.T) {
 				Error errorDetails `json:"drawbridge/error"`
 			} `json:"_meta"`
 		}
-		if err := json.Unmarshal(reply.Result, &result); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(reply.Result, &result))
 		said, about := result.Content[0].Text, result.Meta.Error
 		fits := result.IsError && result.Data == nil && about.Code == c.code && strings.HasSuffix(said, " (code="+string(c.code)+")") &&
 			strings.Contains(said, about.Message) && !strings.Contains(said, "secret")

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
@@ -30,35 +32,24 @@ func use(t *testing.T, transport mcp.Transport, version string) {
 		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { progress.Add(1) },
 	})
 	cs, err := client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer cs.Close()
 	list, err := cs.ListTools(ctx, nil)
-	if err != nil || len(list.Tools) != 6 {
-		t.Fatalf("%v, %v", list, err)
-	}
+	require.NoError(t, err)
+	require.Len(t, list.Tools, 6)
 	call := func(name string, arguments any) *mcp.CallToolResult {
 		params := &mcp.CallToolParams{Name: name, Arguments: arguments}
 		params.SetProgressToken("p")
 		result, err := cs.CallTool(ctx, params)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		require.NoError(t, err, name)
 		return result
 	}
-	if got := call("echo", map[string]any{"text": "hi"}).Content[0].(*mcp.TextContent).Text; got != "hi" {
-		t.Errorf("echo says %q", got)
-	}
-	if got := call("add", map[string]any{"a": 2, "b": 3}).StructuredContent.(map[string]any)["sum"]; got != 5.0 {
-		t.Errorf("2 + 3 = %v", got)
-	}
-	if !call("fail", nil).IsError {
-		t.Error("fail does not fail")
-	}
-	if got := call("json_response", nil).StructuredContent.(map[string]any)["city"]; got != "Bruges" {
-		t.Errorf("city is %v", got)
-	}
+	assert.Equal(t, "hi", call("echo", map[string]any{"text": "hi"}).Content[0].(*mcp.TextContent).Text)
+	got := call("add", map[string]any{"a": 2, "b": 3}).StructuredContent.(map[string]any)["sum"]
+	assert.Truef(t, got == 5.0, "2 + 3 = %v", got)
+	assert.True(t, call("fail", nil).IsError, "fail does not fail")
+	got = call("json_response", nil).StructuredContent.(map[string]any)["city"]
+	assert.Truef(t, got == "Bruges", "city is %v", got)
 	if got := call("image", nil).Content[0].(*mcp.ImageContent); got.MIMEType != "image/png" || http.DetectContentType(got.Data) != "image/png" {
 		t.Errorf("image is %s", got.MIMEType)
 	}
@@ -66,13 +57,9 @@ func use(t *testing.T, transport mcp.Transport, version string) {
 	// The SDK may deliver progress after the result.
 	eventually.True(t, "every step was reported", func() bool { return progress.Load() == slowSteps })
 	prompt, err := cs.GetPrompt(ctx, &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"name": "Ada"}})
-	if err != nil || !strings.Contains(prompt.Messages[0].Content.(*mcp.TextContent).Text, "Ada") {
-		t.Errorf("%v, %v", prompt, err)
-	}
+	assert.Truef(t, err == nil && strings.Contains(prompt.Messages[0].Content.(*mcp.TextContent).Text, "Ada"), "%v, %v", prompt, err)
 	resource, err := cs.ReadResource(ctx, &mcp.ReadResourceParams{URI: readmeURI})
-	if err != nil || !strings.Contains(resource.Contents[0].Text, "demo server") {
-		t.Errorf("%v, %v", resource, err)
-	}
+	assert.Truef(t, err == nil && strings.Contains(resource.Contents[0].Text, "demo server"), "%v, %v", resource, err)
 }
 
 func TestDemoServesBothErasOnPipes(t *testing.T) {
@@ -85,9 +72,8 @@ func TestDemoServesBothErasOnPipes(t *testing.T) {
 			go func() { ended <- RunDemo(context.Background(), inR, outW) }()
 			use(t, &mcp.IOTransport{Reader: outR, Writer: inW}, version)
 			inW.Close()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			err := <-ended
+			assert.NoError(t, err)
 		})
 	}
 }
@@ -117,20 +103,14 @@ func TestDemoRefusesForeignPages(t *testing.T) {
 			}
 			req.Host = value
 			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			resp.Body.Close()
-			if resp.StatusCode != http.StatusForbidden {
-				t.Errorf("%s: status %d", header, resp.StatusCode)
-			}
+			assert.Equal(t, http.StatusForbidden, resp.StatusCode, header)
 			continue
 		}
 		req.Header.Set(header, value)
 		w := httptest.NewRecorder()
 		DemoHandler().ServeHTTP(w, req)
-		if w.Code != http.StatusForbidden {
-			t.Errorf("%s: status %d", header, w.Code)
-		}
+		assert.Equal(t, http.StatusForbidden, w.Code, header)
 	}
 }

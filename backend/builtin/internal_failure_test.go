@@ -8,6 +8,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+
+	"github.com/stretchr/testify/assert"
 )
 
 type noHistory struct{ err error }
@@ -34,11 +36,7 @@ func TestInternalErrorEndsCallWithItsCode(t *testing.T) {
 		call := &core.Call{Method: "tools/call", Name: "history_search", Client: core.Client{Token: "a"}, Params: []byte(`{}`), Arguments: core.Span{End: 2}}
 		reply, err := o.Send(t.Context(), call, nil)
 		message, _ := core.Describe(err)
-		if core.CodeOf(err) != c.code || err != nil && strings.Contains(message, "table") {
-			t.Errorf("%s: %v", name, err)
-		}
-		if (c.code == "") != strings.Contains(string(reply.Result), `"isError":true`) {
-			t.Errorf("%s: %s", name, reply.Result)
-		}
+		assert.Truef(t, core.CodeOf(err) == c.code && !(err != nil && strings.Contains(message, "table")), "%s: %v", name, err)
+		assert.Equal(t, strings.Contains(string(reply.Result), `"isError":true`), c.code == "", name)
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -39,9 +41,7 @@ const recorded = header +
 func read(t *testing.T, text string) *Recording {
 	t.Helper()
 	rec, err := Read(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return rec
 }
 
@@ -80,9 +80,7 @@ func TestRecordedCallsAreServedInOrderThenTheLast(t *testing.T) {
 		{`{"id":9,`, `"jsonrpc":"2.0","error":{"code":-32700`},
 	} {
 		out, err := ask(p, m.sent)
-		if err != nil || !strings.Contains(out, m.want) || (m.want == "") != (out == "") {
-			t.Errorf("%s: %v %s, want %s", m.sent, err, out, m.want)
-		}
+		assert.Truef(t, err == nil && strings.Contains(out, m.want) && (m.want == "") == (out == ""), "%s: %v %s, want %s", m.sent, err, out, m.want)
 	}
 }
 
@@ -98,9 +96,7 @@ func TestNearestIsMarkedAndNeverInvented(t *testing.T) {
 		{`{"id":8,"method":"resources/read","params":{"uri":"file:///b"}}`, `contains no call to`},
 	} {
 		out, err := ask(p, m.sent)
-		if err != nil || !strings.Contains(out, m.want) || !json.Valid([]byte(out)) {
-			t.Errorf("%s: %v %s, want %s", m.sent, err, out, m.want)
-		}
+		assert.Truef(t, err == nil && strings.Contains(out, m.want) && json.Valid([]byte(out)), "%s: %v %s, want %s", m.sent, err, out, m.want)
 	}
 }
 
@@ -112,9 +108,7 @@ func TestMarkKeepsTheOtherBytes(t *testing.T) {
 		`{"_meta":null,"a":1e3}`:     `{"_meta":{"drawbridge/recordedArguments":{}},"a":1e3}`,
 		`{"a":{"_meta":1},"b":[{}]}`: `{"_meta":{"drawbridge/recordedArguments":{}},"a":{"_meta":1},"b":[{}]}`,
 	} {
-		if got := string(mark([]byte(result), nil)); got != want {
-			t.Errorf("%s: %s, want %s", result, got, want)
-		}
+		assert.Equal(t, want, string(mark([]byte(result), nil)), result)
 	}
 }
 
@@ -133,9 +127,7 @@ func TestPassthroughAsksTheLiveServerForWhatIsNotRecorded(t *testing.T) {
 		{`{"id":5,"method":"tools/call","params":{"name":"broken"}}`, `"error":{"code":-32603,"message":"unexpected EOF"}`},
 	} {
 		out, err := ask(p, m.sent)
-		if err != nil || !strings.Contains(out, m.want) || strings.Count(out, "\n") != 1 {
-			t.Errorf("%s: %v %s, want %s", m.sent, err, out, m.want)
-		}
+		assert.Truef(t, err == nil && strings.Contains(out, m.want) && strings.Count(out, "\n") == 1, "%s: %v %s, want %s", m.sent, err, out, m.want)
 	}
 }
 
@@ -150,16 +142,14 @@ func TestRealtimeTakesAsLongAsRecordedAndBlocksNothing(t *testing.T) {
 		go fmt.Fprint(send, call(1, `{"a":1,"b":"<x>"}`)+"\n"+`{"id":2,"method":"ping"}`+"\n")
 		d := json.NewDecoder(receive)
 		var first, second struct{ ID int }
-		if err := d.Decode(&first); err != nil || first.ID != 2 || time.Since(began) != 0 {
-			t.Errorf("first %d after %v: %v, want 2 at once", first.ID, time.Since(began), err)
-		}
+		err := d.Decode(&first)
+		assert.Truef(t, err == nil && first.ID == 2 && time.Since(began) == 0, "first %d after %v: %v, want 2 at once", first.ID, time.Since(began), err)
 		if err := d.Decode(&second); err != nil || second.ID != 1 || time.Since(began) != 2*time.Second {
 			t.Errorf("second %d after %v: %v, want 1 after 2s", second.ID, time.Since(began), err)
 		}
 		_ = send.Close()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		err = <-ended
+		assert.NoError(t, err)
 	})
 }
 
@@ -203,9 +193,8 @@ func TestRealtimeSendsProgressAsRecorded(t *testing.T) {
 		}
 	})
 	p := NewPlayer(read(t, recorded), Options{})
-	if out, err := ask(p, slow(`,"_meta":{"progressToken":1}`)); err != nil || strings.Contains(out, "progress") {
-		t.Errorf("without realtime: %s, %v", out, err)
-	}
+	out, err := ask(p, slow(`,"_meta":{"progressToken":1}`))
+	assert.Truef(t, err == nil && !strings.Contains(out, "progress"), "without realtime: %s, %v", out, err)
 }
 
 func TestCancelledRequestsGetNoResponse(t *testing.T) {
@@ -213,9 +202,7 @@ func TestCancelledRequestsGetNoResponse(t *testing.T) {
 		p := NewPlayer(read(t, recorded), Options{Realtime: true})
 		began := time.Now()
 		out, err := ask(p, call(1, `{"a":1,"b":"<x>"}`)+"\n"+`{"method":"notifications/cancelled","params":{"requestId":1}}`)
-		if err != nil || out != "" || time.Since(began) != 0 {
-			t.Errorf("%q after %v: %v", out, time.Since(began), err)
-		}
+		assert.Truef(t, err == nil && out == "" && time.Since(began) == 0, "%q after %v: %v", out, time.Since(began), err)
 	})
 }
 
@@ -233,17 +220,14 @@ func TestWaitingResponsesAreSentWhenTheInputEnds(t *testing.T) {
 func TestCompleteResultsArePreferred(t *testing.T) {
 	p := NewPlayer(read(t, header+`{"tool":"read","unavailable":"truncated"}`+"\n"+`{"tool":"read","result":"{\"n\":1}"}`+"\n"+`{"tool":"read","unavailable":"truncated"}`+"\n"+`{"calls":3}`), Options{})
 	for range 3 {
-		if out, err := ask(p, call(1, `{}`)); err != nil || !strings.Contains(out, `"result":{"n":1}`) {
-			t.Errorf("%s, %v", out, err)
-		}
+		out, err := ask(p, call(1, `{}`))
+		assert.Truef(t, err == nil && strings.Contains(out, `"result":{"n":1}`), "%s, %v", out, err)
 	}
 }
 
 func TestWrittenRecordingsAreReadTheSame(t *testing.T) {
 	var first, second bytes.Buffer
-	if err := read(t, recorded).Write(&first); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, read(t, recorded).Write(&first))
 	if err := read(t, first.String()).Write(&second); err != nil || first.String() != second.String() || first.String() != recorded {
 		t.Errorf("%v\n%s\n%s", err, first.String(), second.String())
 	}
@@ -257,9 +241,7 @@ func TestRecorderMarksWhatACassetteCannotHold(t *testing.T) {
 		{Tool: "a", Arguments: `{"cut":`, Result: `{}`},
 		{Result: `{}`},
 	} {
-		if err := r.Add(c); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Add(c))
 	}
 	if r.End != (End{Calls: 2, Unavailable: 1, Skipped: 2}) || r.Calls[1].Result != "" || !strings.Contains(r.Calls[1].Unavailable, "not valid") {
 		t.Errorf("%+v", r)
@@ -269,9 +251,7 @@ func TestRecorderMarksWhatACassetteCannotHold(t *testing.T) {
 	for n := 0; err == nil && n < 20; n++ {
 		err = r.Add(large)
 	}
-	if err == nil || !strings.Contains(err.Error(), "choose a session") {
-		t.Error(err)
-	}
+	assert.ErrorContains(t, err, "choose a session")
 }
 
 func TestInvalidCassettesAreRefusedWithTheirLine(t *testing.T) {
@@ -319,26 +299,21 @@ func TestInvalidCassettesAreRefusedWithTheirLine(t *testing.T) {
 		"too many tools":        {`{"cassette":1,"server":"x","tools":[` + strings.Repeat("1,", MaxCalls) + `1]}`, "line 1: tools contains 100001 items; the limit is 100000"},
 		"too many calls":        {header + strings.Repeat(`{"tool":"a","result":"{}"}`+"\n", MaxCalls+1), "line 100002: a cassette can contain at most 100000 calls"},
 	} {
-		if _, err := Read(strings.NewReader(c.text)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %s", name, err, c.want)
-		}
+		_, err := Read(strings.NewReader(c.text))
+		assert.Truef(t, err != nil && strings.HasPrefix(err.Error(), c.want), "%s: %v, want %s", name, err, c.want)
 	}
 	endless := io.MultiReader(strings.NewReader(header), &repeated{call})
-	if _, err := readUpTo(1<<20, endless); err == nil || err.Error() != "larger than 1 MiB" {
-		t.Errorf("an endless file: %v", err)
-	}
+	_, err := readUpTo(1<<20, endless)
+	assert.Truef(t, err != nil && err.Error() == "larger than 1 MiB", "an endless file: %v", err)
 }
 
 // A file that is too large is refused by its size, without reading it.
 func TestTooLargeFileIsRefusedBeforeItIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls.jsonl")
-	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, maxFile+1<<20)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, maxFile+1<<20)))
 	want := path + " is 257 MiB; the limit is 256 MiB: export a session, a tag or a shorter time range"
-	if _, err := Open(path); err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	_, err := Open(path)
+	assert.Truef(t, err != nil && err.Error() == want, "got %v, want %s", err, want)
 }
 
 // repeated reads the same text forever.

@@ -26,6 +26,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -112,13 +114,11 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		must(t, os.WriteFile(path, []byte(got), 0o644))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	must(t, err)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff(string(want), got), name)
 }
 
 func TestStatusMatchesGoldenOutput(t *testing.T) {
@@ -143,7 +143,7 @@ func TestStatusMatchesGoldenOutput(t *testing.T) {
 	for name, tty := range map[string]bool{"status-terminal.txt": true, "status-plain.txt": false} {
 		var out bytes.Buffer
 		p := newProgram(Options{Env: terminal.Env{Stdout: &out, Terminal: func() bool { return tty }}})
-		must(t, p.printStatus(&doc, nil, now))
+		require.NoError(t, p.printStatus(&doc, nil, now))
 		golden(t, name, out.String())
 	}
 }
@@ -157,9 +157,8 @@ func TestJSONOutputIsAPIDocument(t *testing.T) {
 	f.Answer("GET /api/v1/calls/7000", doc)
 	f.Answer("POST /api/v1/servers/files/stop", doc)
 	for _, args := range [][]string{{"status"}, {"tools"}, {"list-tools"}, {"history"}, {"history", "7000"}, {"stop", "files"}} {
-		if got := f.Run(true, append(args, "--json")...); got.Out != doc+"\n" || got.Code != 0 {
-			t.Errorf("%v: %+v", args, got)
-		}
+		got := f.Run(true, append(args, "--json")...)
+		assert.Truef(t, got.Out == doc+"\n" && got.Code == 0, "%v: %+v", args, got)
 	}
 }
 
@@ -202,38 +201,20 @@ func TestServerTextIsEscapedOnTerminal(t *testing.T) {
 	f.Answer("GET /api/v1/tools", `{"items":[{"server":"demo","tool":"\u001b[1m","description":"a\nb"}]}`)
 	for _, args := range [][]string{{"call", "demo", "x"}, {"logs", "demo"}, {"tools"}} {
 		got := f.Run(true, args...)
-		if got.Code != 0 || strings.ContainsAny(got.Out, "\x1b\x07\u009b\u202e") {
-			t.Errorf("%v: %+v", args, got)
-		}
+		assert.Truef(t, got.Code == 0 && !strings.ContainsAny(got.Out, "\x1b\x07\u009b\u202e"), "%v: %+v", args, got)
 	}
 }
 
 func TestTokensWorkWithoutDaemon(t *testing.T) {
 	f := &fakeDaemon{&terminaltest.Daemon{Data: t.TempDir()}}
 	first := f.Run(false, "token", "cursor")
-	if first.Code != 0 || len(strings.TrimSpace(first.Out)) < 20 {
-		t.Fatalf("%+v", first)
-	}
-	if again := f.Run(false, "token", "cursor"); again.Out != first.Out {
-		t.Error("a token that exists changes")
-	}
+	require.Truef(t, first.Code == 0 && len(strings.TrimSpace(first.Out)) >= 20, "%+v", first)
+	assert.Equal(t, first.Out, f.Run(false, "token", "cursor").Out, "a token that exists changes")
 	rotated := f.Run(false, "token", "cursor", "--rotate")
-	if rotated.Out == first.Out || rotated.Code != 0 {
-		t.Errorf("%+v", rotated)
-	}
-	if got := f.Run(false, "token", "cursor", "--revoke"); got.Code != 0 {
-		t.Errorf("%+v", got)
-	}
+	assert.NotEqual(t, first.Out, rotated.Out)
+	assert.Equal(t, 0, rotated.Code)
+	assert.Equal(t, 0, f.Run(false, "token", "cursor", "--revoke").Code)
 	tokens, _ := loopback.NewTokens(f.Data, nil)
-	if _, ok := tokens.Client(strings.TrimSpace(rotated.Out)); ok {
-		t.Error("a revoked token works")
-	}
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, ok := tokens.Client(strings.TrimSpace(rotated.Out))
+	assert.False(t, ok, "a revoked token works")
 }

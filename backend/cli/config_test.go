@@ -13,6 +13,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestRestoringSmallerRetentionAsksFirst restores copies with and without a terminal, with a
@@ -59,9 +62,8 @@ func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 				})
 				f.Mux.HandleFunc("POST /api/v1/config/retention-preview", func(w http.ResponseWriter, r *http.Request) {
 					var in struct{ Text string }
-					if json.NewDecoder(r.Body).Decode(&in) != nil || in.Text != c.copy {
-						t.Errorf("counts for %q", in.Text)
-					}
+					assert.NoError(t, json.NewDecoder(r.Body).Decode(&in))
+					assert.Equal(t, c.copy, in.Text)
 					if c.daemon == "fails" {
 						w.WriteHeader(http.StatusInternalServerError)
 						return
@@ -71,21 +73,16 @@ func TestRestoringSmallerRetentionAsksFirst(t *testing.T) {
 			}
 			file, from := filepath.Join(data, "config.jsonc"), filepath.Join(t.TempDir(), "kept.jsonc")
 			if c.was != "" {
-				must(t, os.WriteFile(file, []byte(c.was), 0o600))
+				require.NoError(t, os.WriteFile(file, []byte(c.was), 0o600))
 			}
-			must(t, os.WriteFile(from, []byte(c.copy), 0o600))
+			require.NoError(t, os.WriteFile(from, []byte(c.copy), 0o600))
 			got := runMain(t.Context(), data, answering(c.answer, c.attended), append([]string{"backup", "restore", from}, c.args...)...)
-			if asked := strings.Contains(got.Out, "[y/N]"); asked != (c.asked != "") || !strings.Contains(got.Out, c.asked) {
-				t.Errorf("said %q, wanted to be asked %q", got.Out, c.asked)
-			}
+			asked := strings.Contains(got.Out, "[y/N]")
+			assert.Truef(t, asked == (c.asked != "") && strings.Contains(got.Out, c.asked), "said %q, wanted to be asked %q", got.Out, c.asked)
 			now, _ := os.ReadFile(file)
 			copies, _ := config.BackupsOf(data).List()
-			if c.put && (got.Code != 0 || string(now) != c.copy) {
-				t.Errorf("exit %d, the file is %q: %s", got.Code, now, got.Err)
-			}
-			if c.put && c.daemon != "" && used != c.copy {
-				t.Errorf("the daemon uses %q", used)
-			}
+			assert.Falsef(t, c.put && (got.Code != 0 || string(now) != c.copy), "exit %d, the file is %q: %s", got.Code, now, got.Err)
+			assert.Falsef(t, c.put && c.daemon != "" && used != c.copy, "the daemon uses %q", used)
 			if !c.put && (got.Code != 1 || string(now) != c.was || len(copies) > 0 || !strings.Contains(got.Err, "nothing was changed")) {
 				t.Errorf("exit %d, the file is %q, with %d copies: %s", got.Code, now, len(copies), got.Err)
 			}
@@ -99,25 +96,23 @@ func TestRestoreKeepsEditMadeSinceItsBackup(t *testing.T) {
 	const before, edited, restored = `{"history":{"keepDays":30}}`, `{"history":{"keepDays":31}}`, `{"history":{"keepDays":60}}`
 	data := t.TempDir()
 	file, from := filepath.Join(data, "config.jsonc"), filepath.Join(t.TempDir(), "kept.jsonc")
-	must(t, os.WriteFile(file, []byte(before), 0o600))
-	must(t, os.WriteFile(from, []byte(restored), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(before), 0o600))
+	require.NoError(t, os.WriteFile(from, []byte(restored), 0o600))
 	unlock, err := osutil.LockBeside(t.Context(), file)
-	must(t, err)
+	require.NoError(t, err)
 	defer unlock()
 	ended := make(chan terminaltest.Result)
 	go func() { ended <- runMain(t.Context(), data, answering("", false), "backup", "restore", from) }()
 	copies := config.BackupsOf(data)
 	eventually.True(t, "backup", func() bool { all, _ := copies.List(); return len(all) == 1 })
-	must(t, os.WriteFile(file, []byte(edited), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(edited), 0o600))
 	unlock()
 	got := <-ended
 	now, _ := os.ReadFile(file)
 	if got.Code != 1 || string(now) != edited || !strings.Contains(got.Err, "another program changed the file") {
 		t.Errorf("exit %d, the file is %q: %s", got.Code, now, got.Err)
 	}
-	if got := runMain(t.Context(), data, answering("", false), "backup", "restore", from); got.Code != 0 {
-		t.Errorf("the second time: %s", got.Err)
-	}
+	assert.Equal(t, 0, runMain(t.Context(), data, answering("", false), "backup", "restore", from).Code, "the second time")
 	if now, _ := os.ReadFile(file); string(now) != restored {
 		t.Errorf("the file is %q", now)
 	}
@@ -125,31 +120,28 @@ func TestRestoreKeepsEditMadeSinceItsBackup(t *testing.T) {
 
 func TestRestoreOfMissingBackupIsNotFound(t *testing.T) {
 	got := runMain(t.Context(), t.TempDir(), answering("", false), "backup", "restore", "/nowhere.jsonc", "--json")
-	if got.Code != 1 || !strings.Contains(got.Err, `"status":404`) || !strings.Contains(got.Err, "The backups are in ") {
-		t.Errorf("%+v", got)
-	}
+	assert.Truef(t, got.Code == 1 && strings.Contains(got.Err, `"status":404`) && strings.Contains(got.Err, "The backups are in "), "%+v", got)
 }
 
 // validate --apply applies exactly the change that the daemon reports.
 func TestHeldBackConfigIsAppliedByCommand(t *testing.T) {
 	f := newFakeDaemon(t)
 	held, confirmed, file := "", []string{}, filepath.Join(f.Data, "config.jsonc")
-	must(t, os.WriteFile(file, []byte("{}"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("{}"), 0o600))
 	f.Mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{"problems":[{"message":"m","file":%q,"held":%q}]}`, file, held)
 	})
 	f.Mux.HandleFunc("POST /api/v1/config/reload", func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Confirm string }
-		must(t, json.NewDecoder(r.Body).Decode(&in))
+		require.NoError(t, json.NewDecoder(r.Body).Decode(&in))
 		if confirmed = append(confirmed, in.Confirm); held != in.Confirm {
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusForbidden)
 			fmt.Fprint(w, `{"code":"rejected","detail":"held back"}`)
 		}
 	})
-	if got := f.Run(false, "validate", "--apply"); got.Code != 0 || got.Out != "No change is held back.\n" {
-		t.Errorf("%+v", got)
-	}
+	got := f.Run(false, "validate", "--apply")
+	assert.Truef(t, got.Code == 0 && got.Out == "No change is held back.\n", "%+v", got)
 	for _, held = range []string{"", "17"} {
 		if got := f.Run(false, "validate"); got.Code != 0 || strings.Contains(got.Out, "It is not in use: m") != (held != "") {
 			t.Errorf("held %q: %+v", held, got)
@@ -167,12 +159,9 @@ func TestServerIsRemoved(t *testing.T) {
 		removed = r.PathValue("id")
 		w.WriteHeader(http.StatusNoContent)
 	})
-	if got := f.Run(false, "remove"); got.Code != 2 {
-		t.Errorf("%+v", got)
-	}
-	if got := f.Run(false, "remove", "files", "--yes"); got.Code != 0 || got.Out != "files: removed\n" || removed != "files" {
-		t.Errorf("%+v", got)
-	}
+	assert.Equal(t, 2, f.Run(false, "remove").Code)
+	got := f.Run(false, "remove", "files", "--yes")
+	assert.Truef(t, got.Code == 0 && got.Out == "files: removed\n" && removed == "files", "%+v", got)
 	f.Answer("GET /api/v1/servers/{id}", `{"id":"files"}`)
 	f.Answer("GET /api/v1/secrets", `{"items":[{"name":"files.TOKEN","servers":["files"]},{"name":"shared","servers":["docs","files"]},{"name":"old","servers":[]}]}`)
 	deleted := ""
@@ -190,15 +179,12 @@ func TestServerIsRemoved(t *testing.T) {
 			t.Errorf("%+v: deleted %q, %+v", c, deleted, got)
 		}
 	}
-	if got := f.Run(false, "remove", "files", "--json"); !json.Valid([]byte(got.Out)) {
-		t.Errorf("%+v", got)
-	}
+	got = f.Run(false, "remove", "files", "--json")
+	assert.Truef(t, json.Valid([]byte(got.Out)), "%+v", got)
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	atHome := func(o *Options) { o.Getenv = func(name string) string { return map[string]string{"HOME": home}[name] } }
-	if got := runMain(t.Context(), f.Data, atHome, "clients", "connect", "cursor", "--server", "files", "--yes"); got.Code != 0 {
-		t.Fatalf("%+v", got)
-	}
+	require.Equal(t, 0, runMain(t.Context(), f.Data, atHome, "clients", "connect", "cursor", "--server", "files", "--yes").Code)
 	if got := runMain(t.Context(), f.Data, atHome, "remove", "files"); got.Code != 0 || !strings.Contains(got.Err, `names the server "files", which does not exist. Undo the entry with: drawbridge clients undo cursor files`) {
 		t.Errorf("%+v", got)
 	}

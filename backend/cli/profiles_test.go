@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestProfileNeedsExistingServers checks that servers are accepted by their display name and that
@@ -24,15 +27,12 @@ func TestProfileNeedsExistingServers(t *testing.T) {
 	f.Answer("GET /api/v1/clients", `{"items":[{"token":"mine","name":"Mine"}]}`)
 	f.Mux.HandleFunc("PUT /api/v1/profiles/{name}", hear)
 	f.Mux.HandleFunc("PUT /api/v1/client-views/{token}", hear)
-	if got := f.Run(false, "profiles", "set", "work", "nosuch"); got.Code != 1 || !strings.Contains(got.Err, `there is no server named "nosuch"`) {
-		t.Errorf("%+v", got)
-	}
-	if got := f.Run(false, "profiles", "set", "work", "my files:read,wr*,write"); got.Code != 0 || got.Err != "warning: my files has no tool named \"read\"\n" {
-		t.Fatalf("%+v", got)
-	}
-	if one := <-said; one != `{"entry":{"servers":{"my-files":{"includeTools":["read","wr*","write"]}}}}` {
-		t.Error(one)
-	}
+	got := f.Run(false, "profiles", "set", "work", "nosuch")
+	assert.Truef(t, got.Code == 1 && strings.Contains(got.Err, `there is no server named "nosuch"`), "%+v", got)
+	got = f.Run(false, "profiles", "set", "work", "my files:read,wr*,write")
+	require.Truef(t, got.Code == 0 && got.Err == "warning: my files has no tool named \"read\"\n", "%+v", got)
+	one := <-said
+	assert.Equal(t, `{"entry":{"servers":{"my-files":{"includeTools":["read","wr*","write"]}}}}`, one)
 	for client, known := range map[string]bool{"cursor": true, "mine": true, "nope": false} {
 		if got := f.Run(false, "profiles", "use", client, "office"); got.Code != 0 || known == strings.Contains(got.Err, "no client is named \"nope\"") {
 			t.Fatalf("%s: %+v", client, got)
@@ -42,16 +42,12 @@ func TestProfileNeedsExistingServers(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{"": `{"profile":"","toolMode":""}`, "--mode auto": `{"toolMode":"auto"}`, "--single-copy": `{"singleCopy":true}`, "--max-result-tokens 0": `{"maxResultTokens":0}`} {
-		if got := f.Run(false, append([]string{"profiles", "use", "cursor"}, strings.Fields(args)...)...); got.Code != 0 {
-			t.Fatalf("%s: %+v", args, got)
-		}
+		require.Equal(t, 0, f.Run(false, append([]string{"profiles", "use", "cursor"}, strings.Fields(args)...)...).Code, args)
 		if one := <-said; one != want {
 			t.Errorf("%s sends %s, want %s", args, one, want)
 		}
 	}
-	if got := f.Run(false, "profiles", "use", "cursor", "office", "--profile", "work"); got.Code != 2 {
-		t.Errorf("%+v", got)
-	}
+	assert.Equal(t, 2, f.Run(false, "profiles", "use", "cursor", "office", "--profile", "work").Code)
 }
 
 // Each list is a table with a header, and on a terminal of 80 columns its names are whole.

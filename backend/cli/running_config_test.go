@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestCommandsUseConfigOfRunningDaemon uses a daemon that was started with --config FILE, and a
@@ -19,17 +22,17 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 	running := filepath.Join(t.TempDir(), "mine.jsonc")
 	unused := filepath.Join(f.Data, "config.jsonc")
 	client := filepath.Join(home, ".cursor", "mcp.json")
-	must(t, os.MkdirAll(filepath.Dir(client), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Dir(client), 0o700))
 	for path, text := range map[string]string{
 		running: `{"mcpServers":{"ours":{"command":"true"}}}`, unused: `{"mcpServers":{`,
 		client: `{"mcpServers":{"theirs":{"command":"uvx","args":["theirs"]},"weird":{"command":5}}}`,
 	} {
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	rt, err := loopback.ReadRuntime(f.Data)
-	must(t, err)
+	require.NoError(t, err)
 	rt.Config = running
-	must(t, loopback.WriteRuntime(f.Data, rt))
+	require.NoError(t, loopback.WriteRuntime(f.Data, rt))
 	for _, path := range []string{"GET /api/v1/doctor", "GET /api/v1/diagnostics", "POST /api/v1/config/reload"} { // responses of an older daemon
 		f.NotFound(path, `{"code":"not_found","detail":"no such API endpoint"}`)
 	}
@@ -44,36 +47,31 @@ func TestCommandsUseConfigOfRunningDaemon(t *testing.T) {
 	}
 	got := f.Run(false, "backup")
 	path := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(got.Out), "Backed up as "), ".")
-	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "ours") {
-		t.Errorf("backup: %+v, it holds %q (%v)", got, text, err)
-	}
+	text, err := os.ReadFile(path)
+	assert.Truef(t, err == nil && strings.Contains(string(text), "ours"), "backup: %+v, it holds %q (%v)", got, text, err)
 	got = f.Run(false, "clients", "import", "cursor", "--yes")
 	if got.Code != 1 || !strings.Contains(got.Err, "skipped weird (Cursor (IDE and cursor-agent))") || !strings.Contains(got.Err, "Correct these entries") || !strings.Contains(got.Out, `weird is skipped: its "command" is not text`) || !strings.Contains(got.Out, "Copied 1 server to "+running+". Skipped 1 server. Undo") {
 		t.Errorf("import: %+v", got)
 	}
-	if got := f.Run(false, "clients", "import", "cursor", "--yes"); !strings.Contains(got.Out, "Copied 0 servers to "+running+". 1 server already there. Skipped 1 server.") {
-		t.Errorf("import again: %+v", got)
-	}
+	assert.Contains(t, f.Run(false, "clients", "import", "cursor", "--yes").Out, "Copied 0 servers to "+running+". 1 server already there. Skipped 1 server.")
 	const one = `"skipped":[{"name":"weird","reason":"its \"command\" is not text"}]`
 	if got := f.Run(false, "clients", "import", "--yes", "--json", "cursor"); got.Code != 1 || !strings.Contains(got.Out, one) {
 		t.Errorf("import: %+v, want %s", got, one)
 	}
-	must(t, os.WriteFile(client, []byte(`{"mcpServers":{"weird":{"command":5}}}`), 0o600))
+	require.NoError(t, os.WriteFile(client, []byte(`{"mcpServers":{"weird":{"command":5}}}`), 0o600))
 	const all = `"skipped":[{"client":"Cursor (IDE and cursor-agent)","reason":"cursor has no servers that can be copied or moved: weird: `
 	if got := f.Run(false, "clients", "import", "--yes", "--json", "--all"); got.Code != 1 || !strings.Contains(got.Out, all) {
 		t.Errorf("import: %+v, want %s", got, all)
 	}
 	gemini := filepath.Join(filepath.Dir(filepath.Dir(client)), ".gemini", "settings.json")
-	must(t, os.MkdirAll(filepath.Dir(gemini), 0o700))
-	must(t, os.WriteFile(gemini, []byte(`{"mcpServers":{"good":{"command":"good"},"ws":{"type":"ws","url":"ws://x"}}}`), 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Dir(gemini), 0o700))
+	require.NoError(t, os.WriteFile(gemini, []byte(`{"mcpServers":{"good":{"command":"good"},"ws":{"type":"ws","url":"ws://x"}}}`), 0o600))
 	if got := f.Run(false, "clients", "import", "--yes", "--all"); got.Code != 1 || !strings.Contains(got.Out, "Done: 1 server from 1 client") ||
 		!strings.Contains(got.Err, "skipped Cursor (IDE and cursor-agent), ws (Gemini CLI)") || strings.Contains(got.Out, "restart") {
 		t.Errorf("import beside a skipped server: %+v", got)
 	}
-	if text, _ := os.ReadFile(running); !strings.Contains(string(text), "theirs") {
-		t.Errorf("after the import the configuration is %s", text)
-	}
-	if text, _ := os.ReadFile(unused); string(text) != `{"mcpServers":{` {
-		t.Errorf("the import wrote into the file that nobody reads: %s", text)
-	}
+	text, _ = os.ReadFile(running)
+	assert.Contains(t, string(text), "theirs", "after the import the configuration")
+	text, _ = os.ReadFile(unused)
+	assert.Equal(t, `{"mcpServers":{`, string(text), "the import wrote into the file that nobody reads")
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // states returns the statuses that the supervisor's test recorded for each state.
@@ -25,9 +28,7 @@ func states(t *testing.T) (list []struct {
 	if err == nil {
 		err = json.Unmarshal(src, &list)
 	}
-	if err != nil || len(list) < 10 {
-		t.Fatal(len(list), err)
-	}
+	require.Truef(t, err == nil && len(list) >= 10, "%v %v", len(list), err)
 	return list
 }
 
@@ -36,12 +37,12 @@ func TestStatusShowsStateAndReason(t *testing.T) {
 	current := ""
 	f.Mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, current) })
 	src, err := os.ReadFile("../../docs/servers.md")
-	must(t, err)
+	require.NoError(t, err)
 	glossary := string(src)
 	var text strings.Builder
 	for _, one := range states(t) {
 		doc, err := json.Marshal(map[string]any{"url": "http://127.0.0.1:7575", "requireToken": true, "servers": []core.ServerStatus{one.Status}})
-		must(t, err)
+		require.NoError(t, err)
 		current = string(doc)
 		got := f.Run(false, "status", "--json")
 		var shown struct{ Servers []core.ServerStatus }
@@ -50,19 +51,15 @@ func TestStatusShowsStateAndReason(t *testing.T) {
 			t.Errorf("%s, as JSON: %v %+v", one.Title, err, got)
 		}
 		var s api.Status
-		must(t, json.Unmarshal(doc, &s))
+		require.NoError(t, json.Unmarshal(doc, &s))
 		var out strings.Builder
 		p := program{Options: Options{Env: terminal.Env{Stdout: &out, Terminal: func() bool { return false }}}}
-		must(t, p.printStatus(&s, nil, one.Status.Since.Add(90*time.Second)))
+		require.NoError(t, p.printStatus(&s, nil, one.Status.Since.Add(90*time.Second)))
 		if one.Status.Reason != "" && !strings.Contains(out.String(), one.Status.Reason) {
 			t.Errorf("%s: the reason is not shown:\n%s", one.Title, out.String())
 		}
-		if !strings.Contains(out.String(), "files   "+one.Word+" ") {
-			t.Errorf("%s: the state is not named %q:\n%s", one.Title, one.Word, out.String())
-		}
-		if !strings.Contains(glossary, "\n| *"+one.Word+"* |") {
-			t.Errorf("docs/servers.md has no row for %s", one.Word)
-		}
+		assert.Contains(t, out.String(), "files   "+one.Word+" ", one.Title)
+		assert.Contains(t, glossary, "\n| *"+one.Word+"* |", "docs/servers.md has no row")
 		text.WriteString("-- " + one.Title + " --\n" + out.String())
 	}
 	golden(t, "status-of-each-state.txt", text.String())

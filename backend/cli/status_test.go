@@ -14,6 +14,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestStatusShowsRemedyOfEachServer: a command that the hint does not contain is shown after it.
@@ -25,9 +28,7 @@ func TestStatusShowsRemedyOfEachServer(t *testing.T) {
 		{"id":"py","label":"py","state":"crashed","reason":"no module","hint":"Install the package.","remedy":{"kind":"install-package","command":"pip install x"}}]}`)
 	got := f.Run(true, "status")
 	for _, line := range []string{"\nsilent: Run: drawbridge logs silent\n", "\nfetch: Install uv: get uv (https://uv).\n", "\npy: Install the package. Run: pip install x\n"} {
-		if !strings.Contains(got.Out, line) {
-			t.Errorf("%q is missing in:\n%s", line, got.Out)
-		}
+		assert.Contains(t, got.Out, line)
 	}
 }
 
@@ -58,16 +59,14 @@ func TestManyNewCommandsAreSummarized(t *testing.T) {
 	notices = append(notices, core.Notice{Subject: "vault", Message: "No keyring."})
 	var out strings.Builder
 	p := newProgram(Options{Env: terminal.Env{Stdout: &out, Terminal: func() bool { return false }}})
-	must(t, p.printStatus(&api.Status{RequireToken: true, Notices: notices}, nil, time.Now()))
+	require.NoError(t, p.printStatus(&api.Status{RequireToken: true, Notices: notices}, nil, time.Now()))
 	want := "Server \"s4\" has a new command: x\nNo keyring.\n95 more servers have a new command. List all of them: drawbridge status --json\nAcknowledge notices:       drawbridge status --ack\n"
 	if !strings.HasSuffix(out.String(), want) || strings.Contains(out.String(), "s5") {
 		t.Errorf("got:\n%s", out.String())
 	}
 	out.Reset()
-	must(t, p.printStatus(&api.Status{RequireToken: true, Notices: notices[:6]}, nil, time.Now()))
-	if !strings.Contains(out.String(), "\n1 more server has a new command.") {
-		t.Errorf("got:\n%s", out.String())
-	}
+	require.NoError(t, p.printStatus(&api.Status{RequireToken: true, Notices: notices[:6]}, nil, time.Now()))
+	assert.Contains(t, out.String(), "\n1 more server has a new command.")
 }
 
 // Calls and heartbeats change when a server was last heard, not its state.
@@ -76,10 +75,8 @@ func TestStatusShowsWhenTheStateChanged(t *testing.T) {
 	p := newProgram(Options{Env: terminal.Env{Stdout: &out, Terminal: func() bool { return false }}})
 	now := time.Now()
 	s := api.Status{RequireToken: true, Servers: []core.ServerStatus{{ID: "a", State: core.StateRunning, Since: now.Add(-3 * time.Hour), Updated: now}}}
-	must(t, p.printStatus(&s, nil, now))
-	if !strings.Contains(out.String(), "3h ago") {
-		t.Errorf("got:\n%s", out.String())
-	}
+	require.NoError(t, p.printStatus(&s, nil, now))
+	assert.Contains(t, out.String(), "3h ago")
 }
 
 func TestStatusSaysWhyNoServerCanRun(t *testing.T) {
@@ -87,19 +84,16 @@ func TestStatusSaysWhyNoServerCanRun(t *testing.T) {
 		var out strings.Builder
 		p := newProgram(Options{Env: terminal.Env{Stdout: &out, Terminal: func() bool { return false }}})
 		s := api.Status{RequireToken: true, Servers: servers, Idle: config.Idle{Reason: "None can run", Fix: "Do this"}}
-		must(t, p.printStatus(&s, nil, time.Now()))
-		if !strings.HasSuffix(out.String(), "None can run. Do this\n") {
-			t.Errorf("%d servers: got:\n%s", len(servers), out.String())
-		}
+		require.NoError(t, p.printStatus(&s, nil, time.Now()))
+		assert.Truef(t, strings.HasSuffix(out.String(), "None can run. Do this\n"), "%d servers: got:\n%s", len(servers), out.String())
 	}
 }
 
 func TestStatusSaysThatDaemonIsStarting(t *testing.T) {
 	f := newFakeDaemon(t)
-	must(t, loopback.RemoveRuntime(f.Data))
-	if got := f.Run(true, "status"); got.Code == 0 || !strings.Contains(got.Err, "Drawbridge is starting or stopping") {
-		t.Errorf("%+v", got)
-	}
+	require.NoError(t, loopback.RemoveRuntime(f.Data))
+	got := f.Run(true, "status")
+	assert.Truef(t, got.Code != 0 && strings.Contains(got.Err, "Drawbridge is starting or stopping"), "%+v", got)
 }
 
 const someImage = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -127,19 +121,14 @@ func TestStatusShowsKnownVersions(t *testing.T) {
 				fmt.Fprint(w, c.versions)
 			})
 			got := f.Run(false, "status")
-			if got.Code != 0 || !strings.Contains(got.Out, "plain") {
-				t.Fatalf("%+v", got)
-			}
+			require.Equal(t, 0, got.Code)
+			require.Contains(t, got.Out, "plain")
 			if c.want == nil {
-				if strings.Contains(got.Out, "Version") {
-					t.Errorf("a column for nothing:\n%s", got.Out)
-				}
+				assert.NotContains(t, got.Out, "Version", "a column for nothing")
 				return
 			}
 			for _, cell := range c.want {
-				if !strings.Contains(got.Out, cell) {
-					t.Errorf("%q is missing:\n%s", cell, got.Out)
-				}
+				assert.Contains(t, got.Out, cell)
 			}
 			at := slices.IndexFunc(strings.Split(got.Out, "\n"), func(l string) bool { return strings.HasPrefix(l, "time") })
 			if at < 0 || !strings.HasSuffix(strings.TrimSpace(strings.Split(got.Out, "\n")[at]), c.want[1]) {
@@ -159,13 +148,9 @@ func TestStatusOfOneServerShowsEverything(t *testing.T) {
 	f.Answer("GET /api/v1/servers/files/destinations", hosts)
 	got := f.Run(true, "status", "files")
 	for _, want := range []string{"Server        files: Failed\n", "Reason        exit code 3\n", "Configured    npx x\n", "Environment   A, B\n", "Process       7 node, 1.5 MB\n", "Startup time  1.5s\n", "bad\n", `-> 8 bytes  {"id":1}`, "write_file", "example.com"} {
-		if !strings.Contains(got.Out, want) {
-			t.Errorf("%q is not in\n%s", want, got.Out)
-		}
+		assert.Contains(t, got.Out, want)
 	}
-	if strings.Contains(got.Out, "\x1b") || strings.Contains(got.Out, "Executable") || got.Code != 0 {
-		t.Errorf("%+v", got)
-	}
+	assert.Truef(t, !strings.Contains(got.Out, "\x1b") && !strings.Contains(got.Out, "Executable") && got.Code == 0, "%+v", got)
 	for args, want := range map[string]string{
 		"status files":                doc[:len(doc)-1] + `,"changes":` + changes + `,"destinations":` + hosts + "}",
 		"debug files":                 doc[:len(doc)-1] + `,"changes":` + changes + `,"destinations":` + hosts + "}",
@@ -187,11 +172,7 @@ func TestStatusOfOneServerShowsEverything(t *testing.T) {
 		f.Answer("GET /api/v1/recent-changes", changes)
 		f.Answer("GET /api/v1/servers/files/destinations", hosts)
 		f.Answer("GET /api/v1/starts", `{"items":[{"server":"other"},{"server":"files",`+start+`}]}`)
-		if got := f.Run(true, "status", "files"); !strings.Contains(got.Out, "\nStarted\n  "+want+"\n") {
-			t.Errorf("%q is not in\n%s", want, got.Out)
-		}
-		if got := f.Run(true, "status", "files", "--json"); !strings.Contains(got.Out, `,"start":{"server":"files","how":`) {
-			t.Errorf("%s", got.Out)
-		}
+		assert.Contains(t, f.Run(true, "status", "files").Out, "\nStarted\n  "+want+"\n")
+		assert.Contains(t, f.Run(true, "status", "files", "--json").Out, `,"start":{"server":"files","how":`)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
 )
 
 const hostile = "a\x1b]52;c;ZXZpbA==\a\x1b[2J\u009b31m\u202egnp\u2066\u200b\x00\b\r\x7f\U000e0041"
@@ -74,11 +75,7 @@ func TestNoControlCharacterReachesTerminal(t *testing.T) {
 		}
 	}
 	visit(newProgram(Options{Features: features.Commands(), Env: terminal.Env{Stdout: io.Discard}}).command(), nil)
-	if n < 300 {
-		t.Errorf("only %d command lines", n)
-	}
+	assert.Truef(t, n >= 300, "only %d command lines", n)
 	piped := f.Run(false, "history", "--csv")
-	if !strings.Contains(piped.Out, hostile) {
-		t.Errorf("a pipe gets %q, want the bytes of the daemon", piped.Out)
-	}
+	assert.Contains(t, piped.Out, hostile, "a pipe gets")
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestTestCommandTriesServer(t *testing.T) {
@@ -30,24 +32,16 @@ func TestTestCommandTriesServer(t *testing.T) {
 			t.Errorf("%v: %+v, sent %s", args, got, sent)
 		}
 	}
-	if got := f.Run(false, "test", "files", "--schemas"); !strings.Contains(got.Out, `{"type":"object"}`) {
-		t.Errorf("%+v", got)
-	}
+	assert.Contains(t, f.Run(false, "test", "files", "--schemas").Out, `{"type":"object"}`)
 	answer = `{"ok":false,"stage":"start","error":"executable not found","hint":"Correct command.","log":["why"]}`
-	if got := f.Run(false, "test", "files"); got.Code != 1 || !strings.Contains(got.Out, "failed at start: executable not found\nCorrect command.\n  why\n") {
-		t.Errorf("%+v", got)
-	}
-	if got := f.Run(false, "test", "--json", "files"); got.Code != 1 || got.Out != answer+"\n" {
-		t.Errorf("%+v", got)
-	}
+	got := f.Run(false, "test", "files")
+	assert.Truef(t, got.Code == 1 && strings.Contains(got.Out, "failed at start: executable not found\nCorrect command.\n  why\n"), "%+v", got)
+	got = f.Run(false, "test", "--json", "files")
+	assert.Truef(t, got.Code == 1 && got.Out == answer+"\n", "%+v", got)
 	answer = `{"ok":false,"stage":"connect","error":"server \"server\" cannot be reached; last output: why","log":["why"]}`
-	if got := f.Run(false, "test", "https://example.com/mcp?key=1"); got.Out != "failed at connect: https://example.com/mcp cannot be reached; last output: why\n" {
-		t.Errorf("%+v", got)
-	}
+	assert.Equal(t, "failed at connect: https://example.com/mcp cannot be reached; last output: why\n", f.Run(false, "test", "https://example.com/mcp?key=1").Out)
 	for _, args := range [][]string{{"test"}, {"test", "a", "b"}} {
-		if got := f.Run(false, args...); got.Code != 2 {
-			t.Errorf("%v: %+v", args, got)
-		}
+		assert.Equal(t, 2, f.Run(false, args...).Code, args)
 	}
 }
 
@@ -58,9 +52,7 @@ func TestTestCommandWorksWithoutDaemon(t *testing.T) {
 	run := func(args ...string) (code int, out, errOut string) {
 		try := func(_ context.Context, o ServeOptions, request []byte) ([]byte, error) {
 			asked = string(request)
-			if o.Folders.Data == "" || o.Sources.Main() == "" {
-				t.Errorf("no configuration: %+v", o)
-			}
+			assert.Truef(t, o.Folders.Data != "" && o.Sources.Main() != "", "no configuration: %+v", o)
 			return []byte(answer), fails
 		}
 		got := runMain(t.Context(), t.TempDir(), func(o *Options) { o.TryServer = try }, args...)

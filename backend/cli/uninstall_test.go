@@ -11,6 +11,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestUninstallRemovesStartAtLogin(t *testing.T) {
@@ -18,26 +21,23 @@ func TestUninstallRemovesStartAtLogin(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	folders, err := config.FoldersFor(data, func(string) string { return "" })
-	must(t, err)
+	require.NoError(t, err)
 	login := desktop.AutostartFor(folders)
-	must(t, login.Set(true))
+	require.NoError(t, login.Set(true))
 	var out bytes.Buffer
 	o := Options{Features: features.Commands(), Env: terminal.Env{Stdin: strings.NewReader("n\n"), Stdout: &out, Stderr: &out, Getenv: func(name string) string {
 		return map[string]string{"HOME": home, "DRAWBRIDGE_KEYRING": "off"}[name]
 	}, Terminal: func() bool { return true }}}
-	must(t, os.Mkdir(filepath.Join(home, ".cursor"), 0o700))
-	if code := Main(t.Context(), []string{"clients", "connect", "cursor", "--yes", "--data", data}, o); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, out.String())
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(home, ".cursor"), 0o700))
+	require.Equal(t, 0, Main(t.Context(), []string{"clients", "connect", "cursor", "--yes", "--data", data}, o), "exit code")
 	if code := Main(t.Context(), []string{"uninstall", "--data", data}, o); code != 1 || !strings.Contains(out.String(), "Disconnect cursor?") {
 		t.Errorf("exit code %d\n%s", code, out.String())
 	}
 	if code := Main(t.Context(), []string{"uninstall", "--yes", "--data", data}, o); code != 0 || !strings.Contains(out.String(), "The data is still in "+data+". To delete it: drawbridge uninstall --delete-data\nRemove the program") {
 		t.Fatalf("exit code %d\n%s", code, out.String())
 	}
-	if on, err := login.Enabled(); on || err != nil {
-		t.Fatalf("it still starts at login: %v %v", on, err)
-	}
+	on, err := login.Enabled()
+	require.Truef(t, !on && err == nil, "it still starts at login: %v %v", on, err)
 }
 
 func TestUninstallDeletesWhatTheWindowStored(t *testing.T) {
@@ -48,19 +48,15 @@ func TestUninstallDeletesWhatTheWindowStored(t *testing.T) {
 		return map[string]string{"HOME": home, "APPDATA": home, "LOCALAPPDATA": home}[name]
 	}
 	folders, err := config.FoldersFor("", env)
-	must(t, err)
-	if len(folders.Web) == 0 {
-		t.Fatal("the folders of the web engine are unknown")
-	}
+	require.NoError(t, err)
+	require.NotEmpty(t, folders.Web, "the folders of the web engine are unknown")
 	for _, dir := range folders.Web {
-		must(t, os.MkdirAll(filepath.Join(dir, "Records"), 0o700))
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "Records"), 0o700))
 	}
 	uninstall := func(args ...string) {
 		t.Helper()
 		var out bytes.Buffer
-		if code := Main(t.Context(), append([]string{"uninstall", "--yes"}, args...), Options{Env: terminal.Env{Stdout: &out, Stderr: &out, Getenv: env}}); code != 0 {
-			t.Fatalf("exit code %d\n%s", code, out.String())
-		}
+		require.Equal(t, 0, Main(t.Context(), append([]string{"uninstall", "--yes"}, args...), Options{Env: terminal.Env{Stdout: &out, Stderr: &out, Getenv: env}}))
 	}
 	exist := func() (n int) {
 		for _, dir := range folders.Web {
@@ -73,11 +69,7 @@ func TestUninstallDeletesWhatTheWindowStored(t *testing.T) {
 	// Every data folder shares them, so deleting one that was named keeps them.
 	uninstall("--delete-data", "--data", t.TempDir())
 	uninstall()
-	if exist() != len(folders.Web) {
-		t.Error("what the window stored is gone, but its deletion was not requested")
-	}
+	assert.Equal(t, len(folders.Web), exist(), "what the window stored is gone, but its deletion was not requested")
 	uninstall("--delete-data")
-	if exist() != 0 {
-		t.Errorf("the window left %v", folders.Web)
-	}
+	assert.Equalf(t, 0, exist(), "the window left %v", folders.Web)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
 )
 
 // visible returns the commands that help lists, by their path.
@@ -37,13 +38,9 @@ func TestRootHelpNamesEveryCommandOnOneScreen(t *testing.T) {
 		t.Errorf("%d lines", len(lines))
 	}
 	all := visible()
-	if len(all) > 67 {
-		t.Errorf("%d commands", len(all))
-	}
+	assert.Truef(t, len(all) <= 67, "%d commands", len(all))
 	for name := range all {
-		if !strings.Contains(name, " ") && !regexp.MustCompile(`(?m)(^|,) +`+name+`(,|  |$)`).MatchString(screen) {
-			t.Errorf("%s is not in the help", name)
-		}
+		assert.Falsef(t, !strings.Contains(name, " ") && !regexp.MustCompile(`(?m)(^|,) +`+name+`(,|  |$)`).MatchString(screen), "%s is not in the help", name)
 	}
 }
 
@@ -52,13 +49,10 @@ func TestHelpFitsInto80Columns(t *testing.T) {
 	for name := range visible() {
 		got := f.Run(true, append(strings.Fields(name), "--help")...)
 		for line := range strings.Lines(got.Out) {
-			if len([]rune(line)) > 81 {
-				t.Errorf("%s: %s", name, line)
-			}
+			assert.Truef(t, len([]rune(line)) <= 81, "%s: %s", name, line)
 		}
-		if got.Code != 0 || !strings.Contains(got.Out, "Usage:\n  drawbridge "+name) {
-			t.Errorf("%s: %+v", name, got)
-		}
+		assert.Equal(t, 0, got.Code)
+		assert.Contains(t, got.Out, "Usage:\n  drawbridge "+name)
 	}
 }
 
@@ -160,9 +154,8 @@ func TestEveryMistakeAtThePromptHasANextStep(t *testing.T) {
 		{"history nonsense", 0, ""}, {"call files__read {}", 0, "the notes"}, {"clients Cursor", 0, "Cursor"}, {"clients CLAUDE-CODE", 0, "Claude Code"},
 	} {
 		got := f.Run(false, strings.Fields(c.typed)...)
-		if got.Code != c.code || !strings.Contains(got.Out+got.Err, c.want) {
-			t.Errorf("%s: %+v, want %d and %q", c.typed, got, c.code, c.want)
-		}
+		assert.Equal(t, c.code, got.Code, c.typed)
+		assert.Contains(t, got.Out+got.Err, c.want, c.typed)
 	}
 }
 
@@ -177,14 +170,12 @@ func TestNamesCompleteInShells(t *testing.T) {
 		args[len(args)-1] = ""
 		got := f.Run(false, append([]string{"__complete"}, args...)...)
 		words, _, _ := strings.Cut(got.Out, ":4\n") // no files
-		if have := strings.Join(strings.Split(strings.TrimSpace(words), "\n"), " "); !strings.Contains(got.Out, ":4\n") || have != want {
-			t.Errorf("%s completes %q, want %q", typed, have, want)
-		}
+		have := strings.Join(strings.Split(strings.TrimSpace(words), "\n"), " ")
+		assert.Truef(t, strings.Contains(got.Out, ":4\n") && have == want, "%s completes %q, want %q", typed, have, want)
 	}
 	quiet := &fakeDaemon{terminaltest.Stopped(t)}
-	if got := quiet.Run(false, "__complete", "call", ""); got.Code != 0 || !strings.HasPrefix(got.Out, ":4\n") || strings.Contains(got.Err, "not running") {
-		t.Errorf("without a daemon: %+v", got)
-	}
+	got := quiet.Run(false, "__complete", "call", "")
+	assert.Truef(t, got.Code == 0 && strings.HasPrefix(got.Out, ":4\n") && !strings.Contains(got.Err, "not running"), "without a daemon: %+v", got)
 	for _, shell := range []string{"bash", "fish", "powershell", "zsh"} {
 		if got := quiet.Run(false, "completion", shell); got.Code != 0 || !strings.Contains(got.Out, "__complete") {
 			t.Errorf("%s: %+v", shell, got)
@@ -208,9 +199,8 @@ func TestOldNamesOfCommandsWork(t *testing.T) {
 			t.Errorf("%s: %+v", old, got)
 		}
 	}
-	if got := f.Run(true, "--data", f.Data, "check", "list", "--json"); got.Code != 0 || got.Err != "" || !strings.HasPrefix(got.Out, `{"items":`) {
-		t.Errorf("%+v", got)
-	}
+	got := f.Run(true, "--data", f.Data, "check", "list", "--json")
+	assert.Truef(t, got.Code == 0 && got.Err == "" && strings.HasPrefix(got.Out, `{"items":`), "%+v", got)
 	if got := f.Run(false, "history", "--json", "export"); got.Code != 1 || got.Err == "" { // a flag between the words; the fake has no export
 		t.Errorf("%+v", got)
 	}

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const program = `{"command": "x"}`
@@ -69,7 +72,7 @@ func TestServersOfAllFilesOfAClientAreImported(t *testing.T) {
 				t.Fatal("no file")
 			}
 			plan, err := connector.PlanImport(choice, nil)
-			must(t, err)
+			require.NoError(t, err)
 			var got []string
 			for _, i := range plan.Servers {
 				name := i.Name
@@ -89,10 +92,8 @@ func TestServersOfAllFilesOfAClientAreImported(t *testing.T) {
 				t.Errorf("imported %q, want %q (%+v)", got, c.want, plan.Skipped)
 			}
 			_, err = plan.Apply(t.Context())
-			must(t, err)
-			if text := content(t, config); !strings.Contains(text, `"command": "x"`) {
-				t.Error(text)
-			}
+			require.NoError(t, err)
+			assert.Contains(t, content(t, config), `"command": "x"`)
 		})
 	}
 }
@@ -100,7 +101,7 @@ func TestServersOfAllFilesOfAClientAreImported(t *testing.T) {
 func mustByID(t *testing.T, id string) Client {
 	t.Helper()
 	client, err := ByID(id)
-	must(t, err)
+	require.NoError(t, err)
 	return client
 }
 
@@ -119,10 +120,10 @@ func TestServersOfAllFilesOfAClientAreMovedAndUndone(t *testing.T) {
 				}
 				write(t, config, "{}\n")
 				p, err := connector.PlanMove(choice, nil, combined)
-				must(t, err)
-				must(t, connector.Apply(t.Context(), p))
+				require.NoError(t, err)
+				require.NoError(t, connector.Apply(t.Context(), p))
 				records, err := connector.records()
-				must(t, err)
+				require.NoError(t, err)
 				recorded, shims := 0, 0
 				for path, text := range c.files {
 					path = filepath.Join(home, path)
@@ -130,9 +131,8 @@ func TestServersOfAllFilesOfAClientAreMovedAndUndone(t *testing.T) {
 						if r.Path == path {
 							recorded++
 						}
-						if s, _ := connector.Status(key); s.State != Connected {
-							t.Errorf("%s: %+v", key, s)
-						}
+						s, _ := connector.Status(key)
+						assert.Equal(t, Connected, s.State, key)
 					}
 					now := content(t, path)
 					if strings.Contains(now, connector.program) {
@@ -142,9 +142,7 @@ func TestServersOfAllFilesOfAClientAreMovedAndUndone(t *testing.T) {
 						t.Errorf("%s is\n%s", path, now)
 					}
 				}
-				if combined && shims != c.shims {
-					t.Errorf("%d files have an entry, want %d", shims, c.shims)
-				}
+				assert.Falsef(t, combined && shims != c.shims, "%d files have an entry, want %d", shims, c.shims)
 				if left, err := connector.Servers(choice); err != nil || len(left) > 0 || !combined && recorded != len(records) || p.MovedCount() != len(c.want) {
 					t.Errorf("left %+v, %d records, %d moved, %v", left, len(records), p.MovedCount(), err)
 				}
@@ -153,9 +151,7 @@ func TestServersOfAllFilesOfAClientAreMovedAndUndone(t *testing.T) {
 				}
 				undo(t, connector, p.Key())
 				for path, text := range c.files {
-					if now := content(t, filepath.Join(home, path)); now != text {
-						t.Errorf("%s is\n%s", path, now)
-					}
+					assert.Equal(t, text, content(t, filepath.Join(home, path)), path)
 				}
 				if records, err = connector.records(); err != nil || len(records) > 0 || content(t, config) != "{}\n" {
 					t.Errorf("%d records are left, %v, and\n%s", len(records), err, content(t, config))
@@ -172,21 +168,19 @@ func TestServersOfFurtherFilesAreUndoneSeparately(t *testing.T) {
 	write(t, main, mine)
 	write(t, other, theirs)
 	p, err := c.PlanMove(Choice{Client: "opencode"}, nil, false)
-	must(t, err)
-	must(t, c.Apply(t.Context(), p))
+	require.NoError(t, err)
+	require.NoError(t, c.Apply(t.Context(), p))
 	for n, step := range []struct{ name, path, text, gone string }{{"a", main, mine, `"x"`}, {"b", "", "", `"y"`}, {"c", other, theirs, `"z"`}} {
-		if _, err := c.UndoServers(t.Context(), "opencode", []string{step.name}, false); err != nil {
-			t.Fatal(err)
-		}
+		_, err = c.UndoServers(t.Context(), "opencode", []string{step.name}, false)
+		require.NoError(t, err)
 		if step.path != "" && content(t, step.path) != step.text {
 			t.Errorf("%s is\n%s", step.path, content(t, step.path))
 		}
 		if now, _, err := readFile(config); err != nil || strings.Contains(string(now), step.gone) {
 			t.Errorf("%s is left in\n%s %v", step.name, now, err)
 		}
-		if s, connected := c.Status("opencode"); connected != (n < 2) || len(s.Choice.Servers) != 2-n {
-			t.Errorf("after %s: %+v", step.name, s)
-		}
+		s, connected := c.Status("opencode")
+		assert.Truef(t, connected == (n < 2) && len(s.Choice.Servers) == 2-n, "after %s: %+v", step.name, s)
 	}
 }
 
@@ -209,7 +203,5 @@ func TestUnreadableFurtherFileIsSkippedWithItsName(t *testing.T) {
 	write(t, filepath.Join(home, ".kiro/settings/mcp.json"), `{"mcpServers": {"a": {"command": "x"}}}`)
 	write(t, filepath.Join(home, ".kiro/agents/bad.json"), `{"mcpServers": `)
 	plan, err := c.PlanImport(Choice{Client: "kiro"}, nil)
-	if err != nil || len(plan.Servers) != 1 || len(plan.Skipped) != 1 || plan.Skipped[0].Name != "bad.json" {
-		t.Errorf("%v %+v", err, plan)
-	}
+	assert.Truef(t, err == nil && len(plan.Servers) == 1 && len(plan.Skipped) == 1 && plan.Skipped[0].Name == "bad.json", "%v %+v", err, plan)
 }

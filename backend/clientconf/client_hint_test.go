@@ -1,6 +1,10 @@
 package clientconf
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
 
 func TestApplyHintIsASentence(t *testing.T) {
 	for reload, want := range map[string]string{
@@ -10,8 +14,6 @@ func TestApplyHintIsASentence(t *testing.T) {
 		"nothing to do; it reloads":    "No action is needed: it reloads.",
 		"nothing to do in the editor.": "No action is needed in the editor.",
 	} {
-		if got := (Client{Reload: reload}).ApplyHint(); got != want {
-			t.Errorf("%q: got %q, want %q", reload, got, want)
-		}
+		assert.Equalf(t, want, (Client{Reload: reload}).ApplyHint(), "%q", reload)
 	}
 }

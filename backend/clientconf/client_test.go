@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestFilesOfAllClientsAreFound(t *testing.T) {
@@ -12,8 +14,8 @@ func TestFilesOfAllClientsAreFound(t *testing.T) {
 	var want []string
 	for _, path := range []string{".config/Code/User/mcp.json", ".config/Code/User/profiles/a/mcp.json", ".config/zed/settings.json", ".lmstudio/mcp.json", "own/config.toml"} {
 		path = filepath.Join(home, filepath.FromSlash(path))
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must(t, os.WriteFile(path, nil, 0o600))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
 		want = append(want, path)
 	}
 	getenv := func(name string) string { return map[string]string{"CODEX_HOME": filepath.Join(home, "own")}[name] }

@@ -10,6 +10,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestMissingClientsAreCounted(t *testing.T) {
@@ -17,9 +20,7 @@ func TestMissingClientsAreCounted(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	f := terminaltest.New(t, Commands)
 	got := f.Run(true, "clients")
-	if got.Code != 0 || strings.Contains(got.Out, "not installed") || !strings.Contains(got.Out, "drawbridge clients --all") {
-		t.Errorf("%+v", got)
-	}
+	assert.Truef(t, got.Code == 0 && !strings.Contains(got.Out, "not installed") && strings.Contains(got.Out, "drawbridge clients --all"), "%+v", got)
 	if got = f.Run(true, "clients", "--all"); strings.Count(got.Out, "not installed") < 50 {
 		t.Errorf("%+v", got)
 	}
@@ -44,9 +45,8 @@ func TestInvalidFileOfClientIsDescribedBelowTheTable(t *testing.T) {
 		{"clients move --all -y", "Skipped Gemini CLI: cannot read the configuration of Gemini CLI, " + file + ": " + reason},
 		{"clients move gemini-cli -y", file + ": " + reason + "Correct the file, then try again."},
 	} {
-		if got := f.Run(true, strings.Fields(c[0])...); !strings.Contains(got.Out+got.Err, c[1]) {
-			t.Errorf("%s: %+v", c[0], got)
-		}
+		got := f.Run(true, strings.Fields(c[0])...)
+		assert.Contains(t, got.Out+got.Err, c[1])
 	}
 }
 
@@ -83,18 +83,13 @@ func TestClientDocumentsAreThoseOfTheAPI(t *testing.T) {
 	f.Answer("GET /api/v1/connections", `{"items":[{"key":"cursor","path":`+strconv.Quote(file)+`,"tools":7,"live":true},{"key":"cursor","path":"elsewhere","tools":9}]}`)
 	var list web.List[map[string]any]
 	got := f.Run(false, "clients", "list", "--all", "--json")
-	if err := json.Unmarshal([]byte(got.Out), &list); err != nil || got.Code != 0 {
-		t.Fatalf("%+v, %v", got, err)
-	}
+	err := json.Unmarshal([]byte(got.Out), &list)
+	require.Truef(t, err == nil && got.Code == 0, "%+v, %v", got, err)
 	for _, c := range list.Items {
 		for _, name := range []string{"id", "name", "path", "detected", "connected", "problem", "state", "key", "project", "reload", "maxTools", "live", "moved"} {
-			if _, ok := c[name]; !ok {
-				t.Errorf("%v has no %s", c["key"], name)
-			}
+			assert.Contains(t, c, name)
 		}
-		if c["key"] == "cursor" && (c["tools"] != 7.0 || c["live"] != true) {
-			t.Errorf("without its activity: %v", c)
-		}
+		assert.Falsef(t, c["key"] == "cursor" && (c["tools"] != 7.0 || c["live"] != true), "without its activity: %v", c)
 	}
 	var plan ConnectionPlan
 	got = f.Run(false, "clients", "diff", "cursor", "--json")
@@ -112,33 +107,25 @@ func TestNoRestartIsAskedForAnUnchangedFile(t *testing.T) {
 	f := terminaltest.New(t, Commands)
 	for n, asked := range []bool{true, false} {
 		got := f.Run(false, "clients", "connect", "windsurf", "--yes")
-		if got.Code != 0 || strings.Contains(got.Out, "To apply the change") != asked {
-			t.Errorf("attempt %d: %+v", n, got)
-		}
+		assert.Equalf(t, 0, got.Code, "attempt %d", n)
+		assert.Equalf(t, asked, strings.Contains(got.Out, "To apply the change"), "attempt %d", n)
 	}
 }
 
 func TestFeaturesArePrintedAsTable(t *testing.T) {
 	f := terminaltest.New(t, Commands)
 	f.Mux.HandleFunc("GET /api/v1/features", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("client") != "cursor" {
-			t.Errorf("asked for %s", r.URL)
-		}
+		assert.Equal(t, "cursor", r.URL.Query().Get("client"))
 		_, _ = w.Write([]byte(`{"items":[{"token":"cursor","name":"Cursor","era":"legacy","servers":[
 			{"server":"files","known":true,"features":[{"name":"tools","how":"passes"},{"name":"roots","how":"not client"},{"name":"elicitation","how":"with approval"}]},
 			{"server":"late","known":false,"features":[]}]}],"next":""}`))
 	})
 	got := f.Run(false, "clients", "features", "--client", "cursor")
 	lines := strings.Split(strings.TrimSpace(got.Out), "\n")
-	if got.Code != 0 || len(lines) != 3 {
-		t.Fatalf("%+v", got)
-	}
+	require.Equal(t, 0, got.Code)
+	require.Len(t, lines, 3)
 	for i, want := range []string{"Client  Era     Server", "Cursor  legacy  files   not supported by the client: roots; with your approval: elicitation", "Cursor  legacy  late    not known yet"} {
-		if !strings.HasPrefix(lines[i], want) {
-			t.Errorf("%q, want %q", lines[i], want)
-		}
+		assert.Truef(t, strings.HasPrefix(lines[i], want), "%q, want %q", lines[i], want)
 	}
-	if !strings.Contains(lines[1], "elicitation") {
-		t.Errorf("%q", lines[1])
-	}
+	assert.Contains(t, lines[1], "elicitation")
 }

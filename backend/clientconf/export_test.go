@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const exportedConfig = `{"mcpServers": {
@@ -20,24 +23,19 @@ func TestExportedServersAreTheSameAfterImport(t *testing.T) {
 	c, _ := config.Parse("c.jsonc", []byte(exportedConfig))
 	none := func(context.Context, string) (string, error) { return "", nil }
 	text, left, err := Export(t.Context(), c, nil, none)
-	if err != nil || strings.Join(left, " ") != "box" {
-		t.Fatal(left, err)
-	}
+	require.NoError(t, err)
+	require.Equal(t, "box", strings.Join(left, " "))
 	all, err := ReadPasted(string(text))
-	must(t, err)
+	require.NoError(t, err)
 	members := []string{}
 	for _, s := range all {
 		members = append(members, `"`+s.Label+`":`+string(s.Entry))
 	}
 	again, _ := config.Parse("c.jsonc", []byte(`{"mcpServers":{`+strings.Join(members, ",")+`}}`))
-	if len(again.Servers) != 3 {
-		t.Fatalf("%s\n%v", text, members)
-	}
+	require.Lenf(t, again.Servers, 3, "%s\n%v", text, members)
 	for _, now := range again.Servers {
 		was, _ := c.Server(now.ID)
-		if !was.Equal(now) {
-			t.Errorf("%+v\n%+v", was, now)
-		}
+		assert.Truef(t, was.Equal(now), "%+v\n%+v", was, now)
 	}
 
 	values := func(_ context.Context, name string) (string, error) { return "value of \"" + name + `"`, nil }
@@ -45,7 +43,6 @@ func TestExportedServersAreTheSameAfterImport(t *testing.T) {
 	if err != nil || strings.Contains(string(text), "${secret") || !strings.Contains(string(text), `"value of \"files.token\""`) || strings.Contains(string(text), "wiki") {
 		t.Errorf("%s %v", text, err)
 	}
-	if _, _, err := Export(t.Context(), c, []string{"nobody"}, none); err == nil {
-		t.Error("a missing server is exported")
-	}
+	_, _, err = Export(t.Context(), c, []string{"nobody"}, none)
+	assert.Error(t, err, "a missing server is exported")
 }

@@ -15,6 +15,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // variants are common encodings of the same file.
@@ -48,13 +51,13 @@ var refusals = []string{"broken", "double", "commented", "foreign", "trailing", 
 
 func TestCorpusIsConnectedAndUndoneOrRefused(t *testing.T) {
 	files, err := filepath.Glob("testdata/corpus/*")
-	must(t, err)
+	require.NoError(t, err)
 	var cases int
 	var refused atomic.Int32
 	for n, file := range files {
 		id, _, _ := strings.Cut(filepath.Base(file), "__")
 		base, err := os.ReadFile(file)
-		must(t, err)
+		require.NoError(t, err)
 		for i, name := range slices.Sorted(maps.Keys(variants)) {
 			change := variants[name]
 			if name == "huge" && !strings.Contains(file, "typical") {
@@ -81,7 +84,7 @@ func TestCorpusIsConnectedAndUndoneOrRefused(t *testing.T) {
 				if name == "symlink" {
 					real := filepath.Join(home, "dotfiles", "the file")
 					write(t, real, string(src))
-					must(t, errors.Join(os.Remove(p.Path), os.Symlink(real, p.Path)))
+					require.NoError(t, errors.Join(os.Remove(p.Path), os.Symlink(real, p.Path)))
 				}
 				if !roundTrip(t, c, id, p.Path, string(src)) {
 					refused.Add(1)
@@ -90,16 +93,12 @@ func TestCorpusIsConnectedAndUndoneOrRefused(t *testing.T) {
 							return
 						}
 					}
-					if !strings.Contains(file, "quoted-colon") {
-						t.Fatalf("refused:\n%.400s", src)
-					}
+					require.Containsf(t, file, "quoted-colon", "refused:\n%.400s", src)
 				}
 			})
 		}
 	}
-	if len(files) < 120 {
-		t.Fatalf("only %d files", len(files))
-	}
+	require.Truef(t, len(files) >= 120, "only %d files", len(files))
 	t.Cleanup(func() { t.Logf("%d files in %d forms, %d of them refused", len(files), cases, refused.Load()) })
 }
 
@@ -110,25 +109,19 @@ func roundTrip(t *testing.T, c *Connector, id, path, src string) bool {
 	p, err := c.Plan(Choice{Client: id})
 	if err != nil {
 		e, ok := errors.AsType[*core.Error](err)
-		if !ok || !strings.Contains(e.Hint, "stdio") {
-			t.Fatalf("refused without a snippet: %v", err)
-		}
-		if content(t, path) != src {
-			t.Fatal("refused, and changed")
-		}
+		require.Truef(t, ok && strings.Contains(e.Hint, "stdio"), "refused without a snippet: %v", err)
+		require.Equal(t, src, content(t, path), "refused, and changed")
 		return false
 	}
-	must(t, c.Apply(context.Background(), p))
+	require.NoError(t, c.Apply(context.Background(), p))
 	requireKept(t, p.Client, []byte(src), []byte(content(t, path)), " \t\r\n{}")
 	if how := undo(t, c, id); how != Restored || content(t, path) != src {
 		t.Fatalf("undone as %s:\n%.2000q\nwant\n%.2000q", how, content(t, path), src)
 	}
 	connect(t, c, id)
 	other := content(t, path) + "\n"
-	must(t, os.WriteFile(path, []byte(other), 0o640))
-	if how := undo(t, c, id); how != Removed {
-		t.Fatalf("undone as %s", how)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(other), 0o640))
+	require.Equal(t, Removed, undo(t, c, id), "undone as")
 	edits := []edit{{path: p.Client.KeyPath, name: EntryName}}
 	if after := content(t, path); !sameDecoded(t, []byte(src), []byte(after), p.Client, edits) || strings.Contains(after, c.program) {
 		t.Fatalf("disconnect changed other parts:\n%.2000s", after)
@@ -140,23 +133,18 @@ func roundTrip(t *testing.T, c *Connector, id, path, src string) bool {
 // for those in ignored, is in the new one, in order.
 func requireKept(t *testing.T, client Client, src, out []byte, ignored string) {
 	t.Helper()
-	if _, err := parse(out, client); err != nil {
-		t.Fatalf("the client cannot read it any more: %v\n%.2000s", err, out)
-	}
+	_, err := parse(out, client)
+	require.NoError(t, err, out)
 	rest := out
 	for _, b := range src {
 		if strings.IndexByte(ignored, b) >= 0 {
 			continue
 		}
 		at := bytes.IndexByte(rest, b)
-		if at < 0 {
-			t.Fatalf("the old text is not in the new one:\n%.2000s", out)
-		}
+		require.Truef(t, at >= 0, "the old text is not in the new one:\n%.2000s", out)
 		rest = rest[at+1:]
 	}
-	if bytes.Contains(src, []byte("\r\n")) && bytes.Count(out, []byte("\n")) != bytes.Count(out, []byte("\r\n")) {
-		t.Fatalf("mixed line ends:\n%.2000q", out)
-	}
+	require.Falsef(t, bytes.Contains(src, []byte("\r\n")) && bytes.Count(out, []byte("\n")) != bytes.Count(out, []byte("\r\n")), "mixed line ends:\n%.2000q", out)
 }
 
 func TestReadOnlyFileIsRefusedByMove(t *testing.T) {
@@ -164,18 +152,15 @@ func TestReadOnlyFileIsRefusedByMove(t *testing.T) {
 	path, ours := filepath.Join(home, ".claude.json"), "{\n  // mine\n  \"mcpServers\": {}\n}\n"
 	write(t, path, literals)
 	write(t, config, ours)
-	must(t, os.Chmod(path, 0o440))
+	require.NoError(t, os.Chmod(path, 0o440))
 	p, err := c.PlanMove(Choice{Client: "claude-code"}, nil, false)
-	must(t, err)
-	if err := c.Apply(context.Background(), p); core.CodeOf(err) != core.CodeRejected {
-		t.Fatalf("got %v", err)
-	}
+	require.NoError(t, err)
+	require.Equal(t, core.CodeRejected, core.CodeOf(c.Apply(context.Background(), p)))
 	if content(t, path) != literals || content(t, config) != ours || len(vault.values) != 0 {
 		t.Fatalf("changed: secrets %v\n%s\n%s", vault.values, content(t, path), content(t, config))
 	}
-	if s, ok := c.Status("claude-code"); ok {
-		t.Fatalf("a record is left: %s", s.State)
-	}
+	s, ok := c.Status("claude-code")
+	require.Falsef(t, ok, "a record is left: %s", s.State)
 }
 
 // An emptied list must not become a mapping, which the client would refuse, and must be editable
@@ -193,16 +178,12 @@ func TestEmptiedYAMLContainerKeepsTypeAndComments(t *testing.T) {
 			client.ContainerKind, value = "list", named
 		}
 		back := removeEntry(t, client, []byte(src))
-		if string(back) != want {
-			t.Errorf("%q without the entry is %q", src, back)
-		}
+		assert.Equalf(t, want, string(back), "%q", src)
 		file, err := parse(back, client)
-		must(t, err)
+		require.NoError(t, err)
 		again, err := file.set(client.KeyPath, EntryName, value)
-		must(t, err)
-		if !sameDecoded(t, back, again, client, []edit{{path: client.KeyPath, name: EntryName}}) {
-			t.Errorf("%q with the entry again is %q", back, again)
-		}
+		require.NoError(t, err)
+		assert.Truef(t, sameDecoded(t, back, again, client, []edit{{path: client.KeyPath, name: EntryName}}), "%q with the entry again is %q", back, again)
 	}
 }
 
@@ -228,9 +209,7 @@ func FuzzYAMLEntryKeepsOtherParts(f *testing.F) {
 		if _, err := parse(back, client); err != nil {
 			return // undo makes the same check and refuses
 		}
-		if !sameDecoded(t, src, back, client, []edit{{path: client.KeyPath, name: EntryName}}) {
-			t.Fatalf("removing changed other parts: %q", back)
-		}
+		require.Truef(t, sameDecoded(t, src, back, client, []edit{{path: client.KeyPath, name: EntryName}}), "removing changed other parts: %q", back)
 	})
 }
 
@@ -253,9 +232,7 @@ func sameDecoded(t testing.TB, before, after []byte, client Client, edits []edit
 		stripEntry(b, e.path, e.name)
 	}
 	same := reflect.DeepEqual(a, b)
-	if sameExcept(x, y, edits) != same {
-		t.Errorf("sameExcept is %v for\n%s\n%s", !same, before, after)
-	}
+	assert.Equalf(t, same, sameExcept(x, y, edits), "%v %v", before, after)
 	return same
 }
 
@@ -273,9 +250,7 @@ func TestEditThatTouchesAnotherPartIsFound(t *testing.T) {
 		strings.Replace(before, `"x": {"command": "x"}`, ``, 1):                        false,
 		strings.Replace(before, `"x": {`, `"y": {}, "x": {`, 1):                        false,
 	} {
-		if got := sameDecoded(t, []byte(before), []byte(after), client, edits); got != want {
-			t.Errorf("%v for %s", got, after)
-		}
+		assert.Equal(t, want, sameDecoded(t, []byte(before), []byte(after), client, edits), after)
 	}
 }
 

@@ -3,6 +3,9 @@ package clientconf
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -48,20 +51,15 @@ func TestAddedEntryKeepsEveryOtherByte(t *testing.T) {
 	for _, c := range corpus {
 		t.Run(c.name, func(t *testing.T) {
 			file, err := parse([]byte(c.src), c.client)
-			must(t, err)
+			require.NoError(t, err)
 			out, err := file.set(c.client.KeyPath, EntryName, entry)
-			must(t, err)
-			if c.want != "" && string(out) != c.want {
-				t.Fatalf("got\n%s\nwant\n%s", out, c.want)
-			}
+			require.NoError(t, err)
+			require.Falsef(t, c.want != "" && string(out) != c.want, "got\n%s\nwant\n%s", out, c.want)
 			requireAdded(t, c.client, []byte(c.src), out)
 			back := removeEntry(t, c.client, out)
-			if !sameDecoded(t, []byte(c.src), back, c.client, []edit{{path: c.client.KeyPath, name: EntryName}}) {
-				t.Fatalf("after removing:\n%s", back)
-			}
-			if _, err := parse(back, c.client); err != nil {
-				t.Fatalf("after removing: %v\n%s", err, back)
-			}
+			require.Truef(t, sameDecoded(t, []byte(c.src), back, c.client, []edit{{path: c.client.KeyPath, name: EntryName}}), "after removing:\n%s", back)
+			_, err = parse(back, c.client)
+			require.NoError(t, err, back)
 		})
 	}
 }
@@ -70,11 +68,9 @@ func TestAddedEntryKeepsEveryOtherByte(t *testing.T) {
 func removeEntry(t *testing.T, client Client, text []byte) []byte {
 	t.Helper()
 	file, err := parse(text, client)
-	must(t, err)
+	require.NoError(t, err)
 	back, ok, err := file.remove(client.KeyPath, EntryName)
-	if err != nil || !ok {
-		t.Fatalf("cannot remove: %v\n%q", err, text)
-	}
+	require.Truef(t, err == nil && ok, "cannot remove: %v\n%q", err, text)
 	return back
 }
 
@@ -84,14 +80,10 @@ func requireAdded(t *testing.T, client Client, src, out []byte) {
 	t.Helper()
 	requireKept(t, client, src, out, " \t\r\n")
 	again, err := parse(out, client)
-	must(t, err)
+	require.NoError(t, err)
 	_, got, err := again.entry(client.KeyPath, EntryName)
-	if err != nil || !sameJSON(got, entry) {
-		t.Fatalf("our entry is %s (%v)", got, err)
-	}
-	if !sameDecoded(t, src, out, client, []edit{{path: client.KeyPath, name: EntryName}}) {
-		t.Fatalf("other parts changed:\n%s", out)
-	}
+	require.Truef(t, err == nil && sameJSON(got, entry), "our entry is %s (%v)", got, err)
+	require.Truef(t, sameDecoded(t, src, out, client, []edit{{path: client.KeyPath, name: EntryName}}), "other parts changed:\n%s", out)
 }
 
 func TestUnsafeFilesAreRefused(t *testing.T) {
@@ -113,9 +105,7 @@ func TestUnsafeFilesAreRefused(t *testing.T) {
 		if err == nil {
 			_, err = file.set(c.client.KeyPath, EntryName, entry)
 		}
-		if err == nil {
-			t.Errorf("%s: taken", name)
-		}
+		assert.Errorf(t, err, "%s: taken", name)
 	}
 }
 
@@ -137,12 +127,9 @@ func FuzzJSONEntryKeepsOtherParts(f *testing.F) {
 		}
 		if p.Action == Add {
 			back := removeEntry(t, client, p.after)
-			if _, err := parse(back, client); err != nil {
-				t.Fatalf("removing left %q: %v", back, err)
-			}
-			if !sameDecoded(t, src, back, client, []edit{{path: client.KeyPath, name: EntryName}}) {
-				t.Fatalf("removing changed other parts: %q", back)
-			}
+			_, err := parse(back, client)
+			require.NoErrorf(t, err, "removing left %q", back)
+			require.Truef(t, sameDecoded(t, src, back, client, []edit{{path: client.KeyPath, name: EntryName}}), "removing changed other parts: %q", back)
 		}
 	})
 }

@@ -3,6 +3,9 @@ package clientconf
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -34,29 +37,20 @@ func TestTOMLEntryIsAppendedAndRemoved(t *testing.T) {
 				value = named
 			}
 			file, err := parse([]byte(c.src), c.client)
-			must(t, err)
+			require.NoError(t, err)
 			out, err := file.set(c.client.KeyPath, EntryName, value)
-			must(t, err)
-			if !strings.HasPrefix(string(out), c.src) {
-				t.Fatalf("the old text changed:\n%s", out)
-			}
+			require.NoError(t, err)
+			require.Truef(t, strings.HasPrefix(string(out), c.src), "the old text changed:\n%s", out)
 			again, err := parse(out, c.client)
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			if _, got, err := again.entry(c.client.KeyPath, EntryName); err != nil || !sameJSON(got, value) {
-				t.Fatalf("our entry is %s (%v)\n%s", got, err, out)
-			}
-			if !sameDecoded(t, []byte(c.src), out, c.client, []edit{{path: c.client.KeyPath, name: EntryName}}) {
-				t.Fatalf("other parts changed:\n%s", out)
-			}
+			require.NoError(t, err, out)
+			_, got, err := again.entry(c.client.KeyPath, EntryName)
+			require.Truef(t, err == nil && sameJSON(got, value), "our entry is %s (%v)\n%s", got, err, out)
+			require.Truef(t, sameDecoded(t, []byte(c.src), out, c.client, []edit{{path: c.client.KeyPath, name: EntryName}}), "other parts changed:\n%s", out)
 			back, ok, err := again.remove(c.client.KeyPath, EntryName)
 			if err != nil || !ok || !sameDecoded(t, []byte(c.src), back, c.client, []edit{{path: c.client.KeyPath, name: EntryName}}) {
 				t.Fatalf("removing: %v %v\n%s", ok, err, back)
 			}
-			if got := strings.TrimRight(string(back), "\r\n"); got != strings.TrimRight(c.src, "\r\n") {
-				t.Fatalf("after removing:\n%q", back)
-			}
+			require.Equalf(t, strings.TrimRight(c.src, "\r\n"), strings.TrimRight(string(back), "\r\n"), "after removing:\n%q", back)
 		})
 	}
 }
@@ -64,15 +58,12 @@ func TestTOMLEntryIsAppendedAndRemoved(t *testing.T) {
 func TestTOMLEntryInMiddleKeepsNeighbors(t *testing.T) {
 	src := "a = 1\n\n[mcp_servers.drawbridge]\ncommand = \"/old/drawbridge\"\nargs = [\"stdio\"]\n\n[mcp_servers.drawbridge.env]\nA = \"1\"\n\n# of z\n[z]\nb = 2\n"
 	file, err := parse([]byte(src), codex)
-	must(t, err)
+	require.NoError(t, err)
 	back, ok, err := file.remove(codex.KeyPath, EntryName)
-	if want := "a = 1\n\n# of z\n[z]\nb = 2\n"; err != nil || !ok || string(back) != want {
-		t.Fatalf("%v %v\n%s", ok, err, back)
-	}
+	want := "a = 1\n\n# of z\n[z]\nb = 2\n"
+	require.Truef(t, err == nil && ok && string(back) == want, "%v %v\n%s", ok, err, back)
 	out, err := file.set(codex.KeyPath, EntryName, entry)
-	if err != nil || !strings.HasSuffix(string(out), "\n\n# of z\n[z]\nb = 2\n") || strings.Contains(string(out), "/old/") {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	require.Truef(t, err == nil && strings.HasSuffix(string(out), "\n\n# of z\n[z]\nb = 2\n") && !strings.Contains(string(out), "/old/"), "%v\n%s", err, out)
 }
 
 func TestTOMLEntryInUnsupportedFormIsRefused(t *testing.T) {
@@ -86,9 +77,7 @@ func TestTOMLEntryInUnsupportedFormIsRefused(t *testing.T) {
 		if err == nil {
 			_, err = file.set(codex.KeyPath, EntryName, entry)
 		}
-		if err == nil {
-			t.Errorf("taken: %s", src)
-		}
+		assert.Errorf(t, err, "taken: %s", src)
 	}
 }
 
@@ -105,8 +94,7 @@ func FuzzTOMLEntryKeepsOtherParts(f *testing.F) {
 		if p.splice() != nil || p.Action != Add {
 			return
 		}
-		if back := removeEntry(t, client, p.after); !sameDecoded(t, src, back, client, []edit{{path: client.KeyPath, name: EntryName}}) {
-			t.Fatalf("removing changed other parts: %q", back)
-		}
+		back := removeEntry(t, client, p.after)
+		require.Truef(t, sameDecoded(t, src, back, client, []edit{{path: client.KeyPath, name: EntryName}}), "removing changed other parts: %q", back)
 	})
 }

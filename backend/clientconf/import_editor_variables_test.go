@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestEditorVariablesKeepTheirMeaningOrDisableTheServer(t *testing.T) {
@@ -29,13 +32,11 @@ func TestEditorVariablesKeepTheirMeaningOrDisableTheServer(t *testing.T) {
 	} {
 		for _, id := range editors {
 			client, err := ByID(id)
-			if err != nil {
-				t.Fatal(id)
-			}
+			require.NoError(t, err, id)
 			for dir, want := range map[string]string{"/p/shop": want.project, "": want.user} {
 				b := entryConverter{client: client, dir: filepath.FromSlash(dir)}
 				e, err := b.convert(map[string]any{"command": "x", "cwd": "/", "args": []any{text}})
-				must(t, err)
+				require.NoError(t, err)
 				switch {
 				case want == unknown && (!e.Disabled || !strings.Contains(strings.Join(b.notes, ""), "${")):
 					t.Errorf("%s %q in %q: %+v, %q", id, text, dir, e, b.notes)
@@ -53,17 +54,13 @@ func TestTextLikeEditorVariablesIsNotTouchedElsewhere(t *testing.T) {
 		client, _ := ByID(id)
 		b := entryConverter{client: client}
 		e, err := b.convert(map[string]any{"command": "x", "args": []any{"${cwd}"}})
-		if err != nil || e.Disabled || e.Args[0] != want {
-			t.Errorf("%s: %+v, %v", id, e, err)
-		}
+		assert.Truef(t, err == nil && !e.Disabled && e.Args[0] == want, "%s: %+v, %v", id, e, err)
 	}
 	for text, off := range map[string]bool{"${config:a}": true, "${workspaceFolderBasename}": true, "${/}": false, "${cwd}": false} {
 		all, err := ReadPasted(`{"mcpServers":{"a":{"command":"x","args":["` + text + `"]}}}`)
-		must(t, err)
+		require.NoError(t, err)
 		var e configEntry
-		must(t, json.Unmarshal(all[0].Entry, &e))
-		if e.Disabled != off {
-			t.Errorf("%s: %s", text, all[0].Entry)
-		}
+		require.NoError(t, json.Unmarshal(all[0].Entry, &e))
+		assert.Equal(t, off, e.Disabled, text)
 	}
 }

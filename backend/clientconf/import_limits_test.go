@@ -14,6 +14,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/pelletier/go-toml/v2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // clientFile returns a file of a client with these servers, and its path in the home; "" if the client has
@@ -48,7 +50,7 @@ func clientFile(t *testing.T, client Client, servers map[string]any) (path, text
 		marshal = func(v any) ([]byte, error) { return yaml.Marshal(v) }
 	}
 	b, err := marshal(container)
-	must(t, err)
+	require.NoError(t, err)
 	return path, string(b)
 }
 
@@ -98,15 +100,14 @@ func TestEveryKeyOfEveryClientIsAccountedFor(t *testing.T) {
 	for id, row := range knownKeys().Clients {
 		t.Run(id, func(t *testing.T) {
 			client, err := ByID(id)
-			if err != nil || row.Source == "" {
-				t.Fatalf("%v, source %q", err, row.Source)
-			}
+			require.NoError(t, err)
+			require.NotEmpty(t, row.Source)
 			convert := func(entry map[string]any) (string, []string) {
 				b := entryConverter{client: client, home: "/home/ana"}
 				e, err := b.convert(cloneJSON(t, entry))
-				must(t, err)
+				require.NoError(t, err)
 				raw, err := json.Marshal(e)
-				must(t, err)
+				require.NoError(t, err)
 				return string(raw), b.notes
 			}
 			for _, base := range []map[string]any{{"command": "x"}, {"httpUrl": "https://example.com/mcp"}} {
@@ -114,9 +115,7 @@ func TestEveryKeyOfEveryClientIsAccountedFor(t *testing.T) {
 				before, _ := convert(base)
 				for _, key := range row.Keys {
 					meaning := knownKeys().meaning(id, key)
-					if meaning == "" {
-						t.Errorf("%q has no meaning", key)
-					}
+					assert.NotEmptyf(t, meaning, "%q has no meaning", key)
 					if base[key] != nil || slices.Contains(silent, meaning) || strings.HasPrefix(key, "api_key_") || base["command"] == nil && slices.Contains(commandKeys, key) {
 						continue
 					}
@@ -143,9 +142,9 @@ func TestEveryKeyOfEveryClientIsAccountedFor(t *testing.T) {
 func cloneJSON(t *testing.T, v any) any {
 	t.Helper()
 	b, err := json.Marshal(v)
-	must(t, err)
+	require.NoError(t, err)
 	m, err := decodeObject(b)
-	must(t, err)
+	require.NoError(t, err)
 	return m
 }
 
@@ -199,16 +198,15 @@ func TestLimitsOfClientsAreImported(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client, err := ByID(c.client)
-			must(t, err)
+			require.NoError(t, err)
 			var entry any
-			must(t, json.Unmarshal([]byte(c.entry), &entry))
+			require.NoError(t, json.Unmarshal([]byte(c.entry), &entry))
 			connector, home, _ := newMover(t)
 			path, text := clientFile(t, client, map[string]any{"a": entry})
 			write(t, filepath.Join(home, path), text)
 			all, err := connector.Servers(Choice{Client: c.client})
-			if err != nil || len(all) != 1 {
-				t.Fatalf("%v %+v", err, all)
-			}
+			require.NoError(t, err)
+			require.Len(t, all, 1)
 			if string(all[0].Entry) != c.want || !strings.Contains(strings.Join(all[0].Notes, "\n"), c.note) || c.note == "" && strings.Contains(strings.Join(all[0].Notes, "\n"), "not copied") {
 				t.Fatalf("becomes\n%s\nwant\n%s\nnotes %q, skipped: %s", all[0].Entry, c.want, all[0].Notes, all[0].SkipReason)
 			}
@@ -226,11 +224,9 @@ func TestServerThatTheClientSwitchedOffIsDisabled(t *testing.T) {
 		connector, home, _ := newMover(t)
 		write(t, filepath.Join(home, c.file), c.text)
 		all, err := connector.Servers(Choice{Client: strings.ReplaceAll(strings.ToLower(id), " ", "-")})
-		must(t, err)
+		require.NoError(t, err)
 		for _, i := range all {
-			if strings.Contains(string(i.Entry), `"disabled":true`) != (i.Name == "off") {
-				t.Errorf("%s: %s is %s", id, i.Name, i.Entry)
-			}
+			assert.Equal(t, i.Name == "off", strings.Contains(string(i.Entry), `"disabled":true`), id)
 		}
 	}
 }
@@ -243,11 +239,10 @@ func TestSameServerWithOtherLimitsIsImportedSeparately(t *testing.T) {
 	write(t, filepath.Join(home, ".config/Code/User/mcp.json"), `{"servers": {"db": {"command": "x", "sandboxEnabled": true}}}`)
 	for id, want := range map[string]map[string]string{"gemini-cli": {"db": "db-gemini-cli", "safe": "safe"}, "vscode": {"db": "db-vscode"}} {
 		all, err := c.Servers(Choice{Client: id})
-		must(t, err)
+		require.NoError(t, err)
 		for _, i := range all {
-			if i.Label != want[i.Name] || i.Exists != (i.Name == i.Label) {
-				t.Errorf("%s: %+v", id, i)
-			}
+			assert.Equal(t, want[i.Name], i.Label, id)
+			assert.Equal(t, i.Name == i.Label, i.Exists, id)
 		}
 	}
 }
@@ -262,24 +257,22 @@ func TestEnvFileIsReadAtImport(t *testing.T) {
 	  "pipe": {"command": "x", "envFile": "/dev/zero"}
 	}}`)
 	plan, err := c.PlanImport(Choice{Client: "cursor"}, nil)
-	must(t, err)
+	require.NoError(t, err)
 	entries := map[string]ImportedServer{}
 	for _, i := range plan.Servers {
 		entries[i.Name] = i
 	}
-	if got := string(entries["good"].Entry); got != `{"command":"x","env":{"DEBUG":"1","GITHUB_TOKEN":"${secret:good.GITHUB_TOKEN}","PATH_LIKE":"$${HOME}/x","SET":"entry"}}` {
-		t.Errorf("%s %q", got, entries["good"].Notes)
-	}
+	got := string(entries["good"].Entry)
+	assert.Equal(t, `{"command":"x","env":{"DEBUG":"1","GITHUB_TOKEN":"${secret:good.GITHUB_TOKEN}","PATH_LIKE":"$${HOME}/x","SET":"entry"}}`, got)
 	for _, name := range []string{"gone", "open", "pipe"} {
 		if got := entries[name]; !strings.Contains(string(got.Entry), `"disabled":true`) || !strings.Contains(strings.Join(got.Notes, ""), `"envFile" is not copied`) {
 			t.Errorf("%s: %s %q", name, got.Entry, got.Notes)
 		}
 	}
 	_, err = plan.Apply(t.Context())
-	must(t, err)
-	if strings.Contains(content(t, config)+plan.Diff, "canary") || vault.values["good.GITHUB_TOKEN"] != "ghp_canary0123456789" {
-		t.Errorf("%s\n%v", content(t, config), vault.values)
-	}
+	require.NoError(t, err)
+	require.NotContains(t, content(t, config)+plan.Diff, "canary")
+	require.Equal(t, "ghp_canary0123456789", vault.values["good.GITHUB_TOKEN"])
 }
 
 // malformed are entries that our configuration refuses, or that nothing can be made of.
@@ -325,13 +318,11 @@ func deep(levels int) any {
 
 func TestOneBadEntryHarmsOnlyItself(t *testing.T) {
 	bad := malformed()
-	if len(bad) < 40 {
-		t.Fatalf("only %d entries", len(bad))
-	}
+	require.Truef(t, len(bad) >= 40, "only %d entries", len(bad))
 	for _, id := range []string{"claude-code", "cursor", "vscode", "gemini-cli", "windsurf", "kiro", "copilot-cli", "zed", "opencode", "crush", "amp", "lm-studio", "codex", "grok-build", "mistral-vibe", "goose", "hermes"} {
 		t.Run(id, func(t *testing.T) {
 			client, err := ByID(id)
-			must(t, err)
+			require.NoError(t, err)
 			good := map[string]any{"command": "good", "cmd": "good", "type": "stdio", "transport": "stdio"}
 			for name, entry := range bad {
 				if !slices.Contains([]string{"claude-code"}, id) {
@@ -340,9 +331,7 @@ func TestOneBadEntryHarmsOnlyItself(t *testing.T) {
 				if client.Format == TOML && strings.Contains(fmt.Sprint(entry), "<nil>") {
 					continue // TOML has no null
 				}
-				if err := importBeside(t, client, map[string]any{"good": good, name: entry}); err != nil {
-					t.Errorf("%.60q: %v", name, err)
-				}
+				assert.NoErrorf(t, importBeside(t, client, map[string]any{"good": good, name: entry}), "%.60q", name)
 			}
 			all := maps.Clone(bad)
 			all["good"] = good
@@ -352,9 +341,7 @@ func TestOneBadEntryHarmsOnlyItself(t *testing.T) {
 			if client.Format == TOML {
 				maps.DeleteFunc(all, func(_ string, v any) bool { return strings.Contains(fmt.Sprint(v), "<nil>") })
 			}
-			if err := importBeside(t, client, all); err != nil {
-				t.Errorf("all at once: %v", err)
-			}
+			assert.NoError(t, importBeside(t, client, all), "all at once")
 		})
 	}
 }
@@ -382,25 +369,19 @@ func TestOddTextBesideAServerHarmsOnlyItself(t *testing.T) {
 			write(t, filepath.Join(home, c.file), c.before+odd+c.after)
 			isGood := func(i ImportedServer) bool { return i.Name == "good" }
 			imported, err := connector.PlanImport(Choice{Client: c.client}, nil)
-			if err != nil || !slices.ContainsFunc(imported.Servers, isGood) {
-				t.Errorf("%s: %q: %v", c.client, odd, err)
-			}
+			assert.Truef(t, err == nil && slices.ContainsFunc(imported.Servers, isGood), "%s: %q: %v", c.client, odd, err)
 			p, err := connector.PlanMove(Choice{Client: c.client}, nil, false)
 			if err == nil {
 				err = connector.Apply(t.Context(), p)
 			}
 			left, _ := connector.Servers(Choice{Client: c.client})
-			if err != nil || slices.ContainsFunc(left, isGood) {
-				t.Errorf("%s: %q is not moved: %v", c.client, odd, err)
-			}
+			assert.Truef(t, err == nil && !slices.ContainsFunc(left, isGood), "%s: %q is not moved: %v", c.client, odd, err)
 		}
 	}
 }
 
 func TestFileInFlowStyleIsImported(t *testing.T) {
-	if i := convertServer(t, "goose", ".config/goose/config.yaml", `{"extensions": {"a": {"type": "stdio", "cmd": "x"}}}`); string(i.Entry) != `{"command":"x"}` {
-		t.Errorf("%s %s", i.Entry, i.SkipReason)
-	}
+	assert.Equal(t, `{"command":"x"}`, string(convertServer(t, "goose", ".config/goose/config.yaml", `{"extensions": {"a": {"type": "stdio", "cmd": "x"}}}`).Entry))
 }
 
 // importBeside imports and moves servers and returns an error unless the one named good comes.

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestPastedBlocksAreAcceptedInEveryShape pastes blocks as READMEs show them.
@@ -41,9 +44,7 @@ func TestPastedBlocksAreAcceptedInEveryShape(t *testing.T) {
 					all = p.Servers
 				}
 			}
-			if err != nil || len(all) != 1 || all[0].Label != c.label || string(all[0].Entry) != c.entry {
-				t.Fatalf("%v, %+v", err, all)
-			}
+			require.Truef(t, err == nil && len(all) == 1 && all[0].Label == c.label && string(all[0].Entry) == c.entry, "%v, %+v", err, all)
 		})
 	}
 	for text, says := range map[string]string{
@@ -81,17 +82,16 @@ func TestServerCanBeAddedUnderTwoNames(t *testing.T) {
 	c, _, _, path := newImporter(t)
 	for _, name := range []string{"one", "two", "a/b", "one"} {
 		p, err := c.PrepareServer(NewServer{Name: name, Command: "mcp-everything"})
-		must(t, err)
-		must(t, p.Write(t.Context()))
+		require.NoError(t, err)
+		require.NoError(t, p.Write(t.Context()))
 	}
 	p, err := c.ParsePasted(`{"mcpServers":{"three":{"command":"mcp-everything"}}}`, "")
-	must(t, err)
-	must(t, p.Write(t.Context()))
+	require.NoError(t, err)
+	require.NoError(t, p.Write(t.Context()))
 	text, err := os.ReadFile(path)
-	must(t, err)
-	if got := strings.Count(string(text), "mcp-everything"); got != 4 || !strings.Contains(string(text), `"a/b"`) {
-		t.Errorf("%d servers\n%s", got, text)
-	}
+	require.NoError(t, err)
+	got := strings.Count(string(text), "mcp-everything")
+	assert.Truef(t, got == 4 && strings.Contains(string(text), `"a/b"`), "%d servers\n%s", got, text)
 }
 
 func TestSecretsOfAddedServersAreStored(t *testing.T) {
@@ -100,28 +100,22 @@ func TestSecretsOfAddedServersAreStored(t *testing.T) {
 		Name: "dock", Command: "docker", Args: []string{"run", "-e", "API_KEY=sk-live-0123456789", "mcp/time"},
 		Env: map[string]string{"REGION": "eu"}, Secrets: map[string]string{"PLAIN": "word"},
 	})
-	must(t, err)
+	require.NoError(t, err)
 	entry := string(p.Servers[0].Entry)
 	if strings.Contains(entry, "sk-live") || strings.Contains(entry, `"word"`) || !strings.Contains(entry, `"REGION":"eu"`) || len(p.Secrets()) != 2 {
 		t.Fatalf("%s, %v", entry, p.Secrets())
 	}
-	must(t, p.Write(t.Context()))
+	require.NoError(t, p.Write(t.Context()))
 	text, err := os.ReadFile(path)
-	if err != nil || strings.Contains(string(text), "sk-live") || !strings.Contains(string(text), "${secret:dock.PLAIN}") {
-		t.Errorf("%v\n%s", err, text)
-	}
-	if value, err := vault.Get(context.Background(), "dock.PLAIN"); value != "word" || err != nil {
-		t.Errorf("stored %q, %v", value, err)
-	}
+	assert.Truef(t, err == nil && !strings.Contains(string(text), "sk-live") && strings.Contains(string(text), "${secret:dock.PLAIN}"), "%v\n%s", err, text)
+	value, err := vault.Get(context.Background(), "dock.PLAIN")
+	assert.Truef(t, value == "word" && err == nil, "stored %q, %v", value, err)
 	taken, _ := errors.AsType[*core.Error](func() error { _, err := c.PrepareServer(NewServer{Name: "dock", Command: "other"}); return err }())
 	if taken == nil || taken.Code != core.CodeConflict || !strings.HasSuffix(taken.Hint, "drawbridge remove dock") {
 		t.Errorf("a name that is taken: %+v", taken)
 	}
-	if again, err := c.ParsePasted(`{"mcpServers":{"files":{"url":"https://u:pw12345@example.com/mcp","headers":{"Authorization":"Bearer abcdefgh"}}}}`, ""); err != nil || len(again.Secrets()) != 2 {
-		t.Errorf("%v, %+v", err, again)
-	}
+	again, err := c.ParsePasted(`{"mcpServers":{"files":{"url":"https://u:pw12345@example.com/mcp","headers":{"Authorization":"Bearer abcdefgh"}}}}`, "")
+	assert.Truef(t, err == nil && len(again.Secrets()) == 2, "%v, %+v", err, again)
 	var valid map[string]any
-	if json.Unmarshal([]byte(entry), &valid) != nil {
-		t.Error(entry)
-	}
+	assert.NoError(t, json.Unmarshal([]byte(entry), &valid))
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // TestRulesOutsideOfEntriesAreKept covers rules that a client has about tools beside its servers or in
@@ -88,11 +90,9 @@ func TestRulesOutsideOfEntriesAreKept(t *testing.T) {
 				write(t, filepath.Join(home, path), strings.ReplaceAll(text, "HOME", filepath.ToSlash(home)))
 			}
 			all, err := connector.Servers(Choice{Client: c.client})
-			must(t, err)
+			require.NoError(t, err)
 			at := slices.IndexFunc(all, func(i ImportedServer) bool { return i.Name == "db" })
-			if at < 0 {
-				t.Fatalf("%+v", all)
-			}
+			require.Truef(t, at >= 0, "%+v", all)
 			entry := string(all[at].Entry)
 			for _, run := range []string{`"command":"x"`, `"command":"npx","args":["x"]`, `"cwd":"` + filepath.ToSlash(home) + `/site"`} {
 				entry = strings.Replace(entry, run, "", 1)
@@ -110,7 +110,7 @@ func TestRulesOutsideOfEntriesAreKept(t *testing.T) {
 
 func TestPastedRulesAreKept(t *testing.T) {
 	all, err := ReadPasted(`{"mcpServers": {"db": {"command": "x", "excludeTools": ["own"]}}, "tools": {"exclude": ["drop"]}}`)
-	must(t, err)
+	require.NoError(t, err)
 	if len(all) != 1 || !strings.Contains(string(all[0].Entry), `"drop"`) || !strings.Contains(string(all[0].Entry), `"own"`) {
 		t.Errorf("%s", all[0].Entry)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // memoryVault is an in-memory vault.
@@ -67,45 +69,30 @@ func TestImportMovesLiteralSecretsIntoVault(t *testing.T) {
 	c, vault, home, config := newImporter(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), literals)
 	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
-	must(t, err)
-	if len(vault.values) != 0 {
-		t.Fatal("stored before it was asked for")
-	}
+	require.NoError(t, err)
+	require.Empty(t, vault.values, "stored before it was asked for")
 	shown, _ := json.Marshal(taking.Servers)
-	if strings.Contains(string(shown)+taking.Diff, "canary") {
-		t.Fatalf("a secret is shown:\n%s\n%s", shown, taking.Diff)
-	}
+	require.NotContains(t, string(shown)+taking.Diff, "canary", "a secret is shown")
 	id, err := taking.Apply(t.Context())
-	must(t, err)
+	require.NoError(t, err)
 	want := map[string]string{
 		"github.api-key": "canary-args-1", "github.token": "canary-args-2", "github.GITHUB_TOKEN": "ghp_canary3", "github.PASSWORD": "canary-env-4",
 		"github.DB": "postgres://ana:canary-url-5@db/x", "web.password": "canary-url-6", "web.api_key": "canary-url-7", "web.Authorization": "canary-head-8",
 	}
-	if !maps.Equal(vault.values, want) {
-		t.Errorf("stored %v\nwant %v", vault.values, want)
-	}
+	assert.Equal(t, want, vault.values)
 	ours := content(t, config)
-	if strings.Contains(ours, "canary") {
-		t.Errorf("our configuration holds a secret:\n%s", ours)
-	}
+	assert.NotContains(t, ours, "canary", "our configuration holds a secret")
 	for _, text := range []string{`"GITHUB_TOKEN": "${secret:github.GITHUB_TOKEN}"`, `"Authorization": "Bearer ${secret:web.Authorization}"`, `"DEBUG": "true"`, `"TOKEN_FILE": "/etc/token"`, `"REF": "${OTHER_TOKEN}"`,
 		`"--token=${secret:github.token}"`, `https://user:${secret:web.password}@x.example/mcp?api_key=${secret:web.api_key}&page=2`} {
-		if !strings.Contains(ours, text) {
-			t.Errorf("no %s in\n%s", text, ours)
-		}
+		assert.Contains(t, ours, text)
 	}
 	again, err := c.Servers(Choice{Client: "cursor"})
-	if err != nil || len(again) != 2 || !again[0].Exists || !again[1].Exists {
-		t.Errorf("what is there already is not recognized: %+v (%v)", again, err)
-	}
+	assert.Truef(t, err == nil && len(again) == 2 && again[0].Exists && again[1].Exists, "what is there already is not recognized: %+v (%v)", again, err)
 	vault.values["github.GITHUB_TOKEN"] = "another"
 	again, err = c.Servers(Choice{Client: "cursor"})
-	if err != nil || again[0].Exists || again[0].Label == "github" {
-		t.Errorf("another token, and it counts as the same: %+v (%v)", again, err)
-	}
-	if how, err := c.UndoImport(t.Context(), id); err != nil || how != Restored {
-		t.Fatal(how, err)
-	}
+	assert.Truef(t, err == nil && !again[0].Exists && again[0].Label != "github", "another token, and it counts as the same: %+v (%v)", again, err)
+	how, err := c.UndoImport(t.Context(), id)
+	require.Truef(t, err == nil && how == Restored, "%v %v", how, err)
 	if _, err := os.Stat(config); err == nil || len(vault.values) != 0 {
 		t.Fatalf("after undo: %v, secrets %v", err, vault.values)
 	}
@@ -116,16 +103,13 @@ func TestLockedVaultStopsImportBeforeWriting(t *testing.T) {
 	vault.locked = true
 	write(t, filepath.Join(home, ".cursor/mcp.json"), literals)
 	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
-	must(t, err)
-	if _, err := taking.Apply(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
-		t.Fatalf("got %v", err)
-	}
-	if _, err := os.Stat(config); err == nil {
-		t.Fatal("our configuration was written")
-	}
-	if all, _ := c.Imports(); len(all) != 0 {
-		t.Fatalf("an import is recorded: %+v", all)
-	}
+	require.NoError(t, err)
+	_, err = taking.Apply(t.Context())
+	require.Equal(t, core.CodeUnavailable, core.CodeOf(err))
+	_, err = os.Stat(config)
+	require.Error(t, err, "our configuration was written")
+	all, _ := c.Imports()
+	require.Empty(t, all, "an import is recorded")
 }
 
 func TestStoredSecretOfSameNameIsNeverReplaced(t *testing.T) {
@@ -133,10 +117,9 @@ func TestStoredSecretOfSameNameIsNeverReplaced(t *testing.T) {
 	vault.values["github.GITHUB_TOKEN"] = "mine"
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"github": {"command": "x", "env": {"GITHUB_TOKEN": "ghp_theirs"}}}}`)
 	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
-	must(t, err)
-	if _, err := taking.Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	_, err = taking.Apply(t.Context())
+	require.NoError(t, err)
 	if vault.values["github.GITHUB_TOKEN"] != "mine" || vault.values["github.GITHUB_TOKEN-2"] != "ghp_theirs" || !strings.Contains(content(t, config), "GITHUB_TOKEN-2}") {
 		t.Fatalf("%v\n%s", vault.values, content(t, config))
 	}
@@ -146,21 +129,20 @@ func TestConcurrentlyStoredSecretIsNotReplaced(t *testing.T) {
 	c, vault, home, config := newImporter(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"github": {"command": "x", "env": {"GITHUB_TOKEN": "ghp_theirs"}}}}`)
 	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
-	must(t, err)
+	require.NoError(t, err)
 	vault.values["github.GITHUB_TOKEN"] = "mine since"
 	if _, err := taking.Apply(t.Context()); core.CodeOf(err) != core.CodeConflict || vault.values["github.GITHUB_TOKEN"] != "mine since" {
 		t.Fatalf("%v: %v", err, vault.values)
 	}
-	if _, err := os.Stat(config); err == nil {
-		t.Fatal("our configuration was written")
-	}
+	_, err = os.Stat(config)
+	require.Error(t, err, "our configuration was written")
 }
 
 func TestImportReportsSkippedServersWithReason(t *testing.T) {
 	c, _, home, _ := newImporter(t)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "a"}, "number": 7, "odd": {"command": 5}, "address": {"url": ["x"]}, "nothing": {}}}`)
 	plan, err := c.PlanImport(Choice{Client: "cursor"}, nil)
-	must(t, err)
+	require.NoError(t, err)
 	want := []SkippedServer{{Name: "address", Reason: `its "url" is not text`}, {Name: "nothing", Reason: "it has neither a command nor a URL"},
 		{Name: "number", Reason: "it is not an object"}, {Name: "odd", Reason: `its "command" is not text`}}
 	if diff := cmp.Diff(want, plan.Skipped); diff != "" || len(plan.Servers) != 1 {
@@ -170,7 +152,7 @@ func TestImportReportsSkippedServersWithReason(t *testing.T) {
 		t.Errorf("only a was requested: %+v, %v", plan.Skipped, err)
 	}
 	move, err := c.PlanMove(Choice{Client: "cursor"}, nil, false)
-	if must(t, err); !slices.Contains(move.Warnings, `odd is not moved: its "command" is not text.`) {
+	if require.NoError(t, err); !slices.Contains(move.Warnings, `odd is not moved: its "command" is not text.`) {
 		t.Errorf("%q", move.Warnings)
 	}
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"odd": {"command": 5}}}`)
@@ -179,7 +161,7 @@ func TestImportReportsSkippedServersWithReason(t *testing.T) {
 	}
 	write(t, filepath.Join(home, ".continue/mcpServers/drawbridge.yaml"), "name: x\nmcpServers:\n  - name: a\n    command: a\n  - command: b\n  - 7\n")
 	plan, err = c.PlanImport(Choice{Client: "continue"}, nil)
-	must(t, err)
+	require.NoError(t, err)
 	want = []SkippedServer{{Name: "entry 2", Reason: "it has no name"}, {Name: "entry 3", Reason: "it is not an object"}}
 	if diff := cmp.Diff(want, plan.Skipped); diff != "" || len(plan.Servers) != 1 {
 		t.Errorf("%d servers\n%s", len(plan.Servers), diff)
@@ -194,36 +176,29 @@ func TestBareImportIsUndoneExactlyOrPerServer(t *testing.T) {
 	take := func(names ...string) string {
 		t.Helper()
 		taking, err := c.PlanImport(Choice{Client: "cursor"}, names)
-		must(t, err)
+		require.NoError(t, err)
 		id, err := taking.Apply(t.Context())
-		if err != nil || id == "" {
-			t.Fatal(id, err)
-		}
+		require.NoError(t, err)
+		require.NotEmpty(t, id)
 		return id
 	}
 	first, second := take("a"), take("b")
-	if all, err := c.Imports(); err != nil || len(all) != 2 || all[0].ID != second || !slices.Equal(all[1].Servers, []string{"a"}) {
-		t.Fatalf("%+v %v", all, err)
-	}
+	all, err := c.Imports()
+	require.Truef(t, err == nil && len(all) == 2 && all[0].ID == second && slices.Equal(all[1].Servers, []string{"a"}), "%+v %v", all, err)
 	for _, id := range []string{second, first} {
 		if how, err := c.UndoImport(t.Context(), id); err != nil || how != Restored {
 			t.Fatal(how, err)
 		}
 	}
-	if content(t, config) != mine {
-		t.Fatalf("got\n%s", content(t, config))
-	}
+	require.Equal(t, mine, content(t, config))
 	id := take()
 	write(t, config, strings.Replace(content(t, config), `"command": "b"`, `"command": "mine now"`, 1)+"// since\n")
-	if how, err := c.UndoImport(t.Context(), id); err != nil || how != Removed {
-		t.Fatal(how, err)
-	}
-	if got := content(t, config); strings.Contains(got, `"a"`) || !strings.Contains(got, "mine now") || !strings.Contains(got, "// since") {
-		t.Fatalf("got\n%s", got)
-	}
-	if _, err := c.UndoImport(t.Context(), id); core.CodeOf(err) != core.CodeNotFound {
-		t.Fatalf("twice: %v", err)
-	}
+	how, err := c.UndoImport(t.Context(), id)
+	require.Truef(t, err == nil && how == Removed, "%v %v", how, err)
+	got := content(t, config)
+	require.Truef(t, !strings.Contains(got, `"a"`) && strings.Contains(got, "mine now") && strings.Contains(got, "// since"), "got\n%s", got)
+	_, err = c.UndoImport(t.Context(), id)
+	require.Equal(t, core.CodeNotFound, core.CodeOf(err))
 }
 
 func TestServersAreMovedAndUndoneOneByOne(t *testing.T) {
@@ -236,8 +211,8 @@ func TestServersAreMovedAndUndoneOneByOne(t *testing.T) {
 	move := func(name string) {
 		t.Helper()
 		p, err := c.PlanMove(Choice{Client: "claude-code"}, []string{name}, false)
-		must(t, err)
-		must(t, c.Apply(t.Context(), p))
+		require.NoError(t, err)
+		require.NoError(t, c.Apply(t.Context(), p))
 	}
 	_, noMove := c.PlanMove(Choice{Client: "claude-code"}, []string{"nosuch"}, false)
 	move("github")
@@ -246,30 +221,23 @@ func TestServersAreMovedAndUndoneOneByOne(t *testing.T) {
 	two := content(t, path)
 	move("files")
 	got := content(t, path)
-	if n := strings.Count(got, `"stdio"`); n < 4 || !strings.Contains(got, `"alwaysAllow": [`) {
-		t.Fatalf("%d entries of ours in\n%s", n, got)
-	}
+	n := strings.Count(got, `"stdio"`)
+	require.Truef(t, n >= 4 && strings.Contains(got, `"alwaysAllow": [`), "%d entries of ours in\n%s", n, got)
 	_, noUndo := c.UndoServers(t.Context(), "claude-code", []string{"nosuch"}, false)
 	for _, err := range []error{noMove, noUndo} {
-		if _, hint := core.Describe(err); !strings.Contains(hint, "github") {
-			t.Errorf("the hint of %v names no server: %s", err, hint)
-		}
+		_, hint := core.Describe(err)
+		assert.Containsf(t, hint, "github", "the hint of %v", err)
 	}
-	if vault.values["files.API_KEY"] != "canary-1" {
-		t.Fatalf("secrets %v", vault.values)
-	}
+	require.Equal(t, "canary-1", vault.values["files.API_KEY"])
 	if how, err := c.UndoServers(t.Context(), "claude-code", []string{"files"}, false); err != nil || how != Removed || content(t, path) != two {
 		t.Fatalf("taken back as %s (%v):\n%s\nwant\n%s", how, err, content(t, path), two)
 	}
-	if len(vault.values) != 0 || strings.Contains(content(t, config), `"files"`) {
-		t.Fatalf("left: %v\n%s", vault.values, content(t, config))
-	}
-	if s, _ := c.Status("claude-code"); s.State != Connected || len(s.Choice.Servers) != 2 {
-		t.Fatalf("after one was taken back: %+v", s)
-	}
-	if _, err := c.UndoServers(t.Context(), "claude-code", []string{"files"}, false); core.CodeOf(err) != core.CodeNotFound {
-		t.Fatalf("taken back twice: %v", err)
-	}
+	require.Empty(t, vault.values)
+	require.NotContains(t, content(t, config), `"files"`)
+	s, _ := c.Status("claude-code")
+	require.Truef(t, s.State == Connected && len(s.Choice.Servers) == 2, "after one was taken back: %+v", s)
+	_, err := c.UndoServers(t.Context(), "claude-code", []string{"files"}, false)
+	require.Equal(t, core.CodeNotFound, core.CodeOf(err), "taken back twice")
 	if _, err := c.UndoServers(t.Context(), "claude-code", []string{"db"}, false); err != nil || content(t, path) != one || content(t, config) != ours {
 		t.Fatalf("%v\n%s\nwant\n%s\nours\n%s", err, content(t, path), one, content(t, config))
 	}
@@ -295,19 +263,14 @@ func TestImportedServersOfSameNameGetDistinctLabels(t *testing.T) {
 	write(t, config, ours.String())
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"db": {"command": "theirs"}}}`)
 	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
-	must(t, err)
-	if _, err := taking.Apply(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := content(t, config); !strings.Contains(got, `"db-cursor-15"`) {
-		t.Errorf("the fifteenth has no label of its own:\n%s", got)
-	}
+	require.NoError(t, err)
+	_, err = taking.Apply(t.Context())
+	require.NoError(t, err)
+	assert.Contains(t, content(t, config), `"db-cursor-15"`, "the fifteenth has no label of its own")
 }
 
 func TestTrailingQuoteStaysEscaped(t *testing.T) {
-	if got := jsonStringContent(`say "hi"`); got != `say \"hi\"` {
-		t.Errorf("got %s", got)
-	}
+	assert.Equal(t, `say \"hi\"`, jsonStringContent(`say "hi"`))
 }
 
 // The same server may have another name in Drawbridge, or in another client.
@@ -316,26 +279,19 @@ func TestEqualServerUnderAnotherNameIsNotAddedAgain(t *testing.T) {
 	write(t, config, `{"mcpServers": {"My Files": {"command": "npx", "args": ["files"], "timeout": 5000}}}`)
 	write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"fs": {"command": "npx", "args": ["files"]}, "new": {"command": "x"}, "newer": {"command": "x"}}}`)
 	all, err := c.Servers(Choice{Client: "cursor"})
-	must(t, err)
+	require.NoError(t, err)
 	var got []string
 	for _, i := range all {
 		got = append(got, fmt.Sprintf("%s=%s %v", i.Name, i.Label, i.Exists))
 	}
-	if want := "fs=My Files true, new=new false, newer=new true"; strings.Join(got, ", ") != want {
-		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
-	}
-	if n := c.PlanImportAll().ServerCount(); n != 1 {
-		t.Errorf("%d servers would be copied", n)
-	}
+	assert.Equal(t, "fs=My Files true, new=new false, newer=new true", strings.Join(got, ", "))
+	assert.Equal(t, 1, c.PlanImportAll().ServerCount())
 	p, err := c.PlanMove(Choice{Client: "cursor"}, nil, false)
-	must(t, err)
-	must(t, c.Apply(t.Context(), p))
-	if src := content(t, filepath.Join(home, ".cursor/mcp.json")); strings.Count(src, `"My-Files"`) != 1 || strings.Count(src, `"new"`) != 3 {
-		t.Errorf("the client's file is\n%s", src)
-	}
-	if src := content(t, config); strings.Count(src, `"command"`) != 2 {
-		t.Errorf("our file is\n%s", src)
-	}
+	require.NoError(t, err)
+	require.NoError(t, c.Apply(t.Context(), p))
+	src := content(t, filepath.Join(home, ".cursor/mcp.json"))
+	assert.Truef(t, strings.Count(src, `"My-Files"`) == 1 && strings.Count(src, `"new"`) == 3, "the client's file is\n%s", src)
+	assert.Equal(t, 2, strings.Count(content(t, config), `"command"`), "our file")
 }
 
 func TestImportSaysHowManyServersStartWithoutNpx(t *testing.T) {
@@ -345,10 +301,7 @@ func TestImportSaysHowManyServersStartWithoutNpx(t *testing.T) {
 		}
 		return list
 	}
-	if got := directStarts(of(`{"command":"node"}`, `{"url":"http://npx"}`, `{"command":"npx-like"}`)); got != "" {
-		t.Errorf("%q", got)
-	}
-	if got := directStarts(of(`{"command":"npx"}`, `{"command":"/usr/bin/npx"}`, `{"command":"uvx"}`)); !strings.HasPrefix(got, "2 servers with npx: ") {
-		t.Errorf("%q", got)
-	}
+	assert.Empty(t, directStarts(of(`{"command":"node"}`, `{"url":"http://npx"}`, `{"command":"npx-like"}`)))
+	got := directStarts(of(`{"command":"npx"}`, `{"command":"/usr/bin/npx"}`, `{"command":"uvx"}`))
+	assert.Truef(t, strings.HasPrefix(got, "2 servers with npx: "), "%q", got)
 }

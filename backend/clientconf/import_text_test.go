@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestPastedTextsAreRead has the texts of READMEs, for the web UI and the command line.
@@ -56,9 +58,7 @@ func TestPastedTextsAreRead(t *testing.T) {
 				got = append(got, i.Name+"="+string(i.Entry))
 			}
 		}
-		if text := strings.Join(got, " "); text != c.want {
-			t.Errorf("%s: %v\n%s\nwant\n%s", what, err, text, c.want)
-		}
+		assert.Equalf(t, c.want, strings.Join(got, " "), "%s: %v", what, err)
 	}
 }
 
@@ -81,9 +81,7 @@ func TestCommandsAreNamedAfterTheirPackage(t *testing.T) {
 		"npx mcp":                                                 "mcp",
 		"npx":                                                     "npx",
 	} {
-		if got := CommandName(strings.Fields(line)); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
-		}
+		assert.Equal(t, want, CommandName(strings.Fields(line)), line)
 	}
 }
 
@@ -93,14 +91,11 @@ func TestTextsWithoutServersAreRefused(t *testing.T) {
 		"npm install -g foo", "cd foo && npx bar", "npx foo\nThen restart the client.", "services:\n  db:\n    image: postgres", "foo: [", "see: here", "env",
 		"cursor://x", "cursor://anysphere.cursor-deeplink/mcp/install?name=a&config=%%", "zed://x/y",
 	} {
-		if all, err := ReadPasted(text); err == nil || len(all) > 0 {
-			t.Errorf("%q: %v, %+v", text, err, all)
-		}
+		all, err := ReadPasted(text)
+		assert.Truef(t, err != nil && len(all) <= 0, "%q: %v, %+v", text, err, all)
 	}
 	for text, want := range map[string]bool{"zed://x/y": true, " vscode:mcp/install?x ": true, "https://example.com/mcp": false, "npx a://b": false} {
-		if got := IsApplicationLink(text); got != want {
-			t.Errorf("%q: %v", text, got)
-		}
+		assert.Equalf(t, want, IsApplicationLink(text), "%q", text)
 	}
 }
 
@@ -142,9 +137,7 @@ func TestPastedTextsTakeBoundedTime(t *testing.T) {
 				small, large = took(before+strings.Repeat(piece, n/8)), took(before+strings.Repeat(piece, n))
 				return large <= 32*small+time.Second
 			})
-			if !linear {
-				t.Errorf("%q and %q: %v for an eighth, %v for all", before, piece, small, large)
-			}
+			assert.Truef(t, linear, "%q and %q: %v for an eighth, %v for all", before, piece, small, large)
 		}
 	}
 }
@@ -157,9 +150,7 @@ func FuzzReadPasted(f *testing.F) {
 		}
 		all, _ := ReadPasted(text)
 		for _, i := range all {
-			if i.SkipReason == "" && !json.Valid(i.Entry) || i.Name == "" {
-				t.Errorf("%q: %+v", text, i)
-			}
+			assert.Truef(t, !(i.SkipReason == "" && !json.Valid(i.Entry)) && i.Name != "", "%q: %+v", text, i)
 		}
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // startGuard runs a guard and returns a channel with its reports.
@@ -50,15 +52,12 @@ func TestWipedFileIsReportedAndRestoredExactly(t *testing.T) {
 	for _, wiped := range []string{"", "{\"globalShortcut\": \"x\"}", "{\"globalShortcut\": \"x\", \"mcpServers\": {}}"} {
 		write(t, path, wiped)
 		waitForState(t, told, Vanished)
-		if whole, err := c.Restore(context.Background(), "claude-desktop", noToken); err != nil || !whole {
-			t.Fatalf("restored whole: %v, %v", whole, err)
-		}
-		if content(t, path) != connected {
-			t.Fatalf("restored\n%s", content(t, path))
-		}
+		whole, err := c.Restore(context.Background(), "claude-desktop", noToken)
+		require.Truef(t, err == nil && whole, "restored whole: %v, %v", whole, err)
+		require.Equal(t, connected, content(t, path))
 		waitForState(t, told, Connected)
 	}
-	must(t, os.Remove(path))
+	require.NoError(t, os.Remove(path))
 	waitForState(t, told, Vanished)
 }
 
@@ -69,28 +68,21 @@ func TestRestoreKeepsLaterForeignChanges(t *testing.T) {
 	connect(t, c, "claude-desktop")
 	write(t, path, `{"globalShortcut": "y", "mcpServers": {"new": {"command": "z"}}}`)
 	whole, err := c.Restore(context.Background(), "claude-desktop", noToken)
-	if err != nil || whole {
-		t.Fatalf("restored whole: %v, %v", whole, err)
-	}
+	require.Truef(t, err == nil && !whole, "restored whole: %v, %v", whole, err)
 	got := content(t, path)
-	if !strings.Contains(got, `"new"`) || strings.Contains(got, `"own"`) || !strings.Contains(got, EntryName) {
-		t.Fatalf("restored\n%s", got)
-	}
+	require.Truef(t, strings.Contains(got, `"new"`) && !strings.Contains(got, `"own"`) && strings.Contains(got, EntryName), "restored\n%s", got)
 }
 
 func TestForgottenConnectionIsNotReported(t *testing.T) {
 	c, home := newConnector(t)
 	path := filepath.Join(home, ".cursor", "mcp.json")
 	connect(t, c, "cursor")
-	must(t, os.Remove(path))
-	if s, _ := c.Status("cursor"); s.State != Vanished {
-		t.Fatalf("state %s", s.State)
-	}
-	must(t, c.Forget("cursor"))
+	require.NoError(t, os.Remove(path))
+	s, _ := c.Status("cursor")
+	require.Equal(t, Vanished, s.State)
+	require.NoError(t, c.Forget("cursor"))
 	for _, s := range c.List() {
-		if s.Key == "cursor" && (s.State != NotConnected || s.Problem != "") {
-			t.Fatalf("%+v", s)
-		}
+		require.Falsef(t, s.Key == "cursor" && (s.State != NotConnected || s.Problem != ""), "%+v", s)
 	}
 }
 
@@ -100,18 +92,13 @@ func TestChangedAddressAndTokenReachClientFile(t *testing.T) {
 	write(t, path, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n  }\n}\n")
 	before := content(t, path)
 	p, err := c.Plan(Choice{Client: "cursor", HTTP: true, URL: "http://127.0.0.1:7575", Token: "dbr_oldtoken"})
-	must(t, err)
-	if strings.Contains(p.Diff, "dbr_oldtoken") {
-		t.Fatalf("the token is shown:\n%s", p.Diff)
-	}
-	must(t, c.Apply(context.Background(), p))
+	require.NoError(t, err)
+	require.NotContains(t, p.Diff, "dbr_oldtoken", "the token is shown")
+	require.NoError(t, c.Apply(context.Background(), p))
 	done, err := c.UpdateEntries(context.Background(), "", "http://127.0.0.1:7600", func(string) (string, error) { return "dbr_newtoken", nil })
-	if err != nil || len(done) != 1 || done[0].Diff == "" || strings.Contains(done[0].Diff, "dbr_newtoken") {
-		t.Fatalf("%+v %v", done, err)
-	}
-	if got := content(t, path); !strings.Contains(got, "7600/mcp") || !strings.Contains(got, "Bearer dbr_newtoken") || strings.Contains(got, "oldtoken") {
-		t.Fatalf("%s", got)
-	}
+	require.Truef(t, err == nil && len(done) == 1 && done[0].Diff != "" && !strings.Contains(done[0].Diff, "dbr_newtoken"), "%+v %v", done, err)
+	got := content(t, path)
+	require.Truef(t, strings.Contains(got, "7600/mcp") && strings.Contains(got, "Bearer dbr_newtoken") && !strings.Contains(got, "oldtoken"), "%s", got)
 	if how := undo(t, c, "cursor"); how != Restored || content(t, path) != before {
 		t.Fatalf("%s:\n%s", how, content(t, path))
 	}

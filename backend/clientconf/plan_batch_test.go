@@ -1,7 +1,6 @@
 package clientconf
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // elevenClients are configuration files as eleven clients and their users write them, by
@@ -42,9 +44,7 @@ func writeElevenClients(t *testing.T, home string) (compare func(when string)) {
 	return func(when string) {
 		t.Helper()
 		for path, text := range elevenClients {
-			if got := content(t, filepath.Join(home, path)); got != text {
-				t.Errorf("%s, %s is\n%s\nwant\n%s", when, path, got, text)
-			}
+			assert.Equalf(t, text, content(t, filepath.Join(home, path)), "%s, %s", when, path)
 		}
 	}
 }
@@ -61,38 +61,27 @@ func TestElevenClientsAreMovedAndUndoneTogether(t *testing.T) {
 	}
 	compare("while planning")
 	for n, p := range plan.Plans[1:] { // each plan starts from the result of the preceding one
-		if before := plan.Plans[n]; !bytes.Equal(p.config.before, before.config.after) {
-			t.Errorf("%s does not begin where %s ends", p.Client.ID, before.Client.ID)
-		}
+		assert.Equal(t, plan.Plans[n].config.after, p.config.before)
 	}
 	var tokens []string
-	must(t, plan.Apply(t.Context(), func(client string) error { tokens = append(tokens, client); return nil }, func(ClientResult) {}))
-	if len(tokens) != 11 {
-		t.Errorf("tokens for %v", tokens)
-	}
+	require.NoError(t, plan.Apply(t.Context(), func(client string) error { tokens = append(tokens, client); return nil }, func(ClientResult) {}))
+	assert.Len(t, tokens, 11)
 	now := content(t, config)
 	if now != string(plan.Plans[10].config.after) || !strings.Contains(now, `"github-cursor"`) || strings.Count(now, `"gh"`) != 1 {
 		t.Errorf("our configuration is\n%s", now)
 	}
 	for path := range elevenClients {
-		if text := content(t, filepath.Join(home, path)); !strings.Contains(text, "/opt/drawbridge/drawbridge") {
-			t.Errorf("%s is not moved:\n%s", path, text)
-		}
+		assert.Contains(t, content(t, filepath.Join(home, path)), "/opt/drawbridge/drawbridge", path)
 	}
 	for _, secret := range []string{"ghp_", "s3cretPG", "zedPG", "abcdefghij", "ctx7sk", "hf_"} {
-		if strings.Contains(now, secret) {
-			t.Errorf("our configuration holds %s", secret)
-		}
+		assert.NotContains(t, now, secret, "our configuration holds")
 	}
 	var undone []UndoResult
-	must(t, c.UndoAll(t.Context(), true, false, func(u UndoResult) { undone = append(undone, u) }))
+	require.NoError(t, c.UndoAll(t.Context(), true, false, func(u UndoResult) { undone = append(undone, u) }))
 	compare("after undo")
-	if got := content(t, config); got != ours {
-		t.Errorf("our configuration is\n%s", got)
-	}
-	if len(undone) != 11 || len(vault.values) != 0 {
-		t.Errorf("undone %v, secrets left %v", undone, vault.values)
-	}
+	assert.Equal(t, ours, content(t, config), "our configuration")
+	require.Len(t, undone, 11)
+	require.Empty(t, vault.values)
 }
 
 func TestElevenClientsAreImportedAndUndoneTogether(t *testing.T) {
@@ -102,12 +91,10 @@ func TestElevenClientsAreImportedAndUndoneTogether(t *testing.T) {
 	if plan.ClientCount() < 9 || len(plan.Skipped) != 0 {
 		t.Fatalf("%d servers of %d clients, left out %v", plan.ServerCount(), plan.ClientCount(), plan.Skipped)
 	}
-	must(t, plan.Apply(t.Context(), nil, func(ClientResult) {}))
+	require.NoError(t, plan.Apply(t.Context(), nil, func(ClientResult) {}))
 	compare("after the import")
-	if again := c.PlanImportAll(); again.ClientCount() != 0 {
-		t.Errorf("there is something left: %d clients", again.ClientCount())
-	}
-	must(t, c.UndoAll(t.Context(), true, false, func(UndoResult) {}))
+	assert.Equal(t, 0, c.PlanImportAll().ClientCount(), "there is something left")
+	require.NoError(t, c.UndoAll(t.Context(), true, false, func(UndoResult) {}))
 	if _, err := os.Stat(config); err == nil || len(vault.values) != 0 {
 		t.Errorf("after undo: %v, secrets %v\n%s", err, vault.values, content(t, config))
 	}
@@ -121,8 +108,8 @@ func TestConnectAllSkipsBrokenFile(t *testing.T) {
 	if plan.ClientCount() != 10 || len(plan.Skipped) != 1 || !strings.Contains(plan.Skipped[0].Client, "LM Studio") {
 		t.Fatalf("%d clients, left out %+v", plan.ClientCount(), plan.Skipped)
 	}
-	must(t, plan.Apply(t.Context(), func(string) error { return nil }, func(ClientResult) {}))
-	must(t, c.UndoAll(t.Context(), true, false, func(UndoResult) {}))
+	require.NoError(t, plan.Apply(t.Context(), func(string) error { return nil }, func(ClientResult) {}))
+	require.NoError(t, c.UndoAll(t.Context(), true, false, func(UndoResult) {}))
 	write(t, filepath.Join(home, ".lmstudio/mcp.json"), elevenClients[".lmstudio/mcp.json"])
 	compare("after undo")
 }
@@ -141,20 +128,14 @@ func TestUnwritableClientDoesNotStopOthers(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), first.Client.Name) || strings.Contains(err.Error(), plan.Plans[1].Client.Name) {
 		t.Errorf("the error is %v", err)
 	}
-	if len(done) != 11 || done[0].Err == nil || done[0].Servers != 0 {
-		t.Fatalf("done: %+v", done)
-	}
+	require.Truef(t, len(done) == 11 && done[0].Err != nil && done[0].Servers == 0, "done: %+v", done)
 	for n, d := range done[1:] {
-		if d.Err != nil || d.Servers != plan.Plans[n+1].MovedCount() {
-			t.Errorf("%s: %d servers, %v", d.Client.Name, d.Servers, d.Err)
-		}
+		require.NoError(t, d.Err, d.Client.Name)
+		require.Equal(t, plan.Plans[n+1].MovedCount(), d.Servers, d.Client.Name)
 	}
-	if got := content(t, first.Path); got != changed {
-		t.Errorf("the file that changed is\n%s", got)
-	}
-	if now := content(t, config); strings.Contains(now, "mcp/postgres") || !strings.Contains(now, "context7") {
-		t.Errorf("our configuration is\n%s", now)
-	}
+	assert.Equal(t, changed, content(t, first.Path), "the file that changed")
+	now := content(t, config)
+	assert.Truef(t, !strings.Contains(now, "mcp/postgres") && strings.Contains(now, "context7"), "our configuration is\n%s", now)
 	var keys []string
 	for _, p := range plan.Plans {
 		keys = append(keys, p.Key())
@@ -178,7 +159,7 @@ func newMover(t *testing.T) (c *Connector, home, config string) {
 		System: System{GOOS: "linux", Home: home, Getenv: func(string) string { return "" }},
 		Dir:    filepath.Join(t.TempDir(), "clients"), Program: "/opt/drawbridge/drawbridge", Config: config,
 	})
-	must(t, err)
+	require.NoError(t, err)
 	return c, home, config
 }
 
@@ -188,10 +169,8 @@ func convertServer(t *testing.T, id, file, text string) ImportedServer {
 	c, home, _ := newMover(t)
 	write(t, filepath.Join(home, file), text)
 	all, err := c.Servers(Choice{Client: id})
-	must(t, err)
-	if len(all) != 1 {
-		t.Fatalf("%d servers: %+v", len(all), all)
-	}
+	require.NoError(t, err)
+	require.Len(t, all, 1)
 	return all[0]
 }
 
@@ -220,9 +199,7 @@ func TestServersOfEveryShapeAreConverted(t *testing.T) {
 		{"windsurf", "windsurf", ".codeium/windsurf/mcp_config.json", `{"mcpServers": {"a": {"serverUrl": "https://x/mcp"}}}`, `{"type":"http","url":"https://x/mcp"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := convertServer(t, c.id, c.file, c.text); string(got.Entry) != c.want {
-				t.Fatalf("becomes\n%s\nwant\n%s", got.Entry, c.want)
-			}
+			require.Equal(t, c.want, string(convertServer(t, c.id, c.file, c.text).Entry))
 		})
 	}
 }
@@ -235,16 +212,10 @@ func TestValueCommandsAreMarkedAndNeverRun(t *testing.T) {
 		"helper": convertServer(t, "claude-code", ".claude.json", `{"mcpServers": {"a": {"type": "http", "url": "https://x", "headersHelper": "touch `+trap+`"}}}`),
 	} {
 		var e configEntry
-		if json.Unmarshal(i.Entry, &e) != nil || !e.Disabled || len(i.Notes) == 0 {
-			t.Errorf("%s: %s %v", name, i.Entry, i.Notes)
-		}
-		if strings.Contains(string(i.Entry), `"${cmd`) {
-			t.Errorf("%s: our configuration would expand %s", name, i.Entry)
-		}
+		assert.Truef(t, json.Unmarshal(i.Entry, &e) == nil && e.Disabled && len(i.Notes) != 0, "%s: %s %v", name, i.Entry, i.Notes)
+		assert.NotContains(t, string(i.Entry), `"${cmd`, name)
 	}
-	if exists(trap) {
-		t.Fatal("a command ran")
-	}
+	require.False(t, exists(trap), "a command ran")
 }
 
 func TestImportSkipsDrawbridge(t *testing.T) {
@@ -252,9 +223,8 @@ func TestImportSkipsDrawbridge(t *testing.T) {
 	connect(t, c, "cursor")
 	write(t, filepath.Join(home, ".gemini/settings.json"), `{"mcpServers": {"x": {"url": "http://localhost:7575/mcp", "headers": {"Authorization": "Bearer dbr_abc"}}}}`)
 	for _, id := range []string{"cursor", "gemini-cli"} {
-		if all, err := c.Servers(Choice{Client: id}); err != nil || len(all) != 0 {
-			t.Fatalf("%s: %+v %v", id, all, err)
-		}
+		all, err := c.Servers(Choice{Client: id})
+		require.Truef(t, err == nil && len(all) == 0, "%s: %+v %v", id, all, err)
 	}
 }
 
@@ -277,32 +247,23 @@ func TestMoveKeepsNamesAndUndoesInOneStep(t *testing.T) {
 	write(t, config, "{\n  // mine\n  \"mcpServers\": {\n    \"old\": {\"command\": \"o\"},\n  },\n}\n")
 	ours := content(t, config)
 	p, err := c.PlanMove(Choice{Client: "claude-code"}, nil, false)
-	must(t, err)
-	must(t, c.Apply(context.Background(), p))
+	require.NoError(t, err)
+	require.NoError(t, c.Apply(context.Background(), p))
 	got, now := content(t, path), content(t, config)
 	for label, want := range map[string]bool{"github": true, "files-site": true, "old": false, "none": false} {
-		if c.WroteEntry(config, label) != want || c.WroteEntry(path, label) {
-			t.Errorf("%s: written by the move is not %v", label, want)
-		}
+		assert.Truef(t, c.WroteEntry(config, label) == want && !c.WroteEntry(path, label), "%s: written by the move is not %v", label, want)
 	}
 	write(t, config, strings.Replace(now, `"https://x/mcp"`, `"https://y/mcp"`, 1))
-	if c.WroteEntry(config, "github") {
-		t.Error("an entry that was changed since counts as confirmed")
-	}
+	assert.False(t, c.WroteEntry(config, "github"), "an entry that was changed since counts as confirmed")
 	write(t, config, now)
 	for _, want := range []string{`"alwaysAllow": [`, `"timeout": 5000`, `"files-site"`, `"history": []`} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %s in\n%s", want, got)
-		}
+		assert.Contains(t, got, want)
 	}
 	for _, want := range []string{"// mine", `"github"`, `"cwd": "/home/ana/site"`, `"cwd": ` + strconv.Quote(filepath.FromSlash("/home/ana/api/data")), `"files-site"`, `"${T}"`} {
-		if !strings.Contains(now, want) {
-			t.Errorf("no %s in\n%s", want, now)
-		}
+		assert.Contains(t, now, want)
 	}
-	if left, _ := c.Servers(Choice{Client: "claude-code"}); len(left) != 0 {
-		t.Errorf("left: %+v", left)
-	}
+	left, _ := c.Servers(Choice{Client: "claude-code"})
+	assert.Empty(t, left)
 	if how := undo(t, c, "claude-code"); how != Restored || content(t, path) != fiveServers || content(t, config) != ours {
 		t.Fatalf("%s\n%s\n%s", how, content(t, path), content(t, config))
 	}
@@ -313,17 +274,13 @@ func TestUndoOfMoveKeepsLaterChanges(t *testing.T) {
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, fiveServers)
 	p, err := c.PlanMove(Choice{Client: "claude-code"}, nil, false)
-	must(t, err)
-	must(t, c.Apply(context.Background(), p))
+	require.NoError(t, err)
+	require.NoError(t, c.Apply(context.Background(), p))
 	write(t, path, strings.Replace(content(t, path), "{\n", "{\n  \"numStartups\": 9,\n", 1))
 	write(t, config, content(t, config)+"// since\n")
-	if how := undo(t, c, "claude-code"); how != Removed {
-		t.Fatal(how)
-	}
+	require.Equal(t, Removed, undo(t, c, "claude-code"))
 	want := strings.Replace(fiveServers, "{\n", "{\n  \"numStartups\": 9,\n", 1)
-	if content(t, path) != want {
-		t.Fatalf("got\n%s\nwant\n%s", content(t, path), want)
-	}
+	require.Equal(t, want, content(t, path))
 	if got := content(t, config); !strings.Contains(got, "// since") || strings.Contains(got, "github\": {\n      \"type\"") || strings.Contains(got, "files-site") {
 		t.Fatalf("our configuration is\n%s", got)
 	}
@@ -333,15 +290,11 @@ func TestCombinedMoveWarnsOfRulesAndIsUndone(t *testing.T) {
 	c, home, _ := newMover(t)
 	write(t, filepath.Join(home, ".claude.json"), fiveServers)
 	p, err := c.PlanMove(Choice{Client: "claude-code"}, []string{"github", "files"}, true)
-	must(t, err)
-	if all := strings.Join(p.Warnings, "\n"); !strings.Contains(all, "permission rules of Claude Code") {
-		t.Error(all)
-	}
-	must(t, c.Apply(context.Background(), p))
+	require.NoError(t, err)
+	assert.Contains(t, strings.Join(p.Warnings, "\n"), "permission rules of Claude Code")
+	require.NoError(t, c.Apply(context.Background(), p))
 	undo(t, c, "claude-code")
-	if got := content(t, filepath.Join(home, ".claude.json")); got != fiveServers {
-		t.Fatalf("%s", got)
-	}
+	require.Equal(t, fiveServers, content(t, filepath.Join(home, ".claude.json")))
 }
 
 func TestCombinedMoveWarnsOfServersThatTheClientHasOff(t *testing.T) {
@@ -350,14 +303,10 @@ func TestCombinedMoveWarnsOfServersThatTheClientHasOff(t *testing.T) {
 		write(t, config, `{"mcpServers": {"db": {"command": "x"}}}`)
 		write(t, filepath.Join(home, ".cursor/mcp.json"), `{"mcpServers": {"db": {"command": "x", "disabled": true}}}`)
 		p, err := c.PlanMove(Choice{Client: "cursor"}, nil, combined)
-		must(t, err)
-		if all := strings.Join(p.Warnings, "\n"); strings.Contains(all, "db is off in Cursor") != combined {
-			t.Errorf("%v: %s", combined, all)
-		}
-		must(t, c.Apply(t.Context(), p))
-		if file := content(t, filepath.Join(home, ".cursor/mcp.json")); strings.Contains(file, `"disabled": true`) == combined {
-			t.Errorf("%v: %s", combined, file)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, combined, strings.Contains(strings.Join(p.Warnings, "\n"), "db is off in Cursor"))
+		require.NoError(t, c.Apply(t.Context(), p))
+		assert.NotEqual(t, combined, strings.Contains(content(t, filepath.Join(home, ".cursor/mcp.json")), `"disabled": true`))
 	}
 }
 
@@ -367,9 +316,7 @@ func TestDuplicatesAcrossClientsAreDetected(t *testing.T) {
 	write(t, filepath.Join(home, ".gemini/settings.json"), `{"mcpServers": {"files": {"command": "npx", "args": ["f"], "timeout": 9}}}`)
 	write(t, config, `{"mcpServers": {"fs": {"command": "npx", "args": ["f"]}}}`)
 	all, err := c.Servers(Choice{Client: "cursor"})
-	if err != nil || len(all) != 1 || !all[0].Exists || !slices.Equal(all[0].SharedWith, []string{"gemini-cli"}) {
-		t.Fatalf("%+v %v", all, err)
-	}
+	require.Truef(t, err == nil && len(all) == 1 && all[0].Exists && slices.Equal(all[0].SharedWith, []string{"gemini-cli"}), "%+v %v", all, err)
 }
 
 func TestTokenIsNeverWrittenIntoSyncedFile(t *testing.T) {
@@ -378,7 +325,7 @@ func TestTokenIsNeverWrittenIntoSyncedFile(t *testing.T) {
 	if _, err := c.Plan(Choice{Client: "codex", Project: project}); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("a project without a folder: %v", err)
 	}
-	must(t, os.MkdirAll(project, 0o700))
+	require.NoError(t, os.MkdirAll(project, 0o700))
 	http := Choice{HTTP: true, URL: "http://127.0.0.1:7575", Token: "dbr_secret"}
 	for _, id := range []string{"claude-code", "vscode", "opencode"} {
 		choice := http
@@ -387,31 +334,26 @@ func TestTokenIsNeverWrittenIntoSyncedFile(t *testing.T) {
 			choice.Project = project
 		}
 		p, err := c.Plan(choice)
-		if err != nil {
-			t.Fatalf("%s: %v", id, err)
-		}
-		if strings.Contains(string(p.after), "dbr_secret") || !strings.Contains(string(p.after), TokenVar) {
-			t.Errorf("%s writes\n%s", id, p.after)
-		}
+		require.NoError(t, err, id)
+		require.NotContains(t, string(p.after), "dbr_secret", id)
+		require.Contains(t, string(p.after), TokenVar, id)
 	}
 	choice := http
 	choice.Client, choice.Project = "codex", project
 	_, err := c.Plan(choice)
-	if e, ok := errors.AsType[*core.Error](err); !ok || e.Code != core.CodeRejected {
-		t.Fatalf("codex: %v", err)
-	}
+	e, ok := errors.AsType[*core.Error](err)
+	require.Truef(t, ok && e.Code == core.CodeRejected, "codex: %v", err)
 	dotfiles := filepath.Join(home, "dotfiles", "mcp.json")
 	write(t, dotfiles, "{}")
 	write(t, filepath.Join(home, "dotfiles", ".git", "HEAD"), "")
 	if runtime.GOOS == "windows" { // links need a privilege there
 		write(t, filepath.Join(home, ".cursor", ".git", "HEAD"), "")
 	} else {
-		must(t, errors.Join(os.MkdirAll(filepath.Join(home, ".cursor"), 0o700), os.Symlink(dotfiles, filepath.Join(home, ".cursor/mcp.json"))))
+		require.NoError(t, errors.Join(os.MkdirAll(filepath.Join(home, ".cursor"), 0o700), os.Symlink(dotfiles, filepath.Join(home, ".cursor/mcp.json"))))
 	}
 	choice = http
 	choice.Client = "cursor"
 	p, err := c.Plan(choice)
-	if err != nil || strings.Contains(string(p.after), "dbr_secret") {
-		t.Fatalf("a file in a repository gets the token: %v\n%s", err, p.after)
-	}
+	require.NoError(t, err, "a file in a repository gets the token")
+	require.NotContains(t, string(p.after), "dbr_secret", "a file in a repository gets the token")
 }

@@ -14,6 +14,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // newConnector returns a Connector in a temporary home, without access to the user's files.
@@ -25,7 +28,7 @@ func newConnector(t *testing.T) (*Connector, string) {
 		Dir:     filepath.Join(t.TempDir(), "clients"),
 		Program: "/opt/drawbridge/drawbridge",
 	})
-	must(t, err)
+	require.NoError(t, err)
 	return c, home
 }
 
@@ -41,27 +44,24 @@ func newClaudeConnector(t *testing.T) (c *Connector, home, path string) {
 func TestTemporaryProgramIsNamedInNoFile(t *testing.T) {
 	c, _, _ := newClaudeConnector(t)
 	c.program = "/private/var/folders/x/T/AppTranslocation/1/d/Drawbridge.app/Contents/MacOS/drawbridge"
-	if _, err := c.Plan(Choice{Client: "claude-code"}); core.CodeOf(err) != core.CodeUnavailable {
-		t.Errorf("connect: %v", err)
-	}
-	if _, err := c.ManualSetup(Choice{Client: "claude-code"}); core.CodeOf(err) != core.CodeUnavailable {
-		t.Errorf("snippet: %v", err)
-	}
-	if b := c.PlanConnectAll(); len(b.Plans) > 0 {
-		t.Errorf("all: %v", b.Plans)
-	}
+	_, err := c.Plan(Choice{Client: "claude-code"})
+	assert.Equal(t, core.CodeUnavailable, core.CodeOf(err))
+	_, err = c.ManualSetup(Choice{Client: "claude-code"})
+	assert.Equal(t, core.CodeUnavailable, core.CodeOf(err))
+	b := c.PlanConnectAll()
+	assert.Truef(t, len(b.Plans) <= 0, "all: %v", b.Plans)
 }
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(t, os.WriteFile(path, []byte(content), 0o640))
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o640))
 }
 
 func content(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	require.NoError(t, err)
 	return string(b)
 }
 
@@ -69,28 +69,26 @@ func content(t *testing.T, path string) string {
 func requireMode(t *testing.T, path string, want os.FileMode) {
 	t.Helper()
 	info, err := os.Stat(path)
-	must(t, err)
+	require.NoError(t, err)
 	got := info.Mode().Perm()
 	if runtime.GOOS == "windows" {
 		got, want = got&0o200, want&0o200
 	}
-	if got != want {
-		t.Fatalf("the mode is %v, want %v", got, want)
-	}
+	require.Equal(t, want, got, "the mode")
 }
 
 func connect(t *testing.T, c *Connector, id string) *Plan {
 	t.Helper()
 	p, err := c.Plan(Choice{Client: id})
-	must(t, err)
-	must(t, c.Apply(context.Background(), p))
+	require.NoError(t, err)
+	require.NoError(t, c.Apply(context.Background(), p))
 	return p
 }
 
 func undo(t *testing.T, c *Connector, id string) UndoOutcome {
 	t.Helper()
 	done, err := c.Undo(context.Background(), id, false)
-	must(t, err)
+	require.NoError(t, err)
 	return done
 }
 
@@ -108,29 +106,20 @@ func TestUndoRestoresExactBytes(t *testing.T) {
 	if p := connect(t, c, "claude-code"); p.Action != Add || strings.Contains(p.Diff, "ghp_1") {
 		t.Fatalf("action %s, diff\n%s", p.Action, p.Diff)
 	}
-	if !strings.Contains(content(t, path), `"/opt/drawbridge/drawbridge"`) {
-		t.Fatal("our entry is not in the file")
-	}
-	if got := undo(t, c, "claude-code"); got != Restored {
-		t.Fatalf("undone as %s", got)
-	}
-	if content(t, path) != claudeFile {
-		t.Fatalf("after undo:\n%s", content(t, path))
-	}
+	require.Contains(t, content(t, path), `"/opt/drawbridge/drawbridge"`, "our entry is not in the file")
+	require.Equal(t, Restored, undo(t, c, "claude-code"), "undone as")
+	require.Equal(t, claudeFile, content(t, path), "after undo")
 	requireMode(t, path, 0o640)
 }
 
 func TestUndoDeletesCreatedFile(t *testing.T) {
 	c, home := newConnector(t)
 	p := connect(t, c, "claude-desktop")
-	if p.Action != Create {
-		t.Fatalf("action %s", p.Action)
-	}
+	require.Equal(t, Create, p.Action)
 	requireMode(t, p.Path, 0o600)
 	undo(t, c, "claude-desktop")
-	if left, _ := os.ReadDir(home); len(left) != 0 {
-		t.Fatalf("left behind: %v", left)
-	}
+	left, _ := os.ReadDir(home)
+	require.Empty(t, left, "left behind")
 }
 
 // A change that the client makes while the undo waits for the lock is preserved.
@@ -138,18 +127,13 @@ func TestUndoNeverDeletesJustWrittenFile(t *testing.T) {
 	c, _ := newConnector(t)
 	p := connect(t, c, "claude-desktop")
 	r, ok, err := c.loadRecord("claude-desktop")
-	if err != nil || !ok {
-		t.Fatal(ok, err)
-	}
+	require.Truef(t, err == nil && ok, "%v %v", ok, err)
 	looked := []byte(content(t, p.Path))
 	theirs := `{"theirs": true}`
 	write(t, p.Path, theirs)
-	if _, err := c.restoreBackup(r, looked); core.CodeOf(err) != core.CodeConflict {
-		t.Errorf("got %v", err)
-	}
-	if got := content(t, p.Path); got != theirs {
-		t.Errorf("the file holds %q", got)
-	}
+	_, err = c.restoreBackup(r, looked)
+	assert.Equal(t, core.CodeConflict, core.CodeOf(err))
+	assert.Equal(t, theirs, content(t, p.Path), "the file holds")
 }
 
 func TestUndoOfChangedFileRemovesOnlyOurEntry(t *testing.T) {
@@ -157,12 +141,9 @@ func TestUndoOfChangedFileRemovesOnlyOurEntry(t *testing.T) {
 	connect(t, c, "claude-code")
 	changed := strings.Replace(content(t, path), `"/a"`, `"/b"`, 1)
 	write(t, path, changed)
-	if got := undo(t, c, "claude-code"); got != Removed {
-		t.Fatalf("undone as %s", got)
-	}
-	if got, want := content(t, path), strings.Replace(claudeFile, `"/a"`, `"/b"`, 1); got != want {
-		t.Fatalf("after undo:\n%s", got)
-	}
+	require.Equal(t, Removed, undo(t, c, "claude-code"), "undone as")
+	got, want := content(t, path), strings.Replace(claudeFile, `"/a"`, `"/b"`, 1)
+	require.Equal(t, want, got, "after undo")
 }
 
 func TestEditedEntryIsKeptUnlessForced(t *testing.T) {
@@ -170,35 +151,23 @@ func TestEditedEntryIsKeptUnlessForced(t *testing.T) {
 	connect(t, c, "claude-code")
 	edited := strings.Replace(content(t, path), `"--client"`, `"--profile", "work", "--client"`, 1)
 	write(t, path, edited)
-	if _, err := c.Undo(context.Background(), "claude-code", false); core.CodeOf(err) != core.CodeConflict {
-		t.Fatalf("got %v", err)
-	}
-	if content(t, path) != edited {
-		t.Fatal("the file was touched")
-	}
-	if done, err := c.Undo(context.Background(), "claude-code", true); err != nil || done != Removed {
-		t.Fatalf("forced: %s, %v", done, err)
-	}
+	_, err := c.Undo(context.Background(), "claude-code", false)
+	require.Equal(t, core.CodeConflict, core.CodeOf(err))
+	require.Equal(t, edited, content(t, path), "the file was touched")
+	done, err := c.Undo(context.Background(), "claude-code", true)
+	require.Truef(t, err == nil && done == Removed, "forced: %s, %v", done, err)
 }
 
 func TestConnectTwiceIsIdempotentAndUndoable(t *testing.T) {
 	c, _, path := newClaudeConnector(t)
 	connect(t, c, "claude-code")
 	first := content(t, path)
-	if p := connect(t, c, "claude-code"); p.Action != Equal {
-		t.Fatalf("the second time: %s", p.Action)
-	}
+	require.Equal(t, Equal, connect(t, c, "claude-code").Action, "the second time")
 	c.program = "/elsewhere/drawbridge" // the program has another path: our entry is updated
-	if p := connect(t, c, "claude-code"); p.Action != Update {
-		t.Fatalf("after a move: %s", p.Action)
-	}
-	if content(t, path) == first {
-		t.Fatal("the entry still names the old program")
-	}
+	require.Equal(t, Update, connect(t, c, "claude-code").Action, "after a move")
+	require.NotEqual(t, first, content(t, path), "the entry still names the old program")
 	undo(t, c, "claude-code")
-	if content(t, path) != claudeFile {
-		t.Fatalf("after undo:\n%s", content(t, path))
-	}
+	require.Equal(t, claudeFile, content(t, path), "after undo")
 }
 
 func TestForeignEntryWithOurNameIsNeverOverwritten(t *testing.T) {
@@ -206,28 +175,20 @@ func TestForeignEntryWithOurNameIsNeverOverwritten(t *testing.T) {
 	path := filepath.Join(home, ".claude.json")
 	write(t, path, `{"mcpServers": {"drawbridge": {"command": "somebody-elses"}}}`)
 	_, err := c.Plan(Choice{Client: "claude-code"})
-	if core.CodeOf(err) != core.CodeRejected {
-		t.Fatalf("got %v", err)
-	}
-	if _, hint := core.Describe(err); !strings.Contains(hint, `"stdio"`) {
-		t.Fatalf("no snippet to paste: %q", hint)
-	}
+	require.Equal(t, core.CodeRejected, core.CodeOf(err))
+	_, hint := core.Describe(err)
+	require.Contains(t, hint, `"stdio"`, "no snippet to paste")
 }
 
 func TestChangeSincePlanIsConflict(t *testing.T) {
 	c, _, path := newClaudeConnector(t)
 	p, err := c.Plan(Choice{Client: "claude-code"})
-	must(t, err)
+	require.NoError(t, err)
 	write(t, path, "{}")
-	if err := c.Apply(context.Background(), p); core.CodeOf(err) != core.CodeConflict {
-		t.Fatalf("got %v", err)
-	}
-	if content(t, path) != "{}" {
-		t.Fatal("somebody else's edit was lost")
-	}
-	if _, recorded, _ := c.loadRecord("claude-code"); recorded {
-		t.Fatal("a connection that was not made is recorded")
-	}
+	require.Equal(t, core.CodeConflict, core.CodeOf(c.Apply(context.Background(), p)))
+	require.Equal(t, "{}", content(t, path), "somebody else's edit was lost")
+	_, recorded, _ := c.loadRecord("claude-code")
+	require.False(t, recorded, "a connection that was not made is recorded")
 }
 
 func TestSymbolicLinkStaysALink(t *testing.T) {
@@ -238,18 +199,13 @@ func TestSymbolicLinkStaysALink(t *testing.T) {
 	real := filepath.Join(t.TempDir(), "dotfiles", "claude.json")
 	write(t, real, claudeFile)
 	link := filepath.Join(home, ".claude.json")
-	must(t, os.Symlink(real, link))
+	require.NoError(t, os.Symlink(real, link))
 	connect(t, c, "claude-code")
-	if info, _ := os.Lstat(link); info.Mode()&os.ModeSymlink == 0 {
-		t.Fatal("the link was replaced by a file")
-	}
-	if !strings.Contains(content(t, real), "drawbridge") {
-		t.Fatal("the file behind the link was not written")
-	}
+	info, _ := os.Lstat(link)
+	require.NotEqualValues(t, 0, info.Mode()&os.ModeSymlink, "the link was replaced by a file")
+	require.Contains(t, content(t, real), "drawbridge", "the file behind the link was not written")
 	undo(t, c, "claude-code")
-	if content(t, real) != claudeFile {
-		t.Fatal("undo did not restore the file behind the link")
-	}
+	require.Equal(t, claudeFile, content(t, real), "undo did not restore the file behind the link")
 }
 
 // The user sees which file is changed, and is asked for it separately.
@@ -265,12 +221,12 @@ func TestLinkOutOfHomeNamesItsTarget(t *testing.T) {
 	} {
 		c, home := newConnector(t)
 		outside, err := filepath.EvalSymlinks(t.TempDir())
-		must(t, err)
+		require.NoError(t, err)
 		write(t, outside+"/x.json", claudeFile)
 		write(t, home+"/dotfiles.json", claudeFile)
-		must(t, link(home, outside))
+		require.NoError(t, link(home, outside))
 		p, err := c.Plan(Choice{Client: "claude-code"})
-		must(t, err)
+		require.NoError(t, err)
 		leaves := name == "file" || name == "dangling"
 		if got := p.Outside(); strings.HasPrefix(got, outside) != leaves || strings.Contains(strings.Join(p.Warnings, " "), outside) != leaves {
 			t.Errorf("%s: it leads to %q; %q", name, got, p.Warnings)
@@ -281,13 +237,11 @@ func TestLinkOutOfHomeNamesItsTarget(t *testing.T) {
 func TestFolderThatLeadsOutOfHomeIsNamed(t *testing.T) {
 	c, home := newConnector(t)
 	outside, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	require.NoError(t, err)
 	mcptest.LinkFolder(t, outside, filepath.Join(home, ".cursor"))
 	p, err := c.Plan(Choice{Client: "cursor"})
-	must(t, err)
-	if got := p.Outside(); got != filepath.Join(outside, "mcp.json") {
-		t.Errorf("it leads to %q", got)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(outside, "mcp.json"), p.Outside(), "it leads")
 }
 
 func TestReadOnlyFileIsRefused(t *testing.T) {
@@ -297,27 +251,22 @@ func TestReadOnlyFileIsRefused(t *testing.T) {
 	if err == nil {
 		err = c.Apply(context.Background(), p)
 	}
-	if core.CodeOf(err) != core.CodeRejected || content(t, path) != claudeFile {
-		t.Fatalf("got %v", err)
-	}
+	require.Equal(t, core.CodeRejected, core.CodeOf(err))
+	require.Equal(t, claudeFile, content(t, path))
 	requireMode(t, path, 0o400)
 }
 
 func TestClientLockIsRespected(t *testing.T) {
 	c, _, path := newClaudeConnector(t)
-	must(t, os.Mkdir(path+".lock", 0o700))
+	require.NoError(t, os.Mkdir(path+".lock", 0o700))
 	p, err := c.Plan(Choice{Client: "claude-code"})
-	must(t, err)
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
 	defer cancel()
-	if err := c.Apply(ctx, p); core.CodeOf(err) != core.CodeConflict {
-		t.Fatalf("written in spite of the lock: %v", err)
-	}
+	require.Equal(t, core.CodeConflict, core.CodeOf(c.Apply(ctx, p)), "written in spite of the lock")
 	os.Remove(path + ".lock")
 	connect(t, c, "claude-code")
-	if exists(path + ".lock") {
-		t.Fatal("our lock was left behind")
-	}
+	require.False(t, exists(path+".lock"), "our lock was left behind")
 }
 
 func TestBackupsAreBounded(t *testing.T) {
@@ -330,9 +279,7 @@ func TestBackupsAreBounded(t *testing.T) {
 		undo(t, c, "claude-code")
 	}
 	left, _ := os.ReadDir(filepath.Join(c.dir, "backups"))
-	if len(left) != maxBackups {
-		t.Fatalf("%d backups are kept", len(left))
-	}
+	require.Len(t, left, maxBackups)
 	originals := 0
 	for _, one := range left {
 		if content(t, filepath.Join(c.dir, "backups", one.Name())) == claudeFile {
@@ -352,49 +299,30 @@ func TestListFindsWhatIsInstalledAndConnected(t *testing.T) {
 	for _, s := range c.List() {
 		status[s.Client.ID] = s
 	}
-	if s := status["cursor"]; !s.Detected || s.Connected {
-		t.Errorf("cursor: %+v", s)
-	}
-	if s := status["claude-code"]; !s.Connected {
-		t.Errorf("claude-code: %+v", s)
-	}
+	s := status["cursor"]
+	assert.Truef(t, s.Detected && !s.Connected, "cursor: %+v", s)
+	s = status["claude-code"]
+	assert.Truef(t, s.Connected, "claude-code: %+v", s)
 	os.WriteFile(filepath.Join(home, ".claude.json"), []byte("{}"), 0o600)
 	for _, s := range c.List() {
-		if s.Client.ID == "claude-code" && (s.Connected || s.Problem == "") {
-			t.Errorf("after our entry vanished: %+v", s)
-		}
+		assert.Falsef(t, s.Client.ID == "claude-code" && (s.Connected || s.Problem == ""), "after our entry vanished: %+v", s)
 	}
 }
 
 func TestClientTableIsComplete(t *testing.T) {
 	var ids []string
 	for _, c := range Known() {
-		if slices.Contains(ids, c.ID) {
-			t.Errorf("%s twice", c.ID)
-		}
+		assert.Falsef(t, slices.Contains(ids, c.ID), "%s twice", c.ID)
 		ids = append(ids, c.ID)
 		if c.Name == "" || len(c.KeyPath) == 0 || len(c.Stdio) == 0 || !strings.Contains("MSDTL", c.Confidence) || c.Confidence == "" {
 			t.Errorf("%s lacks something", c.ID)
 		}
 		got := stdioEntry(c, EntryName, "/bin/drawbridge", []string{"stdio", "--client", c.ID})
-		if strings.Contains(string(got), "{{") || (c.Format != YAML && !isOurs(got)) {
-			t.Errorf("%s: entry %s", c.ID, got)
-		}
+		assert.Truef(t, !strings.Contains(string(got), "{{") && !(c.Format != YAML && !isOurs(got)), "%s: entry %s", c.ID, got)
 	}
-	if len(ids) < 40 {
-		t.Errorf("only %d clients", len(ids))
-	}
-	if _, err := ByID("nobody"); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("got %v", err)
-	}
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Truef(t, len(ids) >= 40, "only %d clients", len(ids))
+	_, err := ByID("nobody")
+	assert.Equal(t, core.CodeNotFound, core.CodeOf(err))
 }
 
 func TestEntryOnAnyLoopbackAddressIsOurs(t *testing.T) {
@@ -402,9 +330,7 @@ func TestEntryOnAnyLoopbackAddressIsOurs(t *testing.T) {
 		"http://127.0.0.1:7575/mcp": true, "http://[::1]:7575/mcp": true, "http://127.0.0.2:7575/s/files/mcp": true, "http://localhost:1/mcp": true,
 		"http://192.168.0.2:7575/mcp": false, "http://example.com/mcp": false, "http://127.0.0.1:7575/other": false,
 	} {
-		if got := isOurAddress([]byte(`{"url": "` + address + `", "headers": {"Authorization": "Bearer dbr_x"}}`)); got != want {
-			t.Errorf("%s: %v", address, got)
-		}
+		assert.Equal(t, want, isOurAddress([]byte(`{"url": "`+address+`", "headers": {"Authorization": "Bearer dbr_x"}}`)), address)
 	}
 }
 
@@ -414,14 +340,10 @@ func TestDiffOfOneLineFileShowsOnlyWhatChanges(t *testing.T) {
 	after := `{` + private + `,"mcpServers":{"drawbridge":{"type":"http","url":"http://127.0.0.1:7575/mcp"}},"last":1}`
 	diff := Diff("f.json", []byte(before), []byte(after))
 	for _, want := range []string{`-    "old": {`, `+    "drawbridge": {`, `"url": "http://127.0.0.1:7575/mcp"`, `"API_KEY": "***"`} {
-		if !strings.Contains(diff, want) {
-			t.Errorf("%s is not in\n%s", want, diff)
-		}
+		assert.Contains(t, diff, want)
 	}
 	for _, not := range []string{"private", "me@example.com", "last", "abcdef"} {
-		if strings.Contains(diff, not) {
-			t.Errorf("%s is in\n%s", not, diff)
-		}
+		assert.NotContains(t, diff, not)
 	}
 	if diff := Diff("f.json", nil, []byte(after)); strings.Count(diff, "\n") < 8 {
 		t.Errorf("a new file is shown as\n%s", diff)

@@ -9,6 +9,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestAllClientsAreMovedAndRestoredThroughAPI sends the three requests of the page: plan, apply
@@ -30,66 +33,49 @@ func TestAllClientsAreMovedAndRestoredThroughAPI(t *testing.T) {
 		t.Fatalf("the plan is %+v", plan)
 	}
 	shown, _ := json.Marshal(plan)
-	if strings.Contains(string(shown), "ghp_") {
-		t.Errorf("a secret is shown: %s", shown)
-	}
+	assert.NotContains(t, string(shown), "ghp_", "a secret is shown")
 	s.Do(t, "/api/v1/takeover", `{"plan":"another"}`, 409)
 	if _, err := os.Stat(s.ours); err == nil {
 		t.Error("something was written for a plan that nobody saw")
 	}
 	take := func() (results web.List[TakeoverResult]) {
 		t.Helper()
-		must(t, json.Unmarshal([]byte(s.Do(t, "/api/v1/takeover", `{"plan":"`+plan.Plan+`"}`, 200)), &results))
-		if len(results.Items) != 3 {
-			t.Fatalf("the results are %+v", results)
-		}
+		require.NoError(t, json.Unmarshal([]byte(s.Do(t, "/api/v1/takeover", `{"plan":"`+plan.Plan+`"}`, 200)), &results))
+		require.Len(t, results.Items, 3, "the results")
 		return results
 	}
 	// If no token can be created, each client fails with its own error.
 	working := s.feature.Tokens
 	folder := t.TempDir()
 	broken, err := loopback.NewTokens(folder, nil)
-	must(t, err)
+	require.NoError(t, err)
 	save(t, filepath.Join(folder, "tokens.json"), "{")
 	s.feature.Tokens = broken
 	for _, one := range take().Items {
-		if one.Servers != 0 || !strings.Contains(one.Error, "cannot read tokens") {
-			t.Errorf("without tokens: %+v", one)
-		}
+		assert.Equal(t, 0, one.Servers, "without tokens")
+		assert.Contains(t, one.Error, "cannot read tokens", "without tokens")
 	}
 	for path, text := range files {
-		if got := load(t, path); got != text {
-			t.Errorf("without tokens, %s is %s", path, got)
-		}
+		assert.Equalf(t, text, load(t, path), "without tokens, %s", path)
 	}
 	s.feature.Tokens = working
 	var keys []string
 	for _, one := range take().Items {
 		keys = append(keys, one.Key)
-		if one.Error != "" || one.Servers != 1 || one.Name == "" {
-			t.Errorf("%+v", one)
-		}
+		assert.Truef(t, one.Error == "" && one.Servers == 1 && one.Name != "", "%+v", one)
 	}
-	if state := s.connection(t, keys[1]).State; state != "connected" {
-		t.Errorf("%s is %s", keys[1], state)
-	}
+	assert.Equal(t, "connected", s.connection(t, keys[1]).State)
 	body, _ := json.Marshal(map[string]any{"keys": keys})
 	var undone web.List[TakeoverUndone]
-	must(t, json.Unmarshal([]byte(s.Do(t, "/api/v1/takeover/undo", string(body), 200)), &undone))
-	if len(undone.Items) != 3 {
-		t.Errorf("undone: %+v", undone)
-	}
+	require.NoError(t, json.Unmarshal([]byte(s.Do(t, "/api/v1/takeover/undo", string(body), 200)), &undone))
+	assert.Len(t, undone.Items, 3)
 	for _, one := range undone.Items {
-		if one.Result != "restored" || one.Error != "" {
-			t.Errorf("undone: %+v", one)
-		}
+		assert.Equal(t, "restored", one.Result)
+		assert.Empty(t, one.Error)
 	}
 	for path, text := range files {
-		if got := load(t, path); got != text {
-			t.Errorf("%s is %s", path, got)
-		}
+		assert.Equal(t, text, load(t, path), path)
 	}
-	if _, err := os.Stat(s.ours); err == nil {
-		t.Errorf("our configuration is %s", load(t, s.ours))
-	}
+	_, err = os.Stat(s.ours)
+	assert.Error(t, err, "our configuration")
 }

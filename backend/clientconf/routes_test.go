@@ -21,6 +21,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // site has the operations of clients, with configuration files in a home directory of its own.
@@ -43,9 +46,9 @@ func newSite(t *testing.T) *site {
 		System: System{GOOS: "linux", Home: s.home, Getenv: func(string) string { return "" }},
 		Dir:    filepath.Join(t.TempDir(), "clients"), Program: "/opt/drawbridge", Config: s.ours, Vault: s.vault,
 	})
-	must(t, err)
+	require.NoError(t, err)
 	tokens, err := loopback.NewTokens(t.TempDir(), nil)
-	must(t, err)
+	require.NoError(t, err)
 	s.feature = &Feature{URL: "http://127.0.0.1:7575", Connector: c, Tokens: tokens, Config: config.Default, Servers: s, Views: registry.New(registry.Options{}), Bridge: s}
 	s.Site = webtest.New(s.feature)
 	return s
@@ -66,13 +69,13 @@ func (s *site) Status(id string) (st core.ServerStatus, ok bool) {
 
 func save(t *testing.T, path, text string) {
 	t.Helper()
-	must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
+	require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 }
 
 func load(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	require.NoError(t, err)
 	return string(b)
 }
 
@@ -97,12 +100,12 @@ func TestLinkOutOfHomeIsFollowedOnlyWhenConfirmed(t *testing.T) {
 	s := newSite(t)
 	const before = `{"mcpServers": {"a": {"command": "a"}}}`
 	outside, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	require.NoError(t, err)
 	outside = filepath.Join(outside, "mcp.json")
 	save(t, outside, before)
-	must(t, errors.Join(os.Mkdir(filepath.Join(s.home, ".cursor"), 0o700), os.Symlink(outside, filepath.Join(s.home, ".cursor/mcp.json"))))
+	require.NoError(t, errors.Join(os.Mkdir(filepath.Join(s.home, ".cursor"), 0o700), os.Symlink(outside, filepath.Join(s.home, ".cursor/mcp.json"))))
 	var one ConnectionPlan
-	must(t, json.Unmarshal([]byte(s.Do(t, "/api/v1/connections/cursor/plan", `{"move":true}`, 200)), &one))
+	require.NoError(t, json.Unmarshal([]byte(s.Do(t, "/api/v1/connections/cursor/plan", `{"move":true}`, 200)), &one))
 	var all TakeoverPlan
 	s.Get(t, "/api/v1/takeover", &all)
 	if one.Outside != outside || len(all.Clients) != 1 || all.Clients[0].Outside != outside {
@@ -111,18 +114,12 @@ func TestLinkOutOfHomeIsFollowedOnlyWhenConfirmed(t *testing.T) {
 	confirmed, _ := json.Marshal([]string{outside})
 	for path, body := range map[string]string{"connections/cursor/connect": `{"move":true`, "takeover": `{"plan":"` + all.Plan + `"`} {
 		for _, other := range []string{``, `,"outside":["/another"]`} {
-			if got := s.Do(t, "/api/v1/"+path, body+other+`}`, 409); !strings.Contains(got, outside) {
-				t.Error(got)
-			}
+			assert.Contains(t, s.Do(t, "/api/v1/"+path, body+other+`}`, 409), outside)
 		}
 	}
-	if got := load(t, outside); got != before {
-		t.Fatalf("changed without confirmation: %s", got)
-	}
+	require.Equal(t, before, load(t, outside), "changed without confirmation")
 	s.Do(t, "/api/v1/takeover", `{"plan":"`+all.Plan+`","outside":`+string(confirmed)+`}`, 200)
-	if got := load(t, outside); got == before {
-		t.Error("the confirmed file is unchanged")
-	}
+	assert.NotEqual(t, before, load(t, outside), "the confirmed file is unchanged")
 	s.Do(t, "/api/v1/connections/cursor/undo", ``, 200)
 	s.Do(t, "/api/v1/connections/cursor/connect", `{"outside":`+string(confirmed)+`}`, 200)
 }
@@ -133,22 +130,18 @@ func TestClientIsConnectedAtFirstHandshakeWithToolCount(t *testing.T) {
 	s.presences = []bridge.ClientActivity{{Token: "cursor", Endpoint: "/mcp", First: time.Now().Add(-time.Hour), Last: time.Now().Add(-time.Hour), Tools: 3}}
 	s.peers = []bridge.ClientInfo{{Client: core.Client{Token: "cursor"}, LastSeen: time.Now().Add(-time.Hour)}}
 	s.Do(t, "/api/v1/connections/cursor/connect", `{}`, 200)
-	if c := s.connection(t, "cursor"); c.Live || c.Tools != 0 || c.Next == "" || !c.Link {
-		t.Fatalf("what was before the connection counts: %+v", c)
-	}
+	c := s.connection(t, "cursor")
+	require.Truef(t, !c.Live && c.Tools == 0 && c.Next != "" && c.Link, "what was before the connection counts: %+v", c)
 	s.peers = []bridge.ClientInfo{{Client: core.Client{Token: "zed"}, LastSeen: time.Now().Add(time.Second)}}
-	if c := s.connection(t, "cursor"); c.Live {
-		t.Fatalf("another client makes it green: %+v", c)
-	}
+	c = s.connection(t, "cursor")
+	require.Falsef(t, c.Live, "another client makes it green: %+v", c)
 	at := time.Now().Add(time.Second)
 	s.peers = append(s.peers, bridge.ClientInfo{Client: core.Client{Token: "cursor"}, LastSeen: at})
-	if c := s.connection(t, "cursor"); !c.Live || c.Next != "" || c.Since == nil || !c.Since.Equal(at.UTC()) || c.Tools != 0 {
-		t.Fatalf("after the handshake: %+v", c)
-	}
+	c = s.connection(t, "cursor")
+	require.Truef(t, c.Live && c.Next == "" && c.Since != nil && c.Since.Equal(at.UTC()) && c.Tools == 0, "after the handshake: %+v", c)
 	s.presences = []bridge.ClientActivity{{Token: "cursor", Endpoint: "/mcp", First: at, Last: at.Add(time.Second), Tools: 12}}
-	if c := s.connection(t, "cursor"); c.Tools != 12 || !c.LastSeen.Equal(at.Add(time.Second).UTC()) {
-		t.Fatalf("after the list: %+v", c)
-	}
+	c = s.connection(t, "cursor")
+	require.Truef(t, c.Tools == 12 && c.LastSeen.Equal(at.Add(time.Second).UTC()), "after the list: %+v", c)
 }
 
 func TestImportMovesSecretsAndIsUndone(t *testing.T) {
@@ -156,32 +149,25 @@ func TestImportMovesSecretsAndIsUndone(t *testing.T) {
 	save(t, filepath.Join(s.home, ".cursor/mcp.json"), `{"mcpServers": {"gh": {"command": "x", "env": {"API_TOKEN": "canary-api-1"}}}}`)
 	planned := s.Do(t, "/api/v1/connections/cursor/import/plan", `{}`, 200)
 	var p ImportPlan
-	if err := json.Unmarshal([]byte(planned), &p); err != nil || len(p.Secrets) != 1 || p.ID != "" {
-		t.Fatalf("%s %v", planned, err)
-	}
-	if _, err := os.Stat(s.ours); err == nil {
-		t.Fatal("a plan writes")
-	}
+	err := json.Unmarshal([]byte(planned), &p)
+	require.Truef(t, err == nil && len(p.Secrets) == 1 && p.ID == "", "%s %v", planned, err)
+	_, err = os.Stat(s.ours)
+	require.Error(t, err, "a plan writes")
 	s.Do(t, "/api/v1/connections/cursor/import", `{"diff":"another"}`, http.StatusConflict)
 	body, _ := json.Marshal(map[string]string{"diff": p.Diff})
 	done := s.Do(t, "/api/v1/connections/cursor/import", string(body), 200)
-	if err := json.Unmarshal([]byte(done), &p); err != nil || p.ID == "" {
-		t.Fatal(done, err)
-	}
-	if strings.Contains(planned+done+load(t, s.ours), "canary") {
-		t.Fatalf("a secret is shown:\n%s\n%s\n%s", planned, done, load(t, s.ours))
-	}
+	err = json.Unmarshal([]byte(done), &p)
+	require.Truef(t, err == nil && p.ID != "", "%v %v", done, err)
+	require.NotContains(t, planned+done+load(t, s.ours), "canary", "a secret is shown")
 	var list web.List[CompletedImport]
 	if s.Get(t, "/api/v1/imports", &list); len(list.Items) != 1 || list.Items[0].ID != p.ID || list.Items[0].Client != "cursor" {
 		t.Fatalf("%+v", list)
 	}
 	s.Do(t, "/api/v1/imports/"+p.ID+"/undo", "", 200)
-	if _, err := os.Stat(s.ours); err == nil {
-		t.Fatal("it is still there")
-	}
-	if all, err := s.vault.List(t.Context()); err != nil || len(all) != 0 {
-		t.Fatalf("secrets are left: %v %v", all, err)
-	}
+	_, err = os.Stat(s.ours)
+	require.Error(t, err, "it is still there")
+	all, err := s.vault.List(t.Context())
+	require.Truef(t, err == nil && len(all) == 0, "secrets are left: %v %v", all, err)
 }
 
 func TestMovesAreUndoneOneByOne(t *testing.T) {
@@ -191,30 +177,23 @@ func TestMovesAreUndoneOneByOne(t *testing.T) {
 	save(t, path, text)
 	s.Do(t, "/api/v1/connections/cursor/connect", `{"move":true,"servers":["a"]}`, 200)
 	s.Do(t, "/api/v1/connections/cursor/connect", `{"move":true,"servers":["b"]}`, 200)
-	if c := s.connection(t, "cursor"); len(c.Moved) != 2 {
-		t.Fatalf("%+v", c.Moved)
-	}
+	require.Len(t, s.connection(t, "cursor").Moved, 2)
 	s.Do(t, "/api/v1/connections/cursor/undo", `{"servers":["a"]}`, 200)
 	if c := s.connection(t, "cursor"); len(c.Moved) != 1 || c.Moved[0].Name != "b" || !strings.Contains(load(t, path), `"a": {"command": "a"}`) {
 		t.Fatalf("%+v\n%s", c.Moved, load(t, path))
 	}
 	s.Do(t, "/api/v1/connections/cursor/undo", "", 200)
-	if load(t, path) != text {
-		t.Fatal(load(t, path))
-	}
+	require.Equal(t, text, load(t, path))
 }
 
 func TestSnippetAndBundleContainNoToken(t *testing.T) {
 	s := newSite(t)
 	var h ManualSetup
 	s.Get(t, "/api/v1/connections/cursor/snippet", &h)
-	if !strings.HasPrefix(h.Link, "cursor://") || !strings.Contains(h.Text, "/opt/drawbridge") {
-		t.Fatalf("%+v", h)
-	}
+	require.Truef(t, strings.HasPrefix(h.Link, "cursor://") && strings.Contains(h.Text, "/opt/drawbridge"), "%+v", h)
 	s.Get(t, "/api/v1/connections/cursor/snippet?http=true", &h)
-	if strings.Contains(h.Text, "dbr_") || h.Link != "" {
-		t.Fatalf("%+v", h)
-	}
+	require.NotContains(t, h.Text, "dbr_")
+	require.Empty(t, h.Link)
 	w := s.Record("GET", "/api/v1/connections/claude-desktop/bundle", "")
 	status, body, header := w.Code, w.Body.String(), w.Header()
 	if status != 200 || !strings.HasPrefix(body, "PK") || header.Get("Content-Type") != "application/zip" || !strings.Contains(header.Get("Content-Disposition"), "drawbridge.mcpb") || strings.Contains(body, "dbr_") {
@@ -230,9 +209,7 @@ func TestRotatedTokenReplacesOldAndRevokedIsRemoved(t *testing.T) {
 	save(t, path, text)
 	s.Do(t, "/api/v1/connections/cursor/connect", `{"http":true}`, 200)
 	old, _ := s.feature.TokenFor("cursor")
-	if !strings.Contains(load(t, path), old) {
-		t.Fatal(load(t, path))
-	}
+	require.Contains(t, load(t, path), old)
 	held := load(t, path)
 	for action, want := range map[string]string{"rotate": `"key":"cursor"`, "revoke": "-"} {
 		got := s.Do(t, "/api/v1/tokens/cursor/"+action, `{"dryRun":true}`, 200)
@@ -246,24 +223,19 @@ func TestRotatedTokenReplacesOldAndRevokedIsRemoved(t *testing.T) {
 		t.Fatalf("%s\n%s", got, load(t, path))
 	}
 	s.Do(t, "/api/v1/tokens/cursor/revoke", "", 200)
-	if load(t, path) != text {
-		t.Fatal(load(t, path))
-	}
+	require.Equal(t, text, load(t, path))
 	s.Do(t, "/api/v1/tokens/nobody/rotate", "", 404)
 
 	// A token that is in no client's file is shown to the user, once.
 	got = s.Do(t, "/api/v1/tokens/by-hand/create", "", 200)
 	first, _ := s.feature.TokenFor("by-hand")
-	if !strings.Contains(got, `"token":"`+first+`"`) {
-		t.Fatal(got)
-	}
+	require.Contains(t, got, `"token":"`+first+`"`)
 	if got = s.Do(t, "/api/v1/tokens/by-hand/create", "", 409); strings.Contains(got, "dbr_") {
 		t.Fatal(got)
 	}
 	got = s.Do(t, "/api/v1/tokens/by-hand/rotate", "", 200)
-	if second, _ := s.feature.TokenFor("by-hand"); second == first || !strings.Contains(got, second) {
-		t.Fatal(got)
-	}
+	second, _ := s.feature.TokenFor("by-hand")
+	require.True(t, second != first && strings.Contains(got, second), got)
 }
 
 func TestSnippetForUnknownClientCreatesNoToken(t *testing.T) {
@@ -274,12 +246,11 @@ func TestSnippetForUnknownClientCreatesNoToken(t *testing.T) {
 	}
 	dir := t.TempDir()
 	tokens, err := loopback.NewTokens(dir, nil)
-	must(t, err)
+	require.NoError(t, err)
 	save(t, filepath.Join(dir, "tokens.json"), "not JSON")
 	s.feature.Tokens = tokens
-	if status, body := s.Ask("GET", "/api/v1/connections/cursor/snippet?http=true", ""); status < 400 {
-		t.Errorf("a token that cannot be made: %d %s", status, body)
-	}
+	status, body := s.Ask("GET", "/api/v1/connections/cursor/snippet?http=true", "")
+	assert.Truef(t, status >= 400, "a token that cannot be made: %d %s", status, body)
 }
 
 func TestFeaturesAreListedByClientAndServer(t *testing.T) {
@@ -319,9 +290,7 @@ func TestFeaturesAreListedByClientAndServer(t *testing.T) {
 		"?server=files&client=claude": claude,
 		"?client=nobody":              "",
 	} {
-		if got := tell(query); got != want {
-			t.Errorf("%q:\n%s\nwant\n%s", query, got, want)
-		}
+		assert.Equalf(t, want, tell(query), "%q", query)
 	}
 	s.Want(t, "GET", "/api/v1/features?server=nobody", "", 404)
 }

@@ -13,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestLinksAndSnippetsContainNoToken(t *testing.T) {
@@ -40,30 +43,27 @@ func TestLinksAndSnippetsContainNoToken(t *testing.T) {
 		if !json.Valid([]byte(text)) || !strings.Contains(text, "/opt/drawbridge/drawbridge") || !strings.Contains(text, `"--client","`+id+`"`) {
 			t.Errorf("%s carries %s", id, text)
 		}
-		if !strings.Contains(h.Text, "/opt/drawbridge/drawbridge") || len(h.Steps) == 0 {
-			t.Errorf("%s: %+v", id, h)
-		}
+		assert.Contains(t, h.Text, "/opt/drawbridge/drawbridge", id)
+		assert.NotEmpty(t, h.Steps, id)
 	}
 	h, err := c.ManualSetup(Choice{Client: "cursor", HTTP: true, URL: "http://127.0.0.1:1", Token: "dbr_canary"})
-	if err != nil || h.Link != "" {
-		t.Fatalf("a link with a token: %q %v", h.Link, err)
-	}
-	if _, err := c.Plan(Choice{Client: "raycast"}); core.CodeOf(err) != core.CodeRejected {
-		t.Fatalf("a client without a file: %v", err)
-	}
+	require.NoError(t, err, "a link with a token")
+	require.Empty(t, h.Link, "a link with a token")
+	_, err = c.Plan(Choice{Client: "raycast"})
+	require.Equal(t, core.CodeRejected, core.CodeOf(err), "a client without a file")
 }
 
 func TestBundleManifestStartsShim(t *testing.T) {
 	c, _ := newConnector(t)
 	c.data = "/srv/ana's data"
 	b, err := c.Bundle("claude-desktop", "v1.2.3")
-	must(t, err)
+	require.NoError(t, err)
 	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
-	must(t, err)
+	require.NoError(t, err)
 	files := map[string]string{}
 	for _, f := range z.File {
 		r, err := f.Open()
-		must(t, err)
+		require.NoError(t, err)
 		text, _ := io.ReadAll(r)
 		_ = r.Close()
 		files[f.Name] = string(text)
@@ -79,13 +79,12 @@ func TestBundleManifestStartsShim(t *testing.T) {
 			} `json:"mcp_config"`
 		} `json:"server"`
 	}
-	must(t, json.Unmarshal([]byte(files["manifest.json"]), &m))
+	require.NoError(t, json.Unmarshal([]byte(files["manifest.json"]), &m))
 	if m.Server.Type != "binary" || m.Version != "1.2.3" || m.Server.Config.Command != c.program || !slices.Equal(m.Server.Config.Args, []string{"stdio", "--client", "claude-desktop", "--data", "/srv/ana's data"}) {
 		t.Fatalf("%s", files["manifest.json"])
 	}
-	if script := files[m.Server.EntryPoint]; os.PathSeparator == '/' && !strings.Contains(script, `'/srv/ana'\''s data'`) {
-		t.Fatalf("the launcher is\n%s", script)
-	}
+	script := files[m.Server.EntryPoint]
+	require.Falsef(t, os.PathSeparator == '/' && !strings.Contains(script, `'/srv/ana'\''s data'`), "the launcher is\n%s", script)
 }
 
 func TestClientLimitsAreSentences(t *testing.T) {
@@ -96,14 +95,10 @@ func TestClientLimitsAreSentences(t *testing.T) {
 	tools[7].Name = strings.Repeat("y", 50)
 	for id, want := range map[string]string{"vscode": "at most 128 tools", "claude-code": strings.Repeat("y", 50), "cursor": "at most 40 tools", "zed": ""} {
 		client, err := ByID(id)
-		must(t, err)
+		require.NoError(t, err)
 		got := strings.Join(LimitWarnings(client, tools, 0), "\n")
-		if want == "" && got != "" || !strings.Contains(got, want) {
-			t.Errorf("%s: %q", id, got)
-		}
-		if strings.Contains(strings.Join(LimitWarnings(client, tools[8:20], 0), "\n"), "too long") {
-			t.Errorf("%s: short names are called too long", id)
-		}
+		assert.Truef(t, !(want == "" && got != "") && strings.Contains(got, want), "%s: %q", id, got)
+		assert.NotContainsf(t, strings.Join(LimitWarnings(client, tools[8:20], 0), "\n"), "too long", "%s: short names are called too long", id)
 	}
 }
 
@@ -135,26 +130,23 @@ func TestSnippetIsValidWhereItIsToBeAdded(t *testing.T) {
 	} {
 		connector, _ := newConnector(t)
 		p, err := connector.openPlan(Choice{Client: c.client})
-		must(t, err)
+		require.NoError(t, err)
 		before := strings.ReplaceAll(strings.ReplaceAll(c.file, ", MARK", ""), "MARK", "")
 		if before != "" {
 			write(t, p.Path, before)
 		}
 		h, err := connector.ManualSetup(Choice{Client: c.client})
-		must(t, err)
+		require.NoError(t, err)
 		last := h.Steps[len(h.Steps)-1]
 		for _, step := range h.Steps {
 			if strings.HasPrefix(step, "Or add") {
 				last = step
 			}
 		}
-		if want := "Or add the text to " + p.Path + c.place + "."; last != want {
-			t.Errorf("%s %q: %s\nwant %s", c.client, c.file, last, want)
-		}
+		want := "Or add the text to " + p.Path + c.place + "."
+		assert.Equalf(t, want, last, "%s %q", c.client, c.file)
 		after := strings.ReplaceAll(c.file, "MARK", h.Text)
-		if !strings.Contains(h.Text, c.sample) {
-			t.Errorf("%s %q: the text is\n%s", c.client, c.file, h.Text)
-		}
+		assert.Containsf(t, h.Text, c.sample, "%s %q", c.client, c.file)
 		file, ok := decodeFile([]byte(after), p.Client)
 		if strings.HasPrefix(c.file, "{") { // such a file is never edited, but the client reads it
 			file, ok = decodeFile([]byte("all: "+after), p.Client)
@@ -169,11 +161,10 @@ func TestSnippetIsValidWhereItIsToBeAdded(t *testing.T) {
 func TestRefusalSaysWhereToAddSnippet(t *testing.T) {
 	c, _ := newConnector(t)
 	p, err := c.openPlan(Choice{Client: "codex"})
-	must(t, err)
+	require.NoError(t, err)
 	write(t, p.Path, "mcp_servers = { a = { command = \"x\" } }\n")
 	_, err = c.Plan(Choice{Client: "codex"})
 	want := "Nothing was changed. Add this manually to " + p.Path + ", between the braces of \"mcp_servers\" and separated by a comma:\ndrawbridge = { command = "
-	if _, hint := core.Describe(err); !strings.HasPrefix(hint, want) {
-		t.Errorf("%s\nwant %s", hint, want)
-	}
+	_, hint := core.Describe(err)
+	assert.Truef(t, strings.HasPrefix(hint, want), "%s\nwant %s", hint, want)
 }

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // newConfiguredConnector is newConnector with a configuration of Drawbridge; "" is none.
@@ -24,8 +27,8 @@ func newConfiguredConnector(t *testing.T, text string) (c *Connector, configFile
 func connectBy(t *testing.T, c *Connector, choice Choice) *Plan {
 	t.Helper()
 	p, err := c.Plan(choice)
-	must(t, err)
-	must(t, c.Apply(t.Context(), p))
+	require.NoError(t, err)
+	require.NoError(t, c.Apply(t.Context(), p))
 	return p
 }
 
@@ -39,23 +42,18 @@ func TestNewClientsGetTheToolModeAuto(t *testing.T) {
 		for _, order := range [][]string{{"cursor", "windsurf"}, {"windsurf", "cursor"}} {
 			c, file := newConfiguredConnector(t, before)
 			p := connectBy(t, c, Choice{Client: "cursor"})
-			if !strings.Contains(p.Diff, "toolMode") || !strings.Contains(content(t, file), `"toolMode": "auto"`) {
-				t.Errorf("%s: %s\n%s", name, p.Diff, content(t, file))
-			}
+			assert.Contains(t, p.Diff, "toolMode", name)
+			assert.Contains(t, content(t, file), `"toolMode": "auto"`, name)
 			connectBy(t, c, Choice{Client: "windsurf"})
-			if n := strings.Count(content(t, file), `"auto"`); n != 2 {
-				t.Errorf("%s: %d clients have the mode", name, n)
-			}
+			assert.Equal(t, 2, strings.Count(content(t, file), `"auto"`), name)
 			for _, client := range order {
 				_, err := c.Undo(t.Context(), client, false)
-				must(t, err)
+				require.NoError(t, err)
 			}
 			left, err := os.ReadFile(file)
 			switch {
 			case before == "" && order[0] == "windsurf":
-				if err == nil {
-					t.Errorf("the file that connecting created is left: %s", left)
-				}
+				assert.Errorf(t, err, "the file that connecting created is left: %s", left)
 			case before != "" && string(left) != before:
 				t.Errorf("%s, undone in the order %q:\n%s\ninstead of\n%s", name, order, left, before)
 			}
@@ -80,31 +78,25 @@ func TestToolModeOfTheUserStays(t *testing.T) {
 	c, file := newConfiguredConnector(t, before)
 	connectBy(t, c, Choice{Client: "cursor", Project: t.TempDir(), Servers: []ServerEntry{{Name: "a", Server: "a"}}})
 	connectBy(t, c, Choice{Client: "cursor"})
-	if content(t, file) != before {
-		t.Errorf("a client that was connected before, or to one server, got %s", content(t, file))
-	}
+	assert.Equal(t, before, content(t, file), "a client that was connected before, or to one server")
 	c, file = newConfiguredConnector(t, before)
 	connectBy(t, c, Choice{Client: "cursor"})
 	chosen := strings.Replace(content(t, file), `"auto"`, `"search"`, 1)
 	write(t, file, chosen)
 	_, err := c.Undo(t.Context(), "cursor", false)
-	must(t, err)
-	if content(t, file) != chosen {
-		t.Errorf("the choice of the user is lost: %s", content(t, file))
-	}
+	require.NoError(t, err)
+	assert.Equal(t, chosen, content(t, file), "the choice of the user is lost")
 }
 
 // A configuration that cannot be written does not prevent a connection.
 func TestReadOnlyConfigurationDoesNotPreventAConnection(t *testing.T) {
 	c, file := newConfiguredConnector(t, `{"mcpServers": {}}`)
-	must(t, os.Chmod(file, 0o400))
+	require.NoError(t, os.Chmod(file, 0o400))
 	connectBy(t, c, Choice{Client: "cursor"})
-	if s, _ := c.Status("cursor"); s.State != Connected || content(t, file) != `{"mcpServers": {}}` {
-		t.Errorf("%+v", s)
-	}
-	if how, err := c.Undo(t.Context(), "cursor", false); how != Restored || err != nil {
-		t.Error(how, err)
-	}
+	s, _ := c.Status("cursor")
+	assert.Truef(t, s.State == Connected && content(t, file) == `{"mcpServers": {}}`, "%+v", s)
+	how, err := c.Undo(t.Context(), "cursor", false)
+	assert.Truef(t, how == Restored && err == nil, "%v %v", how, err)
 }
 
 // The guard never sees a recorded connection without its entry: our configuration, whose change takes a
@@ -121,7 +113,5 @@ func TestEntryIsWrittenBeforeTheToolMode(t *testing.T) {
 	if s, _ := c.Status("cursor"); !slices.Equal(states, []State{Connected}) || s.State != Connected || content(t, file) != `{"mcpServers": {}}` {
 		t.Errorf("%v, then %s, with %s", states, s.State, content(t, file))
 	}
-	if !strings.Contains(strings.Join(p.Warnings, " "), "was not set") {
-		t.Errorf("warned of %q", p.Warnings)
-	}
+	assert.Contains(t, strings.Join(p.Warnings, " "), "was not set")
 }

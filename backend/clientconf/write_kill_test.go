@@ -15,6 +15,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -79,7 +81,7 @@ func TestKilledWriterLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 	before := "{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n  },\n  \"pad\": \"" + strings.Repeat("p", 60_000) + "\"\n}\n"
 	write(t, path, before)
 	p, err := c.Plan(Choice{Client: "gemini-cli"})
-	must(t, err)
+	require.NoError(t, err)
 	after := string(p.after)
 	began, done, written, torn := time.Now(), 0, 0, 0
 	for round := 0; round < rounds && (round < 10 || time.Since(began) < atMost); round++ {
@@ -87,8 +89,8 @@ func TestKilledWriterLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "CLIENTCONF_WRITE="+home, "CLIENTCONF_DIR="+c.dir)
 		out, err := cmd.StdoutPipe()
-		must(t, err)
-		must(t, cmd.Start())
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
 		out.Read(make([]byte, 1))
 		waitForKillMoment(path, int64(len(before)), round)
 		cmd.Process.Kill()
@@ -111,9 +113,7 @@ func TestKilledWriterLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills in %s; the file was the new one %d times, and half of a new one lay beside it %d times", done, time.Since(began), written, torn)
-	if done >= enough && (written == 0 || written == done || torn == 0) {
-		t.Error("the kills did not come in the middle")
-	}
+	assert.False(t, done >= enough && (written == 0 || written == done || torn == 0), "the kills did not come in the middle")
 }
 
 // waitForKillMoment waits until the next kill, in turn: a random time; until a temporary file exists

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The record is on disk before the client's file is modified: if the record cannot be
@@ -16,20 +18,14 @@ import (
 func TestRecordIsWrittenBeforeFile(t *testing.T) {
 	c, _, path := newClaudeConnector(t)
 	p, err := c.Plan(Choice{Client: "claude-code"})
-	must(t, err)
+	require.NoError(t, err)
 	// A directory takes the path of the record just before it is written.
 	c.now = func() time.Time {
-		if err := os.MkdirAll(filepath.Join(c.recordPath(p.Key()), "in the way"), 0o700); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.MkdirAll(filepath.Join(c.recordPath(p.Key()), "in the way"), 0o700))
 		return time.Now()
 	}
-	if err := c.Apply(context.Background(), p); err == nil {
-		t.Fatal("the record could be written")
-	}
-	if got := content(t, path); got != claudeFile {
-		t.Errorf("without a record the file became\n%s", got)
-	}
+	require.Error(t, c.Apply(context.Background(), p), "the record could be written")
+	assert.Equal(t, claudeFile, content(t, path), "without a record the file became")
 }
 
 // A client may start its servers at the moment its file changes, so the daemon knows them by then; if it
@@ -42,14 +38,13 @@ func TestDaemonKnowsServersBeforeClientsFileIsWritten(t *testing.T) {
 	synced := 0
 	c.Sync = func(context.Context, string) error {
 		synced++
-		if !strings.Contains(content(t, config), `"github"`) || content(t, path) != fiveServers {
-			t.Error("synced before our file was written, or after the client's")
-		}
+		assert.Contains(t, content(t, config), `"github"`, "synced before our file was written, or after the client's")
+		assert.Equal(t, fiveServers, content(t, path), "synced before our file was written, or after the client's")
 		return refusal
 	}
 	apply := func() error {
 		p, err := c.PlanMove(Choice{Client: "claude-code"}, nil, false)
-		must(t, err)
+		require.NoError(t, err)
 		return c.Apply(t.Context(), p)
 	}
 	refusal = errors.New("no")
@@ -60,10 +55,8 @@ func TestDaemonKnowsServersBeforeClientsFileIsWritten(t *testing.T) {
 	if err := apply(); err != nil || synced != 2 || content(t, path) == fiveServers {
 		t.Errorf("%v, synced %d times, %s", err, synced, content(t, path))
 	}
-	i, err := c.PlanImport(Choice{Client: "claude-code"}, nil)
-	if err == nil {
-		t.Fatal("imported what was moved", i.Servers)
-	}
+	_, err := c.PlanImport(Choice{Client: "claude-code"}, nil)
+	require.Error(t, err, "imported what was moved")
 	c.Sync = func(context.Context, string) error { synced++; return nil }
 	if undo(t, c, "claude-code"); synced != 3 {
 		t.Errorf("undo: synced %d times", synced)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestErrorsOfOwnConfigNameFileLineAndRemedy(t *testing.T) {
@@ -24,11 +26,8 @@ func TestErrorsOfOwnConfigNameFileLineAndRemedy(t *testing.T) {
 			err = p.Write(t.Context())
 		}
 		message, hint := core.Describe(err)
-		if want := strings.ReplaceAll(c.message, "FILE", connector.config); message != want || !strings.Contains(hint, c.hint) {
-			t.Errorf("%s\n got %s | %s\nwant %s | %s", c.src, message, hint, want, c.hint)
-		}
-		if content(t, connector.config) != c.src {
-			t.Errorf("%s was changed", c.src)
-		}
+		want := strings.ReplaceAll(c.message, "FILE", connector.config)
+		assert.Truef(t, message == want && strings.Contains(hint, c.hint), "%s\n got %s | %s\nwant %s | %s", c.src, message, hint, want, c.hint)
+		assert.Equal(t, c.src, content(t, connector.config))
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestSlugIsValidServerID(t *testing.T) {
@@ -22,29 +25,22 @@ func TestSlugIsValidServerID(t *testing.T) {
 		strings.Repeat("a", 31) + " b": strings.Repeat("a", 31),
 	} {
 		got := Slug(label)
-		if got != want {
-			t.Errorf("Slug(%q) = %q, want %q", label, got, want)
-		}
-		if got != "" && !ValidServerID(got) {
-			t.Errorf("Slug(%q) = %q, which is not a server id", label, got)
-		}
+		assert.Equalf(t, want, got, "Slug(%q)", label)
+		assert.Falsef(t, got != "" && !ValidServerID(got), "Slug(%q) = %q, which is not a server id", label, got)
 	}
 }
 
 func FuzzSlugIsValidServerID(f *testing.F) {
 	f.Add("My Server_ 2")
 	f.Fuzz(func(t *testing.T, label string) {
-		if got := Slug(label); got != "" && !ValidServerID(got) {
-			t.Fatalf("Slug(%q) = %q, which is not a server id", label, got)
-		}
+		got := Slug(label)
+		require.Falsef(t, got != "" && !ValidServerID(got), "Slug(%q) = %q, which is not a server id", label, got)
 	})
 }
 
 func TestServerIDsNeverContainSeparator(t *testing.T) {
 	for _, id := range []string{"a__b", "_a", "a_", "-a", "a--b", "a b", "", "é", strings.Repeat("a", 33)} {
-		if ValidServerID(id) {
-			t.Errorf("%q passes as a server id", id)
-		}
+		assert.Falsef(t, ValidServerID(id), "%q passes as a server id", id)
 	}
 }
 
@@ -56,23 +52,17 @@ func TestCodeOfFindsTheCodeThroughWrapping(t *testing.T) {
 		context.Canceled:         CodeCancelled,
 		errors.New("boom"):       CodeInternal,
 	} {
-		if got := CodeOf(err); got != want {
-			t.Errorf("CodeOf(%v) = %q, want %q", err, got, want)
-		}
+		assert.Equalf(t, want, CodeOf(err), "CodeOf(%v)", err)
 	}
-	if got := CodeOf(nil); got != "" {
-		t.Errorf("CodeOf(nil) = %q", got)
-	}
+	assert.Empty(t, CodeOf(nil))
 }
 
 func TestDescribeHidesTextOfForeignErrors(t *testing.T) {
-	if message, _ := Describe(errors.New("open /home/me/.ssh/id: denied")); strings.Contains(message, "ssh") {
-		t.Fatalf("shown to people: %q", message)
-	}
+	message, _ := Describe(errors.New("open /home/me/.ssh/id: denied"))
+	require.NotContains(t, message, "ssh", "shown to people")
 	err := &Error{Code: CodeUnavailable, Message: "server is away", Cause: errors.New("token=abc")}
-	if message, _ := Describe(err); strings.Contains(message, "abc") {
-		t.Fatalf("shown to people: %q", message)
-	}
+	message, _ = Describe(err)
+	require.NotContains(t, message, "abc", "shown to people")
 }
 
 func TestErrorNamesItsCauseOnce(t *testing.T) {
@@ -82,8 +72,6 @@ func TestErrorNamesItsCauseOnce(t *testing.T) {
 		"cannot start: executable not found": "cannot start: executable not found",
 		"executable":                         "executable not found",
 	} {
-		if got := (&Error{Message: message, Cause: cause}).Error(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, want, (&Error{Message: message, Cause: cause}).Error())
 	}
 }

@@ -2,6 +2,8 @@ package core
 
 import (
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestEventsArriveInOrder(t *testing.T) {
@@ -12,9 +14,7 @@ func TestEventsArriveInOrder(t *testing.T) {
 		b.Publish(CatalogEvent, "files")
 	}
 	for want := uint64(1); want <= 5; want++ {
-		if got := (<-s.Events()).Seq; got != want {
-			t.Fatalf("event %d arrived in the place of %d", got, want)
-		}
+		require.Equal(t, want, (<-s.Events()).Seq)
 	}
 }
 
@@ -25,13 +25,10 @@ func TestSlowSubscriberIsClosed(t *testing.T) {
 	b.Publish(CatalogEvent, "a")
 	b.Publish(CatalogEvent, "b")
 	<-slow.Events()
-	if _, open := <-slow.Events(); open {
-		t.Fatal("a subscriber that fell behind still gets events")
-	}
+	_, open := <-slow.Events()
+	require.False(t, open, "a subscriber that fell behind still gets events")
 	slow.Close() // a second close is harmless
-	if len(quick.Events()) != 2 {
-		t.Fatalf("the quick subscriber has %d of 2 events", len(quick.Events()))
-	}
+	require.Truef(t, len(quick.Events()) == 2, "the quick subscriber has %d of 2 events", len(quick.Events()))
 }
 
 func TestCallEventsCarryNoPayload(t *testing.T) {
@@ -40,9 +37,7 @@ func TestCallEventsCarryNoPayload(t *testing.T) {
 	defer s.Close()
 	b.PublishCall(&Call{ID: 7, Params: []byte(`{"secret":1}`), Capabilities: []byte(`{}`)})
 	got := (<-s.Events()).Data.(Call)
-	if got.ID != 7 || got.Params != nil || got.Capabilities != nil {
-		t.Fatalf("got %+v", got)
-	}
+	require.Truef(t, got.ID == 7 && got.Params == nil && got.Capabilities == nil, "got %+v", got)
 }
 
 func TestPublishWithoutSubscribersAllocatesNothing(t *testing.T) {
@@ -66,12 +61,9 @@ func TestSubscriptionReceivesOnlyItsKinds(t *testing.T) {
 	all := b.Subscribe(8)
 	b.PublishCall(call)
 	all.Close()
-	if n := len(s.Events()); n != 1 {
-		t.Fatalf("%d events", n)
-	}
-	if e := <-s.Events(); e.Kind != NoticeEvent {
-		t.Fatalf("got %+v", e)
-	}
+	require.Equal(t, 1, len(s.Events()))
+	e := <-s.Events()
+	require.Equal(t, NoticeEvent, e.Kind)
 	if n := testing.AllocsPerRun(100, func() { b.PublishCall(call) }); n != 0 || len(all.Events()) != 1 {
 		t.Errorf("%v allocations after the last one who wants calls has gone, who got %d", n, len(all.Events()))
 	}

@@ -1,26 +1,24 @@
 package core
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
 
 func TestNumbersAndTextStayAsWritten(t *testing.T) {
 	const text = `{"a":123456789012345678901234567890,"b":1.0,"c":"<b> & \"q\""}`
 	var v any
-	if err := DecodeJSON([]byte(" "+text+"\n"), &v); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := EncodeJSON(v); err != nil || string(got) != text {
-		t.Errorf("%s, %v", got, err)
-	}
-	if got := QuoteJSON("<\n>"); got != `"<\n>"` {
-		t.Errorf("a string is %s", got)
-	}
+	require.NoError(t, DecodeJSON([]byte(" "+text+"\n"), &v))
+	got, err := EncodeJSON(v)
+	assert.Truef(t, err == nil && string(got) == text, "%s, %v", got, err)
+	assert.Equal(t, `"<\n>"`, QuoteJSON("<\n>"), "a string")
 }
 
 func TestOnlyOneValueIsAccepted(t *testing.T) {
 	for _, text := range []string{"", "{", "1 2", "{}}", "[]]", "{} x"} {
 		var v any
-		if DecodeJSON([]byte(text), &v) == nil {
-			t.Errorf("%q is decoded to %v", text, v)
-		}
+		assert.Error(t, DecodeJSON([]byte(text), &v))
 	}
 }

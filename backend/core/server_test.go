@@ -3,6 +3,8 @@ package core
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestServerIsFoundByNameOrID(t *testing.T) {
@@ -14,12 +16,10 @@ func TestServerIsFoundByNameOrID(t *testing.T) {
 		"files": "files", // the exact id wins over the exact name
 		"Files": "files", "docs": "Docs", "Web": "web-a", "none": "", "": "",
 	} {
-		if got, err := FindServer(servers, text); got != want || err != nil {
-			t.Errorf("%q leads to %q, %v; want %q", text, got, err, want)
-		}
+		got, err := FindServer(servers, text)
+		assert.Truef(t, got == want && err == nil, "%q leads to %q, %v; want %q", text, got, err, want)
 	}
 	_, err := FindServer(servers, "web")
-	if _, hint := Describe(err); CodeOf(err) != CodeValidation || !strings.Contains(hint, "web-a, web-b") {
-		t.Errorf("two servers that fit equally: %v (%s)", err, hint)
-	}
+	_, hint := Describe(err)
+	assert.Truef(t, CodeOf(err) == CodeValidation && strings.Contains(hint, "web-a, web-b"), "two servers that fit equally: %v (%s)", err, hint)
 }

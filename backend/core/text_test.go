@@ -2,21 +2,19 @@ package core
 
 import (
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestLimitIsShownInItsLargestUnit(t *testing.T) {
 	for bytes, want := range map[int64]string{4 << 20: "4 MiB", 256 << 10: "256 KiB", 1000: "1000 bytes", 0: "0 bytes"} {
-		if got := FormatLimit(bytes); got != want {
-			t.Errorf("%d: %s, want %s", bytes, got, want)
-		}
+		assert.Equalf(t, want, FormatLimit(bytes), "%d", bytes)
 	}
 }
 
 func TestPlural(t *testing.T) {
 	for n, want := range map[int]string{0: "0 tools", 1: "1 tool", 2: "2 tools"} {
-		if got := Plural(n, "tool"); got != want {
-			t.Errorf("%d: got %q, want %q", n, got, want)
-		}
+		assert.Equalf(t, want, Plural(n, "tool"), "%d", n)
 	}
 }
 
@@ -42,8 +40,6 @@ func TestTextIsCutBetweenCharacters(t *testing.T) {
 		{"line", OneLine(" a\nb\t c ", 5), "a b c"},
 		{"shortened line", OneLine("a b\nc d", 5), "a b…"},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s: got %q, want %q", c.name, c.got, c.want)
-		}
+		assert.Equal(t, c.want, c.got, c.name)
 	}
 }

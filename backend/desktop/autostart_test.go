@@ -6,8 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestStartAtLoginIsWrittenAndRemoved(t *testing.T) {
@@ -20,9 +22,7 @@ func TestStartAtLoginIsWrittenAndRemoved(t *testing.T) {
 	}
 	set := func(on bool) {
 		t.Helper()
-		if err := a.Set(on); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, a.Set(on))
 	}
 	state(false)
 	set(false) // removing a missing entry is not an error
@@ -31,20 +31,17 @@ func TestStartAtLoginIsWrittenAndRemoved(t *testing.T) {
 	set(true)
 	other := a
 	other.Data = "/srv/other"
-	if on, _ := other.Enabled(); on {
-		t.Fatal("a second data folder shares the entry of the first")
-	}
+	on, _ := other.Enabled()
+	require.False(t, on, "a second data folder shares the entry of the first")
 	moved := a
 	moved.Program = "/usr/bin/drawbridge"
-	if on, _ := moved.Enabled(); on {
-		t.Fatal("an entry that starts another program counts as ours")
-	}
+	on, _ = moved.Enabled()
+	require.False(t, on, "an entry that starts another program counts as ours")
 	set(false)
 	state(false)
 	left, err := os.ReadDir(filepath.Join(a.config, "autostart"))
-	if err != nil || len(left) != 0 {
-		t.Fatalf("left behind: %v %v", left, err)
-	}
+	require.NoError(t, err, "left behind")
+	require.Empty(t, left, "left behind")
 }
 
 func TestStartAtLoginEntryIsValidForEveryPath(t *testing.T) {
@@ -55,13 +52,10 @@ func TestStartAtLoginEntryIsValidForEveryPath(t *testing.T) {
 		"/$HOME`x`\\\"/d":     `Exec="/\\$HOME\\` + "`" + `x\\` + "`" + `\\\\\\"/d" serve` + "\n",
 	} {
 		_, content, err := Autostart{Program: path, config: t.TempDir()}.file()
-		if err != nil || !strings.Contains(string(content), want) {
-			t.Errorf("%s gives %s, want %s (%v)", path, content, want, err)
-		}
+		assert.NoError(t, err, path)
+		assert.Contains(t, string(content), want, path)
 		file := filepath.Join(t.TempDir(), "x.desktop")
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, content, 0o600))
 		if tool, err := exec.LookPath("desktop-file-validate"); err == nil {
 			if out, err := exec.Command(tool, file).CombinedOutput(); err != nil {
 				t.Errorf("%s: %s", path, out)
@@ -73,8 +67,6 @@ func TestStartAtLoginEntryIsValidForEveryPath(t *testing.T) {
 func TestStartAtLoginRefusesUnsupportedPaths(t *testing.T) {
 	for _, a := range []Autostart{{Program: "drawbridge"}, {Program: "/bin/x\ny"}, {Program: "/bin/x", Data: "/a\nExec=evil"}} {
 		a.config = t.TempDir()
-		if err := a.Set(true); err == nil {
-			t.Errorf("%+v was written", a)
-		}
+		assert.Errorf(t, a.Set(true), "%+v was written", a)
 	}
 }

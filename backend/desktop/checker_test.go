@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"aead.dev/minisign"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 )
@@ -77,9 +79,7 @@ func withChecker(t *testing.T, do func(f *checkerFixture, run func(version strin
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		public, private, err := minisign.GenerateKey(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		f := &checkerFixture{site: new(site), private: private, storage: memory{}, source: Source{URL: "https://example.com/latest.json", PublicKey: public.String()}}
 		was := client.Transport
 		client.Transport = f.site
@@ -109,9 +109,7 @@ func TestNoticeOfNewerVersionOnceADay(t *testing.T) {
 		f.release(f.private, `{"version":"1.3.0","notes":"https://example.com/1.3"}`)
 		stop := run("v1.2.0")
 		wait(48 * time.Hour)
-		if f.gets.Load() != 0 {
-			t.Fatal("the address was read although nobody switched that on")
-		}
+		require.EqualValues(t, 0, f.gets.Load(), "the address was read although nobody switched that on")
 		f.checker.Apply(f.source)
 		wait(startDelay + time.Second)
 		want := "Drawbridge 1.3.0 is available; this is 1.2.0. Install it the same way you installed the current version. Release notes: https://example.com/1.3"
@@ -126,21 +124,15 @@ func TestNoticeOfNewerVersionOnceADay(t *testing.T) {
 			t.Fatalf("after a restart: %d readings: %q", f.gets.Load(), n.Message)
 		}
 		wait(23 * time.Hour)
-		if f.gets.Load() != 2 {
-			t.Fatalf("%d readings after a day", f.gets.Load())
-		}
+		require.EqualValues(t, 2, f.gets.Load())
 		stop()
 		stop = run("v1.3.0") // installed
 		f.checker.Apply(f.source)
 		wait(time.Second)
-		if n := f.checker.Notice(); n.Message != "" {
-			t.Fatalf("the newest version says %q", n.Message)
-		}
+		require.Empty(t, f.checker.Notice().Message, "the newest version")
 		f.checker.Apply(Source{})
 		wait(72 * time.Hour)
-		if f.gets.Load() != 2 {
-			t.Fatal("the address is read after it was switched off")
-		}
+		require.EqualValues(t, 2, f.gets.Load(), "the address is read after it was switched off")
 		stop()
 	})
 }
@@ -155,21 +147,17 @@ func TestUnreachableAddressIsReadOnceADay(t *testing.T) {
 		wait(12 * time.Hour)
 		f.fail.Store(false)
 		wait(11 * time.Hour)
-		if f.gets.Load() != 0 || f.checker.Notice().Message != "" {
-			t.Fatal("read again within a day")
-		}
+		require.EqualValues(t, 0, f.gets.Load(), "read again within a day")
+		require.Empty(t, f.checker.Notice().Message, "read again within a day")
 		wait(2 * time.Hour)
-		if f.gets.Load() != 1 || f.checker.Notice().Message == "" {
-			t.Fatal("not read after a day")
-		}
+		require.EqualValues(t, 1, f.gets.Load(), "not read after a day")
+		require.NotEmpty(t, f.checker.Notice().Message, "not read after a day")
 	})
 }
 
 func TestUnsignedOrInvalidReleaseIsIgnored(t *testing.T) {
 	_, other, err := minisign.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, change := range map[string]func(*checkerFixture){
 		"signed by somebody else": func(f *checkerFixture) { f.release(other, `{"version":"9.0.0"}`) },
 		"changed after signing":   func(f *checkerFixture) { f.document = `{"version":"9.0.0"} ` },
@@ -192,9 +180,7 @@ func TestUnsignedOrInvalidReleaseIsIgnored(t *testing.T) {
 				defer stop()
 				f.checker.Apply(f.source)
 				wait(time.Hour)
-				if n := f.checker.Notice(); n.Message != "" {
-					t.Errorf("shown: %q", n.Message)
-				}
+				assert.Empty(t, f.checker.Notice().Message)
 			})
 		})
 	}
@@ -203,9 +189,7 @@ func TestUnsignedOrInvalidReleaseIsIgnored(t *testing.T) {
 // The document is read over HTTP, here from a server on this machine.
 func TestReleaseIsReadFromServer(t *testing.T) {
 	public, private, err := minisign.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	document := []byte(`{"version":"1.3.0"}`)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -221,9 +205,8 @@ func TestReleaseIsReadFromServer(t *testing.T) {
 	}))
 	defer server.Close()
 	defer client.CloseIdleConnections()
-	if r, err := read(t.Context(), server.URL+"/latest.json", public.String()); err != nil || r.Version != "1.3.0" {
-		t.Errorf("got %+v, %v", r, err)
-	}
+	r, err := read(t.Context(), server.URL+"/latest.json", public.String())
+	assert.Truef(t, err == nil && r.Version == "1.3.0", "got %+v, %v", r, err)
 	for path, want := range map[string]string{"/moved": "must use https", "/missing": "404 Not Found"} {
 		if _, err := read(t.Context(), server.URL+path, public.String()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
@@ -234,9 +217,7 @@ func TestReleaseIsReadFromServer(t *testing.T) {
 func TestLocalBuildIsNeverOutdated(t *testing.T) {
 	newest := Release{Version: "9.0.0"}
 	for version, newer := range map[string]bool{"dev": false, "ff9c379d-dirty": false, "": false, "v1.0.0-3-gabcdef": false, "v1.0.0-rc.1": true, "v9.0.0": false, "9.1.0": false} {
-		if newest.newerThan(version) != newer {
-			t.Errorf("%q: newer: %v", version, !newer)
-		}
+		assert.Equal(t, newer, newest.newerThan(version))
 	}
 }
 
@@ -248,8 +229,7 @@ func TestNotesAreAWebAddress(t *testing.T) {
 		defer stop()
 		f.checker.Apply(f.source)
 		wait(time.Hour)
-		if n := f.checker.Notice(); n.Message == "" || strings.Contains(n.Message, "javascript") {
-			t.Errorf("shown: %q", n.Message)
-		}
+		n := f.checker.Notice()
+		assert.Truef(t, n.Message != "" && !strings.Contains(n.Message, "javascript"), "shown: %q", n.Message)
 	})
 }

@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestLinksOpenOnlyThePage(t *testing.T) {
@@ -19,9 +22,8 @@ func TestLinksOpenOnlyThePage(t *testing.T) {
 		`drawbridge://add?name=f&config={"url":"x"}`: "/add?config=%7B%22url%22%3A%22x%22%7D&from=link&name=f",
 		`drawbridge://add/?config=%7B%7D&token=t`:    "/add?config=%7B%7D&from=link&name=",
 	} {
-		if got, err := ResolveLink(link); err != nil || got != want {
-			t.Errorf("%s leads to %q (%v), want %q", link, got, err, want)
-		}
+		got, err := ResolveLink(link)
+		assert.Truef(t, err == nil && got == want, "%s leads to %q (%v), want %q", link, got, err, want)
 	}
 	for _, link := range []string{
 		"", "x", "http://open/servers", "drawbridge:open", "drawbridge://run?command=rm", "drawbridge://me@open/servers",
@@ -30,31 +32,24 @@ func TestLinksOpenOnlyThePage(t *testing.T) {
 		"drawbridge://add?config=[]", "drawbridge://add?config=null", "drawbridge://add?name=%0a&config={}", "drawbridge://add?name=" + strings.Repeat("a", 65) + "&config={}",
 		"drawbridge://add/x?config={}", "drawbridge://add?config={}&%zz", "drawbridge://add?config={}" + strings.Repeat("%20", maxLink),
 	} {
-		if got, err := ResolveLink(link); err == nil {
-			t.Errorf("%.80q leads to %q", link, got)
-		}
+		got, err := ResolveLink(link)
+		assert.Errorf(t, err, "%.80q leads to %q", link, got)
 	}
 }
 
 // A link to a missing route would open an empty page.
 func TestLinksMatchPageRoutes(t *testing.T) {
 	router, err := os.ReadFile("../../frontend/src/app/router.tsx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	has, left := map[string]bool{}, map[string]bool{}
 	for _, m := range regexp.MustCompile(`path: '/([a-z]+)'`).FindAllStringSubmatch(string(router), -1) {
 		has[m[1]], left[m[1]] = true, true
 	}
 	for _, name := range linkPages {
-		if !has[name] {
-			t.Errorf("drawbridge://open/%s leads to no page", name)
-		}
+		assert.Truef(t, has[name], "drawbridge://open/%s leads to no page", name)
 		delete(left, name)
 	}
-	if len(left) != 0 {
-		t.Errorf("no link leads to %v", left)
-	}
+	assert.Empty(t, left, "no link leads")
 }
 
 // FuzzResolveLink checks that any accepted link leads to a path of the page, and that its data
@@ -75,8 +70,6 @@ func FuzzResolveLink(f *testing.F) {
 		if err != nil || u.Host != "" || u.Scheme != "" || u.Fragment != "" || !strings.HasPrefix(page, "/") || strings.HasPrefix(page, "//") {
 			t.Fatalf("%q leads to %q", link, page)
 		}
-		if u.RawQuery != "" && (u.Path != "/add" || u.Query().Get("from") != "link") {
-			t.Fatalf("%q leads to %q", link, page)
-		}
+		require.Falsef(t, u.RawQuery != "" && (u.Path != "/add" || u.Query().Get("from") != "link"), "%q leads to %q", link, page)
 	})
 }

@@ -14,6 +14,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // fakeNotifier is a Notifier that records its calls.
@@ -95,12 +98,9 @@ func withWatcher(t *testing.T, do func(d *fixture)) {
 		synctest.Wait()
 		do(d)
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if len(d.visible) != 0 {
-			t.Errorf("the end of the program leaves %v", d.visible)
-		}
+		err := <-done
+		assert.NoError(t, err)
+		assert.Empty(t, d.visible, "the end of the program leaves")
 	})
 }
 
@@ -149,9 +149,8 @@ func TestFailedServerIsNotifiedOnceAndWithdrawn(t *testing.T) {
 		time.Sleep(2 * minInterval) // an unchanged state is not notified again
 		synctest.Wait()
 		d.expectLog()
-		if n := d.visible["server/files"]; n.PagePath != "/servers/files" || !n.Urgent {
-			t.Fatalf("%+v", n)
-		}
+		n := d.visible["server/files"]
+		require.Truef(t, n.PagePath == "/servers/files" && n.Urgent, "%+v", n)
 		d.server("files", core.StateRunning, "")
 		d.expectLog("withdrawn server/files")
 		d.publish(core.ServerEvent, core.ServerStatus{ID: "git", State: core.StateFailed, Reason: "there is no secret named \"k\".", Hint: "Store it with: drawbridge secret set k."})
@@ -250,18 +249,14 @@ func TestManyNewCommandsBecomeOneNotification(t *testing.T) {
 			d.publish(core.NoticeEvent, core.Notice{Subject: core.UnapprovedCommandSubject + id, Message: message})
 		}
 		tell("a", "a runs x")
-		if to := d.visible["commands"].PagePath; to != "/servers/a" {
-			t.Errorf("a click leads to %q", to)
-		}
+		assert.Equal(t, "/servers/a", d.visible["commands"].PagePath, "a click leads")
 		tell("b", "b runs y")
 		tell("c", "c runs z")
 		d.expectLog("Drawbridge: a runs x")
 		time.Sleep(minInterval)
 		synctest.Wait()
 		d.expectLog("3 servers are running new commands: c runs z")
-		if to := d.visible["commands"].PagePath; to != "/servers" {
-			t.Errorf("a click leads to %q", to)
-		}
+		assert.Equal(t, "/servers", d.visible["commands"].PagePath, "a click leads")
 		tell("a", "")
 		tell("b", "")
 		d.expectLog()
@@ -283,23 +278,18 @@ func TestClickOpensItsPage(t *testing.T) {
 		d.server("files", core.StateNeedsApproval, "new command")
 		d.click <- Click{Notification: d.visible["server/files"]}
 		synctest.Wait()
-		if len(d.opened) != 1 || d.opened[0] != "/servers/files" {
-			t.Fatalf("opened %q", d.opened)
-		}
+		require.Len(t, d.opened, 1)
+		require.Equal(t, "/servers/files", d.opened[0])
 	})
 }
 
 func TestDisabledNotificationsStaySilent(t *testing.T) {
 	withWatcher(t, func(d *fixture) {
-		if !d.watcher.CanNotify() {
-			t.Error("the user with notifications is not reachable")
-		}
+		assert.True(t, d.watcher.CanNotify(), "the user with notifications is not reachable")
 		d.off = true
 		d.server("files", core.StateFailed, "x")
 		d.expectLog()
-		if d.watcher.CanNotify() {
-			t.Error("the user without notifications counts as reachable")
-		}
+		assert.False(t, d.watcher.CanNotify(), "the user without notifications counts as reachable")
 	})
 }
 
@@ -317,9 +307,8 @@ func TestNotificationServerMayAppearAndVanish(t *testing.T) {
 		time.Sleep(minInterval - time.Second)
 		d.server("a", core.StateFailed, "1")
 		d.server("b", core.StateFailed, "2")
-		if tries := d.setConnectError(gone) - before; tries != 0 {
-			t.Fatalf("%d tries within a minute", tries)
-		}
+		tries := d.setConnectError(gone) - before
+		require.Equal(t, 0, tries)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if tries := d.setConnectError(gone) - before; tries != 1 || d.watcher.CanNotify() {
@@ -342,20 +331,14 @@ func TestResolvedProblemsDuringLostEventsAreWithdrawn(t *testing.T) {
 		d.publish(core.ApprovalEvent, approvals.Item{ID: "1", Server: "files", Message: "may I?"})
 		d.publish(core.NoticeEvent, core.Notice{Subject: core.UnapprovedCommandSubject + "git", Message: "a new command"})
 		d.server("web", core.StateFailed, "exit 1")
-		if len(d.visible) != 3 {
-			t.Fatalf("shown: %v", d.visible)
-		}
+		require.Len(t, d.visible, 3)
 		// The current state, which the watcher could not follow event by event.
 		d.now = NotificationState{Servers: []core.ServerStatus{{ID: "web", State: core.StateRunning}}}
 		d.overflowQueue()
-		if len(d.visible) != 0 {
-			t.Errorf("still shown: %v", d.visible)
-		}
+		assert.Empty(t, d.visible, "still shown")
 		time.Sleep(2 * minInterval)
 		d.publish(core.ApprovalEvent, approvals.Item{ID: "2", Server: "files", Message: "and now?"})
-		if n := d.visible["waiting"]; n.Title != `"files" asks` {
-			t.Errorf("the next approval is shown as %+v", n)
-		}
+		assert.Equal(t, `"files" asks`, d.visible["waiting"].Title, "the next approval is shown as")
 	})
 }
 
@@ -367,9 +350,7 @@ func TestProblemsDuringLostEventsAreShown(t *testing.T) {
 			Commands:  map[string]string{"git": "a new command"},
 		}
 		d.overflowQueue()
-		if len(d.visible) != 3 {
-			t.Errorf("shown: %v", d.visible)
-		}
+		assert.Len(t, d.visible, 3)
 	})
 }
 
@@ -400,17 +381,14 @@ func TestHeldCallIsAnsweredByButtonsOfNotification(t *testing.T) {
 	})
 	withWatcher(t, func(d *fixture) {
 		d.publish(core.ApprovalEvent, held("1", strings.Repeat("x", 400)))
-		if n := d.visible["waiting"]; len(n.Buttons) != 1 || n.Buttons[0].Label != "Deny" {
-			t.Errorf("a call whose arguments are not shown in full has the buttons %+v", n.Buttons)
-		}
+		n := d.visible["waiting"]
+		assert.Truef(t, len(n.Buttons) == 1 && n.Buttons[0].Label == "Deny", "a call whose arguments are not shown in full has the buttons %+v", n.Buttons)
 	})
 	withWatcher(t, func(d *fixture) {
 		d.publish(core.ApprovalEvent, held("1", "{}"))
 		d.publish(core.ApprovalEvent, held("2", "{}"))
 		time.Sleep(minInterval)
 		synctest.Wait()
-		if n := d.visible["waiting"]; len(n.Buttons) != 0 {
-			t.Errorf("a notification about two calls has the buttons %+v", n.Buttons)
-		}
+		assert.Empty(t, d.visible["waiting"].Buttons, "a notification about two calls has the buttons")
 	})
 }

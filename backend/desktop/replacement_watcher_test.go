@@ -13,6 +13,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // replaced runs a ReplacementWatcher for a program that prints version 1.0.0.
@@ -56,12 +59,8 @@ func (r *replaced) install(t *testing.T, version string) {
 func install(t *testing.T, program, version string) {
 	t.Helper()
 	next := program + ".new"
-	if err := os.WriteFile(next, []byte("#!/bin/sh\necho '{\"version\":\""+version+"\"}'\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(next, program); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(next, []byte("#!/bin/sh\necho '{\"version\":\""+version+"\"}'\n"), 0o755))
+	require.NoError(t, os.Rename(next, program))
 }
 
 func (r *replaced) announces(t *testing.T, want string) {
@@ -93,9 +92,7 @@ func TestSameVersionDoesNotRestart(t *testing.T) {
 		t.Fatal("it restarted with its own version")
 	case <-time.After(500 * time.Millisecond):
 	}
-	if n := r.Notice(); n.Message != "" {
-		t.Errorf("notice: %s", n.Message)
-	}
+	assert.Empty(t, r.Notice().Message)
 }
 
 func TestNewestOfSeveralInstalledVersionsIsAnnounced(t *testing.T) {

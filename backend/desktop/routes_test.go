@@ -13,6 +13,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // fakeDesktop records the settings that are made.
@@ -44,7 +47,7 @@ func (s *pageSite) follow(t *testing.T) *wire.EventReader {
 	t.Helper()
 	server := httptest.NewServer(s.Mux)
 	res, err := http.Get(server.URL + "/api/v1/window") //nolint:noctx // closed at the end
-	must(t, err)
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		_ = res.Body.Close()
 		server.CloseClientConnections()
@@ -53,24 +56,17 @@ func (s *pageSite) follow(t *testing.T) *wire.EventReader {
 	})
 	stream := bufio.NewReader(res.Body)
 	_, err = stream.ReadString('\n') // the first comment confirms the subscription
-	must(t, err)
+	require.NoError(t, err)
 	return wire.NewEventReader(stream, 1<<20)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func receiveCommand(t *testing.T, events *wire.EventReader) (c windowCommand) {
 	t.Helper()
 	for {
 		e, err := events.Next()
-		must(t, err)
+		require.NoError(t, err)
 		if len(e.Data) > 0 {
-			must(t, json.Unmarshal(e.Data, &c))
+			require.NoError(t, json.Unmarshal(e.Data, &c))
 			return c
 		}
 	}
@@ -78,25 +74,19 @@ func receiveCommand(t *testing.T, events *wire.EventReader) (c windowCommand) {
 
 func TestWindowOpensRequestedPage(t *testing.T) {
 	s := newPageSite(t, new(fakeDesktop))
-	if _, body := s.Ask("POST", "/api/v1/window", `{"to":"/servers"}`); !strings.Contains(body, `"shown":false`) {
-		t.Fatalf("without a window: %s", body)
-	}
+	_, body := s.Ask("POST", "/api/v1/window", `{"to":"/servers"}`)
+	require.Contains(t, body, `"shown":false`, "without a window")
 	commands := s.follow(t)
-	if _, body := s.Ask("POST", "/api/v1/window", `{"to":"/servers/files"}`); !strings.Contains(body, `"shown":true`) {
-		t.Fatalf("with a window: %s", body)
-	}
-	if c := receiveCommand(t, commands); c.Command != "focus" || c.To != "/servers/files" {
-		t.Fatalf("%+v", c)
-	}
+	_, body = s.Ask("POST", "/api/v1/window", `{"to":"/servers/files"}`)
+	require.Contains(t, body, `"shown":true`, "with a window")
+	c := receiveCommand(t, commands)
+	require.Truef(t, c.Command == "focus" && c.To == "/servers/files", "%+v", c)
 	for _, to := range []string{"//evil.example", "javascript:alert(1)", "/a#b", "servers"} {
 		s.feature.Focus(to)
-		if c := receiveCommand(t, commands); c.To != "" {
-			t.Errorf("%q leads to %q", to, c.To)
-		}
+		assert.Emptyf(t, receiveCommand(t, commands).To, "%q", to)
 	}
-	if _, body := s.Ask("GET", "/api/v1/desktop", ""); !strings.Contains(body, `"window":true`) {
-		t.Errorf("%s", body)
-	}
+	_, body = s.Ask("GET", "/api/v1/desktop", "")
+	assert.Contains(t, body, `"window":true`)
 }
 
 func TestFilePickerReturnsChosenFile(t *testing.T) {
@@ -110,15 +100,12 @@ func TestFilePickerReturnsChosenFile(t *testing.T) {
 		result <- body
 	}()
 	c := receiveCommand(t, commands)
-	if c.Command != "pick" || c.Kind != "folder" || c.ID == "" {
-		t.Fatalf("%+v", c)
-	}
+	require.Truef(t, c.Command == "pick" && c.Kind == "folder" && c.ID != "", "%+v", c)
 	s.Want(t, "POST", "/api/v1/window/pick", `{"kind":"file"}`, 409)
 	s.Want(t, "POST", "/api/v1/window/picked", `{"id":"guess","path":"/etc"}`, 404)
 	s.Ask("POST", "/api/v1/window/picked", `{"id":"`+c.ID+`","path":"/home/me/a b"}`)
-	if body := <-result; !strings.Contains(body, `"/home/me/a b"`) {
-		t.Fatal(body)
-	}
+	body := <-result
+	require.Contains(t, body, `"/home/me/a b"`)
 }
 
 func TestAddressOpensItsPage(t *testing.T) {
@@ -126,41 +113,33 @@ func TestAddressOpensItsPage(t *testing.T) {
 	for to, want := range map[string]string{`{"to":"/add?name=x&from=link"}`: "&to=%2Fadd%3Fname%3Dx%26from%3Dlink", `{"to":"http://evil"}`: "", `{}`: "", ``: ""} {
 		_, body := s.Ask("POST", "/api/v1/open-code", to)
 		var open OpenAddress
-		if json.Unmarshal([]byte(body), &open) != nil || !strings.Contains(open.URL, "/#code=") {
-			t.Fatalf("%s: %s", to, body)
-		}
-		if _, rest, _ := strings.Cut(open.URL, "&to="); (want == "") != (rest == "") || want != "" && "&to="+rest != want {
-			t.Errorf("%s: %s", to, open.URL)
-		}
+		require.NoError(t, json.Unmarshal([]byte(body), &open), to)
+		require.Contains(t, open.URL, "/#code=", to)
+		_, rest, _ := strings.Cut(open.URL, "&to=")
+		assert.Truef(t, (want == "") == (rest == "") && !(want != "" && "&to="+rest != want), "%s: %s", to, open.URL)
 	}
 }
 
 func TestOnlyUserSetsStartAtLoginPauseAndQuit(t *testing.T) {
 	d := new(fakeDesktop)
 	s := newPageSite(t, d)
-	if _, body := s.Ask("PUT", "/api/v1/desktop", `{"startAtLogin":true}`); !d.login || d.paused || !strings.Contains(body, `"startAtLogin":true`) {
-		t.Fatalf("%+v %s", d, body)
-	}
-	if _, body := s.Ask("PUT", "/api/v1/desktop", `{"paused":true}`); !d.paused || !d.login || !strings.Contains(body, "no session bus") {
-		t.Fatalf("%+v %s", d, body)
-	}
+	_, body := s.Ask("PUT", "/api/v1/desktop", `{"startAtLogin":true}`)
+	require.Truef(t, d.login && !d.paused && strings.Contains(body, `"startAtLogin":true`), "%+v %s", d, body)
+	_, body = s.Ask("PUT", "/api/v1/desktop", `{"paused":true}`)
+	require.Truef(t, d.paused && d.login && strings.Contains(body, "no session bus"), "%+v %s", d, body)
 	commands := s.follow(t)
 	if s.Ask("POST", "/api/v1/quit", ""); !d.quit {
 		t.Fatal("it does not end")
 	}
-	if c := receiveCommand(t, commands); c.Command != "quit" {
-		t.Fatalf("the window hears %+v", c)
-	}
+	require.Equal(t, "quit", receiveCommand(t, commands).Command, "the window hears")
 }
 
 func TestOpenWindowsAreBounded(t *testing.T) {
 	var w windowList
 	for range maxWindows {
-		if _, _, err := w.subscribe(); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := w.subscribe()
+		require.NoError(t, err)
 	}
-	if _, _, err := w.subscribe(); core.CodeOf(err) != core.CodeRejected {
-		t.Fatalf("one too many: %v", err)
-	}
+	_, _, err := w.subscribe()
+	require.Equal(t, core.CodeRejected, core.CodeOf(err), "one too many")
 }

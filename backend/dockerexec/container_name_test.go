@@ -1,6 +1,10 @@
 package dockerexec
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
 
 // The name of a container is part of a request path, so nothing else may be accepted.
 func TestContainerInspectRequestsNameOnly(t *testing.T) {
@@ -9,18 +13,14 @@ func TestContainerInspectRequestsNameOnly(t *testing.T) {
 		"web": true, "/web": true, "shop-web-1": true, "a.b_c": true, "4f0c27a4b1c2": true,
 		"": false, "../images/x": false, "web/../../images/x": false, "prune?x": false, "a#b": false, "a%2fb": false, "-x": false, "web\n": false, "//web": false,
 	} {
-		if err := checkName(name); (err == nil) != fine {
-			t.Errorf("%q: %v", name, err)
-		}
+		assert.Equalf(t, fine, checkName(name) == nil, "%q", name)
 		if name == "" {
 			continue // selected by labels
 		}
 		at := Selector{Name: name}
-		if _, err := at.resolveID(t.Context(), nil, Engine{}); (err == nil) != fine {
-			t.Errorf("%q is asked for: %v", name, err)
-		}
-		if _, err := Inspect(t.Context(), Engine{Host: "tcp://127.0.0.1:1"}, name); err == nil {
-			t.Errorf("%q is looked into", name)
-		}
+		_, err := at.resolveID(t.Context(), nil, Engine{})
+		assert.Equalf(t, fine, err == nil, "%q", name)
+		_, err = Inspect(t.Context(), Engine{Host: "tcp://127.0.0.1:1"}, name)
+		assert.Errorf(t, err, "%q is looked into", name)
 	}
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // labelledContainer creates a stopped container with labels.
@@ -25,7 +27,7 @@ func labelledContainer(t *testing.T, labels map[string]string) (id string) {
 		Config:     &container.Config{Image: shellImage, Cmd: []string{"/bin/sleep", "3600"}, Labels: labels},
 		HostConfig: &container.HostConfig{NetworkMode: "none"},
 	})
-	must(t, err)
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		_, _ = cli.ContainerRemove(context.Background(), created.ID, client.ContainerRemoveOptions{Force: true})
 	})
@@ -34,9 +36,8 @@ func labelledContainer(t *testing.T, labels map[string]string) (id string) {
 
 func startContainer(t *testing.T, id string) {
 	t.Helper()
-	if _, err := engine.cli.ContainerStart(t.Context(), id, client.ContainerStartOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := engine.cli.ContainerStart(t.Context(), id, client.ContainerStartOptions{})
+	require.NoError(t, err)
 }
 
 func TestContainerIsFoundByComposeService(t *testing.T) {
@@ -52,13 +53,10 @@ func TestContainerIsFoundByComposeService(t *testing.T) {
 	}
 	startContainer(t, id)
 	for _, p := range []Selector{{Service: service}, {Service: service, Project: project}} {
-		if e := run(t, Spec{Selector: p, Cmd: []string{"cat"}}); e.container != id {
-			t.Errorf("%s: %s", p, e.container)
-		}
+		assert.Equal(t, id, run(t, Spec{Selector: p, Cmd: []string{"cat"}}).container, p)
 	}
-	if _, err := Start(t.Context(), Spec{Selector: Selector{Service: service, Project: "none"}, Cmd: []string{"cat"}}); !errors.Is(err, ErrNoContainer) {
-		t.Error(err)
-	}
+	_, err := Start(t.Context(), Spec{Selector: Selector{Service: service, Project: "none"}, Cmd: []string{"cat"}})
+	assert.ErrorIs(t, err, ErrNoContainer)
 }
 
 func TestStoppedContainerIsStartedWhenConfigured(t *testing.T) {
@@ -71,9 +69,8 @@ func TestStoppedContainerIsStartedWhenConfigured(t *testing.T) {
 		}
 		e := run(t, Spec{Selector: p, Cmd: []string{"cat"}})
 		fmt.Fprintln(e.Stdin(), "hello")
-		if line, err := bufio.NewReader(e.Stdout()).ReadString('\n'); line != "hello\n" {
-			t.Errorf("%q, %v", line, err)
-		}
+		line, err := bufio.NewReader(e.Stdout()).ReadString('\n')
+		assert.Equal(t, "hello\n", line, err)
 	}
 }
 
@@ -95,9 +92,7 @@ func TestAwaitReturnsWhenContainerStarts(t *testing.T) {
 		began := time.Now()
 		select {
 		case err := <-came:
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 			t.Logf("noticed after %s", time.Since(began).Round(time.Millisecond))
 		case <-time.After(time.Minute):
 			t.Fatalf("%s: not noticed", p)
@@ -116,12 +111,8 @@ func TestAwaitReturnsWhenContainerStarts(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := WaitUntilStartable(ctx, Selector{Name: "no-such-container"}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	if err := WaitUntilStartable(ctx, Selector{Engine: Engine{Host: "unix://" + filepath.Join(t.TempDir(), "none")}, Name: "x"}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, WaitUntilStartable(ctx, Selector{Name: "no-such-container"}), context.Canceled)
+	assert.ErrorIs(t, WaitUntilStartable(ctx, Selector{Engine: Engine{Host: "unix://" + filepath.Join(t.TempDir(), "none")}, Name: "x"}), context.Canceled)
 }
 
 func TestDockerContextsAreListedAndUsed(t *testing.T) {
@@ -130,12 +121,12 @@ func TestDockerContextsAreListedAndUsed(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "")
 	t.Setenv("DOCKER_CONTEXT", "")
 	meta := filepath.Join(folder, "contexts", "meta", contextID("work"))
-	must(t, os.MkdirAll(meta, 0o700))
+	require.NoError(t, os.MkdirAll(meta, 0o700))
 	for path, text := range map[string]string{
 		filepath.Join(meta, "meta.json"):     `{"Name":"work","Endpoints":{"docker":{"Host":"unix:///run/work.sock"}}}`,
 		filepath.Join(folder, "config.json"): `{"currentContext":"work"}`,
 	} {
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	list := Contexts()
 	if len(list) != 2 || list[0].Name != "default" || list[0].Current || list[1] != (DockerContext{"work", "unix:///run/work.sock", true}) {
@@ -143,20 +134,17 @@ func TestDockerContextsAreListedAndUsed(t *testing.T) {
 	}
 	for _, e := range []Engine{{}, {Context: "work"}} {
 		cli, at, err := newClient(e)
-		if err != nil || at != (Engine{"unix:///run/work.sock", "work"}) {
-			t.Fatalf("%+v, %v", at, err)
-		}
+		require.NoError(t, err)
+		require.Equal(t, Engine{"unix:///run/work.sock", "work"}, at)
 		cli.Close()
 	}
-	if _, _, err := newClient(Engine{Context: "none"}); !errors.Is(err, ErrNoDocker) {
-		t.Error(err)
-	}
+	_, _, err := newClient(Engine{Context: "none"})
+	assert.ErrorIs(t, err, ErrNoDocker)
 	t.Setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
 	for want, e := range map[string]Engine{"tcp://10.0.0.1:2375": {}, "unix:///run/work.sock": {Context: "work"}, "unix:///x.sock": {Host: "unix:///x.sock", Context: "work"}} {
 		cli, at, err := newClient(e)
-		if err != nil || at.Host != want {
-			t.Fatalf("%+v, %v", at, err)
-		}
+		require.NoError(t, err)
+		require.Equal(t, want, at.Host)
 		cli.Close()
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // newContainer creates a container that is stopped at the end of the test.
@@ -27,11 +28,9 @@ func newContainer(t *testing.T, image ContainerSpec) *Container {
 		image.Network = "none"
 	}
 	b, err := Create(t.Context(), image)
-	must(t, err)
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := b.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.Stop(context.Background()))
 	})
 	return b
 }
@@ -40,7 +39,7 @@ func newContainer(t *testing.T, image ContainerSpec) *Container {
 func remainingContainers(t *testing.T, mark string) []string {
 	t.Helper()
 	list, err := engine.cli.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", runLabel+"="+mark)})
-	must(t, err)
+	require.NoError(t, err)
 	var ids []string
 	for _, c := range list.Items {
 		ids = append(ids, c.ID)
@@ -64,23 +63,18 @@ func TestImageContainerIsRemovedWithServer(t *testing.T) {
 			image.Init = name != "without an init"
 			b := newContainer(t, image)
 			fmt.Fprintln(b.Stdin(), "hello")
-			if line, err := bufio.NewReader(b.Stdout()).ReadString('\n'); line != "hello\n" {
-				t.Errorf("%q, %v", line, err)
-			}
+			line, err := bufio.NewReader(b.Stdout()).ReadString('\n')
+			assert.Equal(t, "hello\n", line, err)
 			if ids := remainingContainers(t, b.mark); len(ids) != 1 || !strings.HasPrefix(ids[0], b.ID()) {
 				t.Errorf("%v carry the label, the container is %s", ids, b.ID())
 			}
 			began := time.Now()
-			if err := b.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, b.Stop(t.Context()))
 			t.Logf("stopped in %s: %s", time.Since(began).Round(time.Millisecond), b.Exit())
-			if ids := remainingContainers(t, b.mark); len(ids) > 0 {
-				t.Errorf("left behind: %v", ids)
-			}
-			if files, _ := os.ReadDir(ledger); len(files) > 0 {
-				t.Errorf("the ledger holds %v", files)
-			}
+			ids := remainingContainers(t, b.mark)
+			assert.Truef(t, len(ids) <= 0, "left behind: %v", ids)
+			files, _ := os.ReadDir(ledger)
+			assert.Truef(t, len(files) <= 0, "the ledger holds %v", files)
 		})
 	}
 }
@@ -89,8 +83,8 @@ func TestContainerOptionsReachEngine(t *testing.T) {
 	t.Parallel()
 	needEngine(t)
 	folder := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(folder, "note"), []byte("from here\n"), 0o644))
-	must(t, os.Chmod(folder, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "note"), []byte("from here\n"), 0o644))
+	require.NoError(t, os.Chmod(folder, 0o755))
 	b := newContainer(t, ContainerSpec{
 		Ref: shellImage, Program: "/bin/sh",
 		Args: []string{"-c", `id -u; pwd; echo "$GREETING"; /bin/busybox cat /note/note; echo x 2>/dev/null >/note/y || echo read-only; /bin/busybox ps -o pid,args | /bin/busybox head -2 | /bin/busybox tail -1; cat`},
@@ -101,12 +95,11 @@ func TestContainerOptionsReachEngine(t *testing.T) {
 	lines := bufio.NewReader(b.Stdout())
 	for _, want := range []string{"1000", "/tmp", "hi there", "from here", "read-only", "init"} {
 		line, err := lines.ReadString('\n')
-		if err != nil || !strings.Contains(line, want) {
-			t.Errorf("got %q, %v; want %q", line, err, want)
-		}
+		assert.NoError(t, err)
+		assert.Contains(t, line, want)
 	}
 	is, err := engine.cli.ContainerInspect(t.Context(), b.id, client.ContainerInspectOptions{})
-	must(t, err)
+	require.NoError(t, err)
 	host := is.Container.HostConfig
 	if host.Memory != 64<<20 || host.NanoCPUs != 5e8 || host.NetworkMode != "none" || !host.AutoRemove || is.Container.Config.Tty || is.Container.Config.Labels[ServerLabel] != "srv" {
 		t.Errorf("%+v %+v", host, is.Container.Config)
@@ -131,9 +124,7 @@ func TestFailedContainerCreationIsNamedAndCleanedUp(t *testing.T) {
 	} {
 		c.image.Ledger, c.image.Network, c.image.Server = ledger, "none", server
 		_, err := Create(t.Context(), c.image)
-		if !errors.Is(err, c.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.ErrorIs(t, err, c.want, name)
 		t.Logf("%s: %v", name, err)
 		if name == "no Docker" { // which cannot be queried, so the record remains for EndOrphans
 			files, _ := filepath.Glob(filepath.Join(ledger, "*"))
@@ -143,29 +134,23 @@ func TestFailedContainerCreationIsNamedAndCleanedUp(t *testing.T) {
 		}
 	}
 	list, err := engine.cli.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", ServerLabel+"="+server)})
-	if err != nil || len(list.Items) > 0 {
-		t.Errorf("left behind: %v, %v", list.Items, err)
-	}
-	if files, _ := os.ReadDir(ledger); len(files) > 0 {
-		t.Errorf("the ledger holds %v", files)
-	}
+	assert.Truef(t, err == nil && len(list.Items) <= 0, "left behind: %v, %v", list.Items, err)
+	files, _ := os.ReadDir(ledger)
+	assert.Truef(t, len(files) <= 0, "the ledger holds %v", files)
 }
 
 func TestContainerExitEndsServer(t *testing.T) {
 	t.Parallel()
 	b := newContainer(t, ContainerSpec{Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", "read x; echo bye; exit 3"}})
 	fmt.Fprintln(b.Stdin())
-	if all, err := io.ReadAll(b.Stdout()); string(all) != "bye\n" || err != nil {
-		t.Errorf("%q, %v", all, err)
-	}
+	all, err := io.ReadAll(b.Stdout())
+	assert.Truef(t, string(all) == "bye\n" && err == nil, "%q, %v", all, err)
 	<-b.Done()
-	if e := b.Exit(); e.Code != 3 || e.Lost {
-		t.Errorf("%+v", e)
-	}
+	e := b.Exit()
+	assert.Truef(t, e.Code == 3 && !e.Lost, "%+v", e)
 	removed := newContainer(t, ContainerSpec{Ref: shellImage, Program: "/bin/cat"})
-	if _, err := engine.cli.ContainerRemove(t.Context(), removed.id, client.ContainerRemoveOptions{Force: true}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = engine.cli.ContainerRemove(t.Context(), removed.id, client.ContainerRemoveOptions{Force: true})
+	require.NoError(t, err)
 	<-removed.Done()
 }
 
@@ -174,11 +159,9 @@ func TestEndOrphansRemovesContainersOfKilledDaemon(t *testing.T) {
 	needEngine(t)
 	ledger := t.TempDir()
 	b := newContainer(t, ContainerSpec{Ref: shellImage, Program: "/bin/sh", Args: []string{"-c", "while :; do sleep 1; done"}, Ledger: ledger})
-	if n, err := EndOrphans(t.Context(), ledger); n != 1 || err != nil {
-		t.Errorf("%d, %v", n, err)
-	}
-	if ids := remainingContainers(t, b.mark); len(ids) > 0 {
-		t.Errorf("left behind: %v", ids)
-	}
+	n, err := EndOrphans(t.Context(), ledger)
+	assert.Truef(t, n == 1 && err == nil, "%d, %v", n, err)
+	ids := remainingContainers(t, b.mark)
+	assert.Truef(t, len(ids) <= 0, "left behind: %v", ids)
 	<-b.Done()
 }

@@ -3,6 +3,8 @@ package dockerexec
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestRunWithoutInputIsRecognized(t *testing.T) {
@@ -11,8 +13,6 @@ func TestRunWithoutInputIsRecognized(t *testing.T) {
 		"run -i img": false, "run --rm -it img": false, "run -ti -e A img": false, "run --interactive img": false, "-H x run -i=true img": false,
 		"exec box x": false, "": false, "run": true, "run -e": true,
 	} {
-		if got := RunsWithoutInput(strings.Fields(args)); got != want {
-			t.Errorf("%q: %v", args, got)
-		}
+		assert.Equalf(t, want, RunsWithoutInput(strings.Fields(args)), "%q", args)
 	}
 }

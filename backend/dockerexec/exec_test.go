@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
@@ -47,23 +49,16 @@ func TestEchoKeepsStreamsSeparate(t *testing.T) {
 	line := strings.Repeat("x", 200<<10) + "\n"
 	go func() { _, _ = io.WriteString(e.Stdin(), line) }()
 	got, err := bufio.NewReader(e.Stdout()).ReadString('\n')
-	if err != nil || got != line {
-		t.Fatalf("%d bytes, %v", len(got), err)
-	}
-	if e.PID() <= 1 {
-		t.Errorf("pid inside %d", e.PID())
-	}
+	require.NoError(t, err)
+	require.Equal(t, line, got)
+	assert.Truef(t, e.PID() > 1, "pid inside %d", e.PID())
 	begun := time.Now()
-	must(t, e.Stop(t.Context()))
+	require.NoError(t, e.Stop(t.Context()))
 	if took := time.Since(begun); took > 30*time.Second { // less than the wait for a process that does not exit
 		t.Errorf("a server that ends with its input took %s to stop", took)
 	}
-	if exit := e.Exit(); exit.Code != 0 {
-		t.Errorf("exit %+v", exit)
-	}
-	if log.String() != "to-the-log\n" {
-		t.Errorf("log %q", log.String())
-	}
+	assert.Equal(t, 0, e.Exit().Code)
+	assert.Equal(t, "to-the-log\n", log.String())
 }
 
 // Each ignores end of input and SIGTERM.
@@ -82,16 +77,13 @@ func TestStopLeavesNoProcessInContainer(t *testing.T) {
 			e := run(t, Spec{Selector: Selector{Name: id}, Cmd: cmd})
 			eventually.True(t, "running", func() bool { return len(processesInside(t, id)) >= 2 })
 			begun := time.Now()
-			must(t, e.Stop(t.Context()))
+			require.NoError(t, e.Stop(t.Context()))
 			if took := time.Since(begun); took > 25*time.Second { // five times the expected duration
 				t.Errorf("took %s", took)
 			}
-			if exit := e.Exit(); exit.Code != 137 {
-				t.Errorf("exit %+v", exit)
-			}
-			if left := processesInside(t, id); len(left) > 0 {
-				t.Errorf("left: %q", left)
-			}
+			assert.Equal(t, 137, e.Exit().Code)
+			left := processesInside(t, id)
+			assert.Truef(t, len(left) <= 0, "left: %q", left)
 		})
 	}
 }
@@ -101,12 +93,9 @@ func TestExitIsDetectedWhileGrandchildHoldsStdout(t *testing.T) {
 	id := sleepingContainer(t, shellImage, true)
 	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"sh", "-c", "setsid sleep 1000 & sleep 0.3; exit 7"}})
 	eventually.Receive(t, 30*time.Second, "exit not noticed", e.Done())
-	if exit := e.Exit(); exit.Code != 7 {
-		t.Errorf("exit %+v", exit)
-	}
-	if left := processesInside(t, id); len(left) > 0 {
-		t.Errorf("left: %q", left)
-	}
+	assert.Equal(t, 7, e.Exit().Code)
+	left := processesInside(t, id)
+	assert.Truef(t, len(left) <= 0, "left: %q", left)
 }
 
 func TestStdoutClosesWhileEscapedProcessHoldsIt(t *testing.T) {
@@ -118,9 +107,7 @@ func TestStdoutClosesWhileEscapedProcessHoldsIt(t *testing.T) {
 		_, err := io.ReadAll(e.Stdout())
 		ended <- err
 	}()
-	if err := eventually.Receive(t, 30*time.Second, "stdout does not end", ended); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, eventually.Receive(t, 30*time.Second, "stdout does not end", ended))
 }
 
 func TestStopKillsWhenContextEnds(t *testing.T) {
@@ -130,10 +117,9 @@ func TestStopKillsWhenContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	begun := time.Now()
-	must(t, e.Stop(ctx))
-	if took := time.Since(begun); took > 30*time.Second {
-		t.Errorf("took %s", took)
-	}
+	require.NoError(t, e.Stop(ctx))
+	took := time.Since(begun)
+	assert.Truef(t, took <= 30*time.Second, "took %s", took)
 }
 
 func TestEnvironmentUserAndFolderArePassed(t *testing.T) {
@@ -144,16 +130,15 @@ func TestEnvironmentUserAndFolderArePassed(t *testing.T) {
 		Env: []string{"MINE=a b"}, User: "1234", Workdir: "/tmp",
 	})
 	out, err := io.ReadAll(e.Stdout())
-	if err != nil || string(out) != "a b 1234 /tmp\n" {
-		t.Errorf("%q, %v", out, err)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "a b 1234 /tmp\n", string(out))
 }
 
 // reachable reports whether we may signal the container's processes.
 func reachable(t *testing.T, id string) bool {
 	t.Helper()
 	found, err := engine.cli.ContainerInspect(t.Context(), id, client.ContainerInspectOptions{})
-	must(t, err)
+	require.NoError(t, err)
 	groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", found.Container.State.Pid))
 	return os.Getuid() == 0 && strings.Contains(string(groups), id)
 }
@@ -163,15 +148,11 @@ func TestImageWithoutShell(t *testing.T) {
 	id := sleepingContainer(t, bareImage, true)
 	t.Run("echo", func(t *testing.T) {
 		e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"/cat"}, CloseStdin: 2 * time.Second})
-		if _, err := io.WriteString(e.Stdin(), "hi\n"); err != nil {
-			t.Fatal(err)
-		}
-		if got, _ := bufio.NewReader(e.Stdout()).ReadString('\n'); got != "hi\n" {
-			t.Errorf("got %q", got)
-		}
-		if err := e.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
+		_, err := io.WriteString(e.Stdin(), "hi\n")
+		require.NoError(t, err)
+		got, _ := bufio.NewReader(e.Stdout()).ReadString('\n')
+		assert.Equal(t, "hi\n", got)
+		assert.NoError(t, e.Stop(t.Context()))
 	})
 	t.Run("ignores the end of its input", func(t *testing.T) {
 		e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"/sleep", "1000"}})
@@ -193,18 +174,15 @@ func TestImageWithoutShell(t *testing.T) {
 	})
 	t.Run("quick", func(t *testing.T) {
 		e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"/busybox", "echo", "hi"}})
-		if out, err := io.ReadAll(e.Stdout()); err != nil || string(out) != "hi\n" {
-			t.Errorf("%q, %v", out, err)
-		}
+		out, err := io.ReadAll(e.Stdout())
+		assert.Truef(t, err == nil && string(out) == "hi\n", "%q, %v", out, err)
 		<-e.Done()
-		if exit := e.Exit(); exit.Code != 0 || exit.Reason != "" {
-			t.Errorf("exit %+v", exit)
-		}
+		exit := e.Exit()
+		assert.Truef(t, exit.Code == 0 && exit.Reason == "", "exit %+v", exit)
 	})
 	t.Run("missing program", func(t *testing.T) {
-		if _, err := Start(t.Context(), Spec{Selector: Selector{Name: id}, Cmd: []string{"/no-such"}}); !errors.Is(err, ErrNoBinary) {
-			t.Errorf("err = %v", err)
-		}
+		_, err := Start(t.Context(), Spec{Selector: Selector{Name: id}, Cmd: []string{"/no-such"}})
+		assert.ErrorIs(t, err, ErrNoBinary)
 	})
 }
 
@@ -226,28 +204,21 @@ func TestEachMissingPartHasItsOwnError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Start(t.Context(), c.spec)
-			if !errors.Is(err, c.want) {
-				t.Errorf("err = %v", err)
-			}
+			assert.ErrorIs(t, err, c.want)
 			for _, other := range []error{ErrNoDocker, ErrPermission, ErrNoContainer, ErrNotRunning, ErrNoBinary} {
-				if other != c.want && errors.Is(err, other) {
-					t.Errorf("also %v", other)
-				}
+				assert.Falsef(t, other != c.want && errors.Is(err, other), "also %v", other)
 			}
 		})
 	}
-	if left := processesInside(t, running); len(left) > 0 {
-		t.Errorf("left by failed starts: %q", left)
-	}
+	left := processesInside(t, running)
+	assert.Truef(t, len(left) <= 0, "left by failed starts: %q", left)
 }
 
 func TestRefusedSocketIsAPermissionError(t *testing.T) {
 	t.Parallel()
 	// Root can open any socket, so this test uses the error text of the client.
 	err := translateError(Engine{Host: "unix:///x.sock"}, "c", &os.PathError{Op: "dial", Err: os.ErrPermission})
-	if !errors.Is(err, ErrPermission) {
-		t.Errorf("err = %v", err)
-	}
+	assert.ErrorIs(t, err, ErrPermission)
 }
 
 func TestStderrFloodDoesNotBlockProcess(t *testing.T) {
@@ -255,9 +226,8 @@ func TestStderrFloodDoesNotBlockProcess(t *testing.T) {
 	id := sleepingContainer(t, shellImage, true)
 	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: []string{"sh", "-c", `i=0; while [ $i -lt 20000 ]; do echo "a line that is written again and again" >&2; i=$((i+1)); done; echo over`}})
 	out, err := io.ReadAll(e.Stdout())
-	if err != nil || string(out) != "over\n" {
-		t.Errorf("%q, %v", out, err)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "over\n", string(out))
 }
 
 func TestEndOrphansKillsExecsOfKilledDaemon(t *testing.T) {
@@ -266,19 +236,15 @@ func TestEndOrphansKillsExecsOfKilledDaemon(t *testing.T) {
 	ledger := t.TempDir()
 	e := run(t, Spec{Selector: Selector{Name: id}, Cmd: stubborn["background"], Ledger: ledger})
 	eventually.True(t, "running", func() bool { return len(processesInside(t, id)) >= 2 })
-	if files, _ := os.ReadDir(ledger); len(files) != 1 {
-		t.Fatalf("%d entries", len(files))
-	}
+	files, _ := os.ReadDir(ledger)
+	require.Len(t, files, 1)
 	n, err := EndOrphans(t.Context(), ledger)
-	if err != nil || n < 2 {
-		t.Errorf("ended %d, %v", n, err)
-	}
+	assert.Truef(t, err == nil && n >= 2, "ended %d, %v", n, err)
 	// The shell of the sweep itself, which killed the others, may still exist for a moment.
 	eventually.True(t, "nothing left", func() bool { return len(processesInside(t, id)) == 0 })
 	<-e.Done()
-	if files, _ := os.ReadDir(ledger); len(files) != 0 {
-		t.Errorf("%d entries after the sweep", len(files))
-	}
+	files, _ = os.ReadDir(ledger)
+	assert.Empty(t, files)
 	if n, err := EndOrphans(t.Context(), filepath.Join(ledger, "never")); n != 0 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
@@ -293,25 +259,21 @@ func TestEngineIsFoundLikeDockerCommand(t *testing.T) {
 	put := func(path, text string) {
 		t.Helper()
 		path = filepath.Join(home, ".docker", path)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	put("config.json", `{"currentContext":"work"}`)
-	if _, err := defaultEndpoint(); !errors.Is(err, ErrNoDocker) || !strings.Contains(err.Error(), "work") {
-		t.Errorf("a context that is not there: %v", err)
-	}
+	_, err := defaultEndpoint()
+	assert.Truef(t, errors.Is(err, ErrNoDocker) && strings.Contains(err.Error(), "work"), "a context that is not there: %v", err)
 	put("contexts/meta/"+contextID("work")+"/meta.json", `{"Name":"work","Endpoints":{"docker":{"Host":"unix:///run/work.sock"}}}`)
-	if at, err := defaultEndpoint(); err != nil || at.host != "unix:///run/work.sock" {
-		t.Errorf("%+v, %v", at, err)
-	}
+	at, err := defaultEndpoint()
+	assert.Truef(t, err == nil && at.host == "unix:///run/work.sock", "%+v, %v", at, err)
 	t.Setenv("DOCKER_CONTEXT", "default")
-	if at, err := defaultEndpoint(); err != nil || at.host == "unix:///run/work.sock" {
-		t.Errorf("%+v, %v", at, err)
-	}
+	at, err = defaultEndpoint()
+	assert.Truef(t, err == nil && at.host != "unix:///run/work.sock", "%+v, %v", at, err)
 	t.Setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
-	if at, err := defaultEndpoint(); err != nil || at.host != "tcp://10.0.0.1:2375" || !at.env {
-		t.Errorf("%+v, %v", at, err)
-	}
+	at, err = defaultEndpoint()
+	assert.Truef(t, err == nil && at.host == "tcp://10.0.0.1:2375" && at.env, "%+v, %v", at, err)
 }
 
 func TestOutputBeforeWrapperLineIsHeldBack(t *testing.T) {
@@ -319,14 +281,10 @@ func TestOutputBeforeWrapperLineIsHeldBack(t *testing.T) {
 	var out bytes.Buffer
 	h := &startBuffer{w: &out}
 	_, _ = h.Write([]byte("early "))
-	if out.Len() > 0 {
-		t.Error("passed on while nobody reads")
-	}
+	assert.True(t, out.Len() <= 0, "passed on while nobody reads")
 	_ = h.release()
 	_, _ = h.Write([]byte("late"))
-	if out.String() != "early late" {
-		t.Errorf("got %q", out.String())
-	}
+	assert.Equal(t, "early late", out.String())
 	full := &startBuffer{w: &out}
 	_, _ = full.Write(make([]byte, maxBuffered))
 	if _, _ = full.Write([]byte("x")); out.Len() != len("early late")+maxBuffered+1 {
@@ -350,9 +308,8 @@ func TestStartLineReaderConsumesOnlyItsOwnLine(t *testing.T) {
 			told := "never"
 			h := &startLineReader{dst: &rest, onLine: func(line string) { told = line }}
 			for _, chunk := range c.chunks {
-				if n, err := h.Write([]byte(chunk)); n != len(chunk) || err != nil {
-					t.Fatal(n, err)
-				}
+				n, err := h.Write([]byte(chunk))
+				require.Truef(t, n == len(chunk) && err == nil, "%v %v", n, err)
 			}
 			if told != c.told || rest.String() != c.rest {
 				t.Errorf("told %q, rest %q", told, rest.String())

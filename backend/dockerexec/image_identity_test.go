@@ -8,7 +8,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,14 +21,15 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // tag adds a name to an image until the end of the test.
 func tag(t *testing.T, source, name string) {
 	t.Helper()
-	if _, err := engine.cli.ImageTag(t.Context(), client.ImageTagOptions{Source: source, Target: name}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := engine.cli.ImageTag(t.Context(), client.ImageTagOptions{Source: source, Target: name})
+	require.NoError(t, err)
 	t.Cleanup(func() { removeImage(name) })
 }
 
@@ -46,21 +46,16 @@ func TestRunningImageIsReportedAfterTagMoves(t *testing.T) {
 	tag(t, bareImage, name) // as after a pull or a build
 	for server, running := range map[string]bool{"mover": true, "another": false} {
 		is, err := Identify(t.Context(), Engine{}, server, name)
-		if err != nil || is.Running != running || (is.ID == was.ID) != running {
-			t.Errorf("%s: %+v, %v; it was %s", server, is, err, was.ID)
-		}
+		assert.Truef(t, err == nil && is.Running == running && (is.ID == was.ID) == running, "%s: %+v, %v; it was %s", server, is, err, was.ID)
 	}
-	if is, err := Identify(t.Context(), Engine{}, "mover", shellImage); err != nil || is.Running {
-		t.Errorf("a container of another name of the same image is taken for this one: %+v, %v", is, err)
-	}
-	if _, err := Identify(t.Context(), Engine{}, "mover", "drawbridge-test/never:1"); !errors.Is(err, ErrNoImage) {
-		t.Errorf("an image that is not here: %v", err)
-	}
+	is, err := Identify(t.Context(), Engine{}, "mover", shellImage)
+	assert.Truef(t, err == nil && !is.Running, "a container of another name of the same image is taken for this one: %+v, %v", is, err)
+	_, err = Identify(t.Context(), Engine{}, "mover", "drawbridge-test/never:1")
+	assert.ErrorIs(t, err, ErrNoImage, "an image that is not here")
 	b := newContainer(t, ContainerSpec{Ref: was.ID, Program: "/bin/cat", Server: "pinned"})
 	fmt.Fprintln(b.Stdin(), "hello")
-	if is, err := Identify(t.Context(), Engine{}, "pinned", was.ID); err != nil || !is.Running || is.ID != was.ID {
-		t.Errorf("by its id: %+v, %v", is, err)
-	}
+	is, err = Identify(t.Context(), Engine{}, "pinned", was.ID)
+	assert.Truef(t, err == nil && is.Running && is.ID == was.ID, "by its id: %+v, %v", is, err)
 }
 
 // fakeRegistry is a minimal registry with one image. Its tag moves from the first manifest to the
@@ -130,31 +125,25 @@ func TestRegistryImageDigestAndLatestAreResolved(t *testing.T) {
 	newContainer(t, ContainerSpec{Ref: ref, Program: "/cat", Server: "shopper", Pull: true})
 	is, err := Identify(t.Context(), Engine{}, "shopper", ref)
 	first, second := digestOf(s.manifests[0]), digestOf(s.manifests[1])
-	if err != nil || !is.Running || is.Digest(s.name) != first {
-		t.Fatalf("%+v, %v; its digest is %s", is, err, first)
-	}
+	require.Truef(t, err == nil && is.Running && is.Digest(s.name) == first, "%+v, %v; its digest is %s", is, err, first)
 	s.moved.Store(true)
-	if newest, err := LatestDigest(t.Context(), Engine{}, ref); err != nil || newest != second {
-		t.Errorf("the newest is %s, %v; want %s", newest, err, second)
-	}
+	newest, err := LatestDigest(t.Context(), Engine{}, ref)
+	assert.Truef(t, err == nil && newest == second, "the newest is %s, %v; want %s", newest, err, second)
 	pinned := ref + "@" + second // the tag is ignored
 	t.Cleanup(func() { removeImage(s.name + "@" + second) })
 	newContainer(t, ContainerSpec{Ref: pinned, Program: "/cat", Server: "pinned", Pull: true})
 	if is, err := Identify(t.Context(), Engine{}, "pinned", pinned); err != nil || !is.Running || is.Digest(s.name) != second {
 		t.Errorf("pinned: %+v, %v", is, err)
 	}
-	if _, err := LatestDigest(t.Context(), Engine{}, "127.0.0.1:9/drawbridge-test/none:1"); err == nil || strings.Contains(err.Error(), ErrNoDocker.Error()) {
-		t.Errorf("a registry that does not answer: %v", err)
-	}
+	_, err = LatestDigest(t.Context(), Engine{}, "127.0.0.1:9/drawbridge-test/none:1")
+	assert.Truef(t, err != nil && !strings.Contains(err.Error(), ErrNoDocker.Error()), "a registry that does not answer: %v", err)
 }
 
 func TestRegistryDigestIsFoundUnderShortName(t *testing.T) {
 	t.Parallel()
 	i := ImageIdentity{Digests: []string{"other/x@sha256:1", "docker.io/library/alpine@sha256:2", "mcp/time@sha256:3"}}
 	for name, want := range map[string]string{"alpine": "sha256:2", "docker.io/mcp/time": "sha256:3", "mcp/tim": "", "x": "", "index.docker.io/other/x": "sha256:1"} {
-		if got := i.Digest(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		assert.Equal(t, want, i.Digest(name), name)
 	}
 }
 
@@ -171,9 +160,7 @@ func TestEngineOfDockerCommandIsParsed(t *testing.T) {
 		"--config /c --host tcp://h:1 run i": {Host: "tcp://h:1"},
 		"exec -H x":                          {},
 	} {
-		if got := RunEngine(strings.Fields(args)); got != want {
-			t.Errorf("%s: %+v", args, got)
-		}
+		assert.Equal(t, want, RunEngine(strings.Fields(args)), args)
 	}
 }
 
@@ -188,17 +175,16 @@ func removeImage(name string) {
 func layer(t *testing.T) []byte {
 	t.Helper()
 	path, err := exec.LookPath("busybox")
-	must(t, err)
+	require.NoError(t, err)
 	program, err := os.ReadFile(path)
-	must(t, err)
+	require.NoError(t, err)
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, h := range []tar.Header{{Name: "busybox", Mode: 0o755, Size: int64(len(program))}, {Name: "cat", Typeflag: tar.TypeSymlink, Linkname: "/busybox", Mode: 0o777}} {
-		must(t, w.WriteHeader(&h))
-		if _, err := w.Write(program[:h.Size]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.WriteHeader(&h))
+		_, err = w.Write(program[:h.Size])
+		require.NoError(t, err)
 	}
-	must(t, w.Close())
+	require.NoError(t, w.Close())
 	return out.Bytes()
 }

@@ -18,6 +18,8 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -52,9 +54,7 @@ func needEngine(t *testing.T) *client.Client {
 	t.Helper()
 	engine.once.Do(func() { engine.err = prepareEngine() })
 	if engine.err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("no Docker Engine, and CI is set: %v", engine.err)
-		}
+		require.Emptyf(t, os.Getenv("CI"), "no Docker Engine, and CI is set: %v", engine.err)
 		t.Skipf("no Docker Engine to test with: %v", engine.err)
 	}
 	return engine.cli
@@ -135,17 +135,14 @@ func sleepingContainer(t *testing.T, image string, started bool) (id string) {
 		Config:     &container.Config{Image: image, Cmd: []string{sleep, "3600"}},
 		HostConfig: &container.HostConfig{NetworkMode: "none"},
 	})
-	must(t, err)
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		_, err := cli.ContainerRemove(context.Background(), created.ID, client.ContainerRemoveOptions{Force: true})
-		if err != nil && translateError(Engine{}, "", err) == err {
-			t.Error(err)
-		}
+		assert.False(t, err != nil && translateError(Engine{}, "", err) == err, err)
 	})
 	if started {
-		if _, err := cli.ContainerStart(t.Context(), created.ID, client.ContainerStartOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err = cli.ContainerStart(t.Context(), created.ID, client.ContainerStartOptions{})
+		require.NoError(t, err)
 	}
 	return created.ID
 }
@@ -155,7 +152,7 @@ func sleepingContainer(t *testing.T, image string, started bool) (id string) {
 func processesInside(t *testing.T, id string) (commands []string) {
 	t.Helper()
 	top, err := engine.cli.ContainerTop(t.Context(), id, client.ContainerTopOptions{Arguments: []string{"-eo", "pid,stat,args"}})
-	must(t, err)
+	require.NoError(t, err)
 	for _, p := range top.Processes {
 		if len(p) == 3 && !strings.HasPrefix(p[1], "Z") && p[2] != "/bin/sleep 3600" && p[2] != "/sleep 3600" {
 			commands = append(commands, p[2])
@@ -170,19 +167,11 @@ func run(t *testing.T, spec Spec) *Exec {
 		spec.CloseStdin, spec.Term = 200*time.Millisecond, 300*time.Millisecond
 	}
 	e, err := Start(t.Context(), spec)
-	must(t, err)
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = e.Stop(ctx)
 	})
 	return e
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -5,7 +5,6 @@ package dockerexec
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -18,6 +17,8 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -90,15 +91,14 @@ func TestStoppedContainerEndsExec(t *testing.T) {
 				at = slowEngine(t, nil)
 			}
 			e := run(t, Spec{Selector: Selector{Engine: at, Name: id}, Cmd: []string{"cat"}, exitCauseTimeout: time.Minute})
-			must(t, end(id))
+			require.NoError(t, end(id))
 			_, _ = io.ReadAll(e.Stdout())
 			// Whoever reads the output stops the process at its end.
 			if err := e.Stop(t.Context()); err != nil {
 				t.Log(err)
 			}
-			if exit := e.Exit(); !exit.Lost {
-				t.Errorf("the process is blamed: %+v", exit)
-			}
+			exit := e.Exit()
+			assert.Truef(t, exit.Lost, "the process is blamed: %+v", exit)
 		})
 	}
 }
@@ -110,7 +110,5 @@ func TestContainerEndingDuringStartIsNotRunning(t *testing.T) {
 		http.Error(w, `{"message":"OCI runtime exec failed: read init-p: connection reset by peer"}`, http.StatusInternalServerError)
 	})
 	_, err := Start(t.Context(), Spec{Selector: Selector{Engine: at, Name: id}, Cmd: []string{"cat"}, exitCauseTimeout: time.Minute})
-	if !errors.Is(err, ErrNotRunning) {
-		t.Errorf("err = %v", err)
-	}
+	assert.ErrorIs(t, err, ErrNotRunning)
 }

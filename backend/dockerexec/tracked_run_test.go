@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestDockerRunIsRecognizedAndLosesTTY(t *testing.T) {
@@ -49,9 +52,7 @@ func TestDockerRunIsRecognizedAndLosesTTY(t *testing.T) {
 	} {
 		r, ok := TrackRun("files", c.command, strings.Fields(c.args), nil, "")
 		if !ok {
-			if c.want != "" {
-				t.Errorf("%s %s is not recognized", c.command, c.args)
-			}
+			assert.Emptyf(t, c.want, "%s %s is not recognized", c.command, c.args)
 			continue
 		}
 		at := slices.Index(r.Args, "--label")
@@ -69,9 +70,7 @@ func TestUserCidfileIsKept(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]int{"run -i img": 1, "run --cidfile /x -i img": 1, "run --cidfile=/x -i img": 1} {
 		r, ok := TrackRun("a", "docker", strings.Fields(args), nil, t.TempDir())
-		if !ok || strings.Count(strings.Join(r.Args, " "), "--cidfile") != want {
-			t.Errorf("%s: %v", args, r)
-		}
+		assert.Truef(t, ok && strings.Count(strings.Join(r.Args, " "), "--cidfile") == want, "%s: %v", args, r)
 	}
 }
 
@@ -79,11 +78,9 @@ func TestLedgerContainsNoSecret(t *testing.T) {
 	t.Parallel()
 	ledger := t.TempDir()
 	r, _ := TrackRun("a", "docker", []string{"run", "-i", "-e", "TOKEN", "img"}, []string{"TOKEN=hush", "DOCKER_HOST=unix:///x", "DOCKER_AUTH_CONFIG=hush", "PATH=/bin"}, ledger)
-	must(t, r.AddToLedger())
+	require.NoError(t, r.AddToLedger())
 	text, err := os.ReadFile(r.at.path(ledger))
-	if err != nil || strings.Contains(string(text), "hush") || !strings.Contains(string(text), "DOCKER_HOST=unix:///x") {
-		t.Fatalf("%s %v", text, err)
-	}
+	require.Truef(t, err == nil && !strings.Contains(string(text), "hush") && strings.Contains(string(text), "DOCKER_HOST=unix:///x"), "%s %v", text, err)
 }
 
 // ignoresTERM is a program that ignores end of input and, as process 1 of its container, SIGTERM.
@@ -99,16 +96,14 @@ func startDockerRun(t *testing.T, ledger string, options []string, program ...st
 	}
 	args := slices.Concat([]string{"run", "--network", "none"}, options, []string{shellImage}, program)
 	r, ok := TrackRun("box", docker, args, os.Environ(), ledger)
-	if !ok {
-		t.Fatal("not recognized")
-	}
-	must(t, r.AddToLedger())
+	require.True(t, ok, "not recognized")
+	require.NoError(t, r.AddToLedger())
 	cmd = exec.Command(docker, r.Args...)
 	stdin, err = cmd.StdinPipe()
-	must(t, err)
+	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -126,7 +121,7 @@ func startDockerRun(t *testing.T, ledger string, options []string, program ...st
 func running(t *testing.T, r *TrackedRun) int {
 	t.Helper()
 	out, err := r.at.docker(context.Background(), "ps", "-q", "--filter", "label="+runLabel+"="+r.at.Mark)
-	must(t, err)
+	require.NoError(t, err)
 	return len(strings.Fields(out))
 }
 
@@ -134,9 +129,9 @@ func running(t *testing.T, r *TrackedRun) int {
 func remaining(t *testing.T, r *TrackedRun, ledger string) string {
 	t.Helper()
 	out, err := r.at.docker(context.Background(), "ps", "-aq", "--filter", "label="+runLabel+"="+r.at.Mark)
-	must(t, err)
+	require.NoError(t, err)
 	files, err := filepath.Glob(filepath.Join(ledger, "*"))
-	must(t, err)
+	require.NoError(t, err)
 	return strings.TrimSpace(out + " " + strings.Join(files, " "))
 }
 
@@ -152,11 +147,9 @@ func TestKilledDockerRunContainerIsRemoved(t *testing.T) {
 				t.Skip("this Engine ends the container by itself")
 			}
 			begun := time.Now()
-			must(t, r.Remove(t.Context()))
+			require.NoError(t, r.Remove(t.Context()))
 			t.Logf("removed in %s", time.Since(begun).Round(time.Millisecond))
-			if rest := remaining(t, r, ledger); rest != "" {
-				t.Errorf("left: %s", rest)
-			}
+			assert.Empty(t, remaining(t, r, ledger))
 			if err := r.Remove(t.Context()); err != nil { // Remove is idempotent
 				t.Error(err)
 			}
@@ -170,27 +163,21 @@ func TestEndOrphansRemovesContainersOfEarlierRun(t *testing.T) {
 	r, cmd, _, _ := startDockerRun(t, ledger, []string{"-i", "--rm"}, "/bin/sh", "-c", ignoresTERM)
 	_ = cmd.Process.Signal(syscall.SIGKILL)
 	_ = cmd.Wait()
-	if n, err := EndOrphans(t.Context(), ledger); n != 1 || err != nil {
-		t.Fatalf("%d, %v", n, err)
-	}
-	if rest := remaining(t, r, ledger); rest != "" {
-		t.Errorf("left: %s", rest)
-	}
-	if n, err := EndOrphans(t.Context(), ledger); n != 0 || err != nil {
-		t.Errorf("the second time: %d, %v", n, err)
-	}
+	n, err := EndOrphans(t.Context(), ledger)
+	require.Truef(t, n == 1 && err == nil, "%d, %v", n, err)
+	assert.Empty(t, remaining(t, r, ledger))
+	n, err = EndOrphans(t.Context(), ledger)
+	assert.Truef(t, n == 0 && err == nil, "the second time: %d, %v", n, err)
 }
 
 func TestTornLedgerIsDiscarded(t *testing.T) {
 	t.Parallel()
 	ledger := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(ledger, "x"+runSuffix), []byte(`{"command":"/bi`), 0o600))
-	if n, err := EndOrphans(t.Context(), ledger); n != 0 || err != nil {
-		t.Errorf("%d, %v", n, err)
-	}
-	if files, _ := os.ReadDir(ledger); len(files) != 0 {
-		t.Errorf("%v", files)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(ledger, "x"+runSuffix), []byte(`{"command":"/bi`), 0o600))
+	n, err := EndOrphans(t.Context(), ledger)
+	assert.Truef(t, n == 0 && err == nil, "%d, %v", n, err)
+	files, _ := os.ReadDir(ledger)
+	assert.Empty(t, files)
 }
 
 func TestEndOrphansKeepsLedgerWhileEngineIsDown(t *testing.T) {
@@ -201,26 +188,20 @@ func TestEndOrphansKeepsLedgerWhileEngineIsDown(t *testing.T) {
 	}
 	ledger := t.TempDir()
 	r, _ := TrackRun("a", docker, []string{"--host", "unix://" + filepath.Join(ledger, "nobody"), "run", "-i", "img"}, os.Environ(), ledger)
-	must(t, r.AddToLedger())
-	if _, err := EndOrphans(t.Context(), ledger); err == nil {
-		t.Error("no error")
-	}
-	if _, err := os.Stat(r.at.path(ledger)); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, r.AddToLedger())
+	_, err = EndOrphans(t.Context(), ledger)
+	assert.Error(t, err, "no error")
+	_, err = os.Stat(r.at.path(ledger))
+	assert.NoError(t, err)
 }
 
 func TestMessagesPassDockerRunUnchanged(t *testing.T) {
 	t.Parallel()
 	_, cmd, stdin, stdout := startDockerRun(t, t.TempDir(), []string{"-it", "--rm"}, "/bin/cat")
-	if _, err := io.WriteString(stdin, "{\"a\":1}\n"); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := stdout.ReadString('\n'); line != "{\"a\":1}\n" {
-		t.Fatalf("%q, %v", line, err)
-	}
+	_, err := io.WriteString(stdin, "{\"a\":1}\n")
+	require.NoError(t, err)
+	line, err := stdout.ReadString('\n')
+	require.Equal(t, "{\"a\":1}\n", line, err)
 	_ = stdin.Close()
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, cmd.Wait())
 }

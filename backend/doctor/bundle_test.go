@@ -11,25 +11,20 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestBundleRedactsSecretsInEveryEncoding(t *testing.T) {
 	dir := t.TempDir()
 	logs := filepath.Join(dir, "logs")
-	if err := os.MkdirAll(filepath.Join(logs, "servers"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(logs, "servers"), 0o700))
 	key := "-----BEGIN KEY-----\nMIIEcanaryLINEone0123\nMIIEcanaryLINEtwo0123\n-----END KEY-----"
 	text := strings.Repeat("old line\n", 40_000) + "k=canary/quoted\" 1 and canary%2Fquoted%22+1 and MIIEcanaryLINEtwo0123 in /home/someone/x, from canary-env, shape?\n"
-	if err := os.WriteFile(filepath.Join(logs, "drawbridge.log"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "config.jsonc"), []byte(`{"mcpServers":{"a":{"command":"x","env":{"A":"${FROM_ENV}"}}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "bad.json"), []byte(`{canary`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(logs, "drawbridge.log"), []byte(text), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.jsonc"), []byte(`{"mcpServers":{"a":{"command":"x","env":{"A":"${FROM_ENV}"}}}}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bad.json"), []byte(`{canary`), 0o600))
 	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
 	files := Bundle(BundleOptions{
 		Version: "1", Now: now, Folders: config.Folders{Logs: logs, State: dir}, Home: "/home/someone",
@@ -42,9 +37,7 @@ func TestBundleRedactsSecretsInEveryEncoding(t *testing.T) {
 	all := ""
 	for _, f := range files {
 		all += f.Name + "\n" + f.Text
-		if f.Bytes != len(f.Text) || f.Bytes > maxMainLog {
-			t.Errorf("%s has %d bytes, told are %d", f.Name, len(f.Text), f.Bytes)
-		}
+		assert.Truef(t, f.Bytes == len(f.Text) && f.Bytes <= maxMainLog, "%s has %d bytes, told are %d", f.Name, len(f.Text), f.Bytes)
 	}
 	for _, gone := range []string{"canary", "/home/someone", "shape?", "none.json"} {
 		if at := strings.Index(all, gone); at >= 0 {
@@ -52,18 +45,13 @@ func TestBundleRedactsSecretsInEveryEncoding(t *testing.T) {
 		}
 	}
 	for _, there := range []string{"README.txt", "versions.json", "config/config.jsonc.json", "config/bad.json.json", "~/x", "[redacted]", `"${FROM_ENV}"`} {
-		if !strings.Contains(all, there) {
-			t.Errorf("%q is missing", there)
-		}
+		assert.Contains(t, all, there)
 	}
 	var b bytes.Buffer
-	if err := WriteZip(&b, files, now); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteZip(&b, files, now))
 	z, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	if err != nil || len(z.File) != len(files) {
-		t.Fatalf("%d files in the zip, %d told (%v)", len(z.File), len(files), err)
-	}
+	require.NoError(t, err)
+	require.Len(t, z.File, len(files))
 }
 
 // TestBundleRedactsFormerConfigSecrets: logs may contain secrets that the configuration no
@@ -77,13 +65,9 @@ func TestBundleRedactsFormerConfigSecrets(t *testing.T) {
 	if _, err := config.BackupsOf(dir).Create("config.jsonc", []byte(entry("canary-copied")), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "config.jsonc"), []byte(entry("canary-good")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.jsonc"), []byte(entry("canary-good")), 0o600))
 	good, err := config.Sources{DefaultFile: filepath.Join(dir, "config.jsonc")}.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	log := "said canary-copied, canary-good, canary-inherited, canary-listed and Basic " +
 		base64.StdEncoding.EncodeToString([]byte("me:canary-copied")) + " " + base64.StdEncoding.EncodeToString([]byte("someone:canary-good:more")) + "\n"
 	for path, text := range map[string]string{
@@ -91,12 +75,8 @@ func TestBundleRedactsFormerConfigSecrets(t *testing.T) {
 		filepath.Join(dir, "config.jsonc"):            entry("canary-good") + " and then",
 		filepath.Join(folders.Logs, "drawbridge.log"): log,
 	} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	environment := map[string]string{
 		"INHERITED": "canary-inherited", config.EnvServers: `[{"name":"b","command":"y","env":{"B":"canary-listed"}}]`,
@@ -104,15 +84,10 @@ func TestBundleRedactsFormerConfigSecrets(t *testing.T) {
 	texts := map[string]string{}
 	for _, f := range Bundle(BundleOptions{Folders: folders, Config: []string{filepath.Join(dir, "config.jsonc")}, Getenv: func(name string) string { return environment[name] }}) {
 		texts[f.Name] = f.Text
-		if strings.Contains(f.Text, "canary") {
-			t.Errorf("%s: %s", f.Name, f.Text)
-		}
+		assert.NotContains(t, f.Text, "canary", f.Name)
 	}
 	const want = "said [masked], [masked], [masked], [masked] and Basic "
-	if text := texts["logs/drawbridge.log"]; !strings.HasPrefix(text, want) || strings.Count(text, "[masked]") != 6 {
-		t.Errorf("the log reads %q", text)
-	}
-	if text := texts["config/environment.json"]; !strings.Contains(text, `"name": "b"`) {
-		t.Errorf("servers of the environment are shown as %q", text)
-	}
+	text := texts["logs/drawbridge.log"]
+	assert.Truef(t, strings.HasPrefix(text, want) && strings.Count(text, "[masked]") == 6, "the log reads %q", text)
+	assert.Contains(t, texts["config/environment.json"], `"name": "b"`, "servers of the environment are shown as")
 }

@@ -13,6 +13,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func examine(t *testing.T, text string, change func(*Options)) []Finding {
@@ -54,13 +57,10 @@ func TestEveryProblemHasFix(t *testing.T) {
 		o.Clients = []clientconf.Status{{Key: "cursor", Client: clientconf.Client{ID: "cursor"}, State: clientconf.Vanished, Problem: "gone"}}
 	})
 	for _, f := range all {
-		if f.Level != OK && f.Fix == "" {
-			t.Errorf("no fix for %+v", f)
-		}
+		assert.Falsef(t, f.Level != OK && f.Fix == "", "no fix for %+v", f)
 	}
-	if f := find(t, all, "runtime", Problem); !strings.Contains(f.Fix, "nodejs.org") || !strings.Contains(f.Message, "required by a") {
-		t.Errorf("%+v", f)
-	}
+	f := find(t, all, "runtime", Problem)
+	assert.Truef(t, strings.Contains(f.Fix, "nodejs.org") && strings.Contains(f.Message, "required by a"), "%+v", f)
 	for _, check := range []string{"port", "config", "docker", "client"} {
 		find(t, all, check, Problem)
 	}
@@ -72,32 +72,25 @@ func TestServerAdviceIsOfferedAsFix(t *testing.T) {
 	found := Options{Servers: []core.ServerStatus{
 		{ID: "a", State: core.StateFailed, Reason: "no such file", Hint: "Correct it."}, {ID: "b", State: core.StateFailed, Reason: "boom"},
 	}}.servers()
-	if len(found) != 2 || found[0].Fix != "Correct it." || found[1].Fix != "Run: drawbridge logs b" {
-		t.Errorf("%+v", found)
-	}
+	assert.Truef(t, len(found) == 2 && found[0].Fix == "Correct it." && found[1].Fix == "Run: drawbridge logs b", "%+v", found)
 }
 
 // The supervisor's test records each state with its word.
 func TestDoctorNamesEachStateThatNeedsAttention(t *testing.T) {
 	src, err := os.ReadFile("../../frontend/src/testdata/server-states.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var states []struct {
 		Title, Word string
 		Status      core.ServerStatus
 	}
-	if err := json.Unmarshal(src, &states); err != nil || len(states) < 10 {
-		t.Fatal(len(states), err)
-	}
+	err = json.Unmarshal(src, &states)
+	require.Truef(t, err == nil && len(states) >= 10, "%v %v", len(states), err)
 	fine := map[core.State]bool{core.StateRunning: true, core.StateStarting: true, core.StateStopped: true, core.StateDisabled: true}
 	for _, one := range states {
 		one.Status.Warnings = nil
 		found := Options{Servers: []core.ServerStatus{one.Status}}.servers()
 		if fine[one.Status.State] {
-			if len(found) != 0 {
-				t.Errorf("%s: %+v", one.Title, found)
-			}
+			assert.Empty(t, found, one.Title)
 			continue
 		}
 		if len(found) != 1 || !strings.HasPrefix(found[0].Message, one.Word+": ") || !strings.HasSuffix(found[0].Message, one.Status.Reason) && one.Status.State != core.StatePaused || found[0].Fix == "" {
@@ -124,17 +117,15 @@ func TestServerWithoutProgramIsReportedOnce(t *testing.T) {
 		if missing {
 			want = "runtime"
 		}
-		if len(about) != 1 || about[0].Check != want {
-			t.Errorf("missing %v: %+v", missing, about)
-		}
+		require.Lenf(t, about, 1, "missing %v", missing)
+		require.Equalf(t, want, about[0].Check, "missing %v", missing)
 	}
 }
 
 func TestUnresponsiveLoginShellIsFound(t *testing.T) {
 	all := examine(t, `{}`, func(o *Options) { o.LoginShellError = errors.New("login shell /bin/zsh did not respond within 10s") })
-	if f := find(t, all, "shell", Warning); !strings.HasPrefix(f.Message, "login shell /bin/zsh did not respond within 10s") || f.Fix == "" {
-		t.Errorf("%+v", f)
-	}
+	f := find(t, all, "shell", Warning)
+	assert.Truef(t, strings.HasPrefix(f.Message, "login shell /bin/zsh did not respond within 10s") && f.Fix != "", "%+v", f)
 }
 
 func TestHealthyMachineHasNoFindings(t *testing.T) {
@@ -142,9 +133,7 @@ func TestHealthyMachineHasNoFindings(t *testing.T) {
 		o.Clients = []clientconf.Status{{Key: "cursor", State: clientconf.Connected}, {Key: "zed", State: clientconf.NotConnected}}
 		o.Ping = func(context.Context, string) error { return nil }
 	}) {
-		if f.Level != OK {
-			t.Errorf("%+v", f)
-		}
+		assert.Equal(t, OK, f.Level)
 	}
 }
 
@@ -153,9 +142,7 @@ func TestRefusedTokenIsFound(t *testing.T) {
 		o.Clients = []clientconf.Status{{Key: "cursor", Client: clientconf.Client{ID: "cursor"}, State: clientconf.Connected}}
 		o.Ping = func(context.Context, string) error { return errors.New("401") }
 	})
-	if f := find(t, all, "client", Problem); !strings.Contains(f.Fix, "token cursor --rotate") {
-		t.Errorf("%+v", f)
-	}
+	assert.Contains(t, find(t, all, "client", Problem).Fix, "token cursor --rotate")
 }
 
 func TestEntryOfRemovedServerIsFound(t *testing.T) {
@@ -163,8 +150,7 @@ func TestEntryOfRemovedServerIsFound(t *testing.T) {
 		all := examine(t, text, func(o *Options) {
 			o.Clients = []clientconf.Status{{Key: "cursor", Client: clientconf.Client{ID: "cursor", Name: "Cursor"}, State: clientconf.Connected, Choice: clientconf.Choice{Servers: []clientconf.ServerEntry{{Name: "e", Server: "gr-e"}}}}}
 		})
-		if f := find(t, all, "client", level); level == Problem && f.Fix != "Undo the entry with: drawbridge clients undo cursor e" {
-			t.Errorf("%s: %+v", text, f)
-		}
+		f := find(t, all, "client", level)
+		assert.Falsef(t, level == Problem && f.Fix != "Undo the entry with: drawbridge clients undo cursor e", "%s: %+v", text, f)
 	}
 }

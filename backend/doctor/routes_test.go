@@ -18,17 +18,20 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func save(t *testing.T, path, text string) {
 	t.Helper()
-	must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
+	require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 }
 
 func load(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	require.NoError(t, err)
 	return string(b)
 }
 
@@ -46,13 +49,6 @@ func (f *fakeWorld) Sessions() []bridge.Session                { return f.sessio
 func (*fakeWorld) ClientInfos() []bridge.ClientInfo            { return nil }
 func (f *fakeWorld) ClientActivities() []bridge.ClientActivity { return f.listed }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestDoctorAppliesOfferedFixes(t *testing.T) {
 	home := t.TempDir()
 	vault := secret.For(t.TempDir(), func(string) string { return "off" })
@@ -60,9 +56,9 @@ func TestDoctorAppliesOfferedFixes(t *testing.T) {
 		System: clientconf.System{GOOS: "linux", Home: home, Getenv: func(string) string { return "" }},
 		Dir:    filepath.Join(t.TempDir(), "clients"), Program: "/opt/drawbridge", Config: filepath.Join(t.TempDir(), "config.jsonc"), Vault: vault,
 	})
-	must(t, err)
+	require.NoError(t, err)
 	tokens, err := loopback.NewTokens(t.TempDir(), nil)
-	must(t, err)
+	require.NoError(t, err)
 	world := &fakeWorld{}
 	clients := &clientconf.Feature{Connector: connector, Tokens: tokens, Config: config.Default, Views: registry.New(registry.Options{}), Bridge: world}
 	s := webtest.New(&Feature{
@@ -83,9 +79,7 @@ func TestDoctorAppliesOfferedFixes(t *testing.T) {
 		}
 		var list web.List[Finding]
 		s.Get(t, "/api/v1/doctor", &list)
-		if warned := slices.ContainsFunc(list.Items, func(f Finding) bool { return f.Check == "list" }); warned != open {
-			t.Errorf("with a session %v: %+v", open, list.Items)
-		}
+		assert.Equal(t, open, slices.ContainsFunc(list.Items, func(f Finding) bool { return f.Check == "list" }), list.Items)
 	}
 	whole := load(t, path)
 	save(t, path, "{}\n")
@@ -101,13 +95,10 @@ func TestDoctorAppliesOfferedFixes(t *testing.T) {
 		t.Fatalf("%+v", list.Items)
 		return Finding{}
 	}
-	if f := finding(); f.Level != Problem || f.Action == "" {
-		t.Fatalf("%+v", f)
-	}
+	f := finding()
+	require.Truef(t, f.Level == Problem && f.Action != "", "%+v", f)
 	s.Do(t, "/api/v1/doctor/client-cursor", "", 200)
-	if load(t, path) != whole {
-		t.Fatal(load(t, path))
-	}
+	require.Equal(t, whole, load(t, path))
 	s.Do(t, "/api/v1/doctor/nothing", "", 404)
 	s.Do(t, "/api/v1/doctor/client-cursor", "", 403) // no problem to fix
 }

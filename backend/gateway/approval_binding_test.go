@@ -16,6 +16,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/require"
 )
 
 // words is a store of words in memory.
@@ -70,9 +72,7 @@ func newBindingWorld(t *testing.T, seed uint64) *bindingWorld {
 	t.Cleanup(w.items.Close)
 	rules := policy.New(policy.Options{Views: w.views, Approvals: w.inbox})
 	c, problems := config.Parse("c.json", fmt.Appendf(nil, `{"mcpServers": {"files": {"command": "x", "args": [%q], "approval": "ask"}}}`, w.dir))
-	if config.HasErrors(problems) {
-		t.Fatal(problems)
-	}
+	require.False(t, config.HasErrors(problems), problems)
 	rules.Apply(c)
 	w.views.Configure("", []registry.Server{{ID: "files"}})
 	w.gateway = New(Options{Upstreams: w, Policy: rules, Recorder: w, Bus: bus})

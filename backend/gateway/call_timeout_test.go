@@ -11,6 +11,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestSilentServerTimesOut(t *testing.T) {
@@ -26,9 +29,8 @@ func TestSilentServerTimesOut(t *testing.T) {
 		if core.CodeOf(err) != core.CodeTimeout || call.Outcome != core.OutcomeTimeout || call.Took != 90*time.Second || call.Queued != time.Minute {
 			t.Fatalf("%v; %+v", err, call)
 		}
-		if message, hint := core.Describe(err); message != `server "files" did not respond to tool "read" within 30s (requestTimeoutMs)` || hint == "" {
-			t.Fatalf("%s / %s", message, hint)
-		}
+		message, hint := core.Describe(err)
+		require.Truef(t, message == `server "files" did not respond to tool "read" within 30s (requestTimeoutMs)` && hint != "", "%s / %s", message, hint)
 	})
 }
 
@@ -97,9 +99,8 @@ func TestTimeoutPausesDuringClientInput(t *testing.T) {
 		call := toolCall()
 		call.Client.Name, call.Session = "cursor", "s1"
 		_, err := f.Call(context.Background(), call, answeringSink{100 * time.Second})
-		if core.CodeOf(err) != core.CodeTimeout || call.Took != 130*time.Second {
-			t.Fatalf("%v after %s", err, call.Took)
-		}
+		require.Equal(t, core.CodeTimeout, core.CodeOf(err))
+		require.Equal(t, 130*time.Second, call.Took)
 		asked := f.recorded[0]
 		if !asked.FromServer || asked.Method != "elicitation/create" || asked.Client.Name != "cursor" || asked.Session != "s1" ||
 			asked.Server != "files" || asked.Outcome != core.OutcomeOK || asked.Took != 100*time.Second || asked.ID == call.ID || asked.Instance != "files#1" {
@@ -113,18 +114,14 @@ func TestClientInputHasItsOwnDeadline(t *testing.T) {
 		f := newFixture()
 		f.send = func(ctx context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 			_, err := sink.Ask(ctx, "elicitation/create", nil)
-			if core.CodeOf(err) != core.CodeTimeout {
-				t.Errorf("asking ended with %v", err)
-			}
+			assert.Equal(t, core.CodeTimeout, core.CodeOf(err), "asking ended")
 			return core.Reply{Result: json.RawMessage(`{}`)}, nil
 		}
 		call := toolCall()
 		if _, err := f.Call(context.Background(), call, answeringSink{time.Hour}); err != nil || call.Took != policy.AnswerTimeout+answerGrace {
 			t.Fatalf("%v after %s", err, call.Took)
 		}
-		if f.recorded[0].Outcome != core.OutcomeTimeout {
-			t.Fatalf("recorded %+v", f.recorded[0])
-		}
+		require.Equal(t, core.OutcomeTimeout, f.recorded[0].Outcome)
 	})
 }
 

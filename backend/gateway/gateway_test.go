@@ -17,6 +17,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -111,9 +113,7 @@ func TestEveryOutcomeIsRecorded(t *testing.T) {
 			c.set(f)
 			call := toolCall()
 			reply, err := f.Call(context.Background(), call, nil)
-			if len(f.recorded) != 1 {
-				t.Fatalf("recorded %d times", len(f.recorded))
-			}
+			require.Len(t, f.recorded, 1)
 			got := f.recorded[0]
 			if got.Outcome != c.outcome || got.Code != c.code || got.Reason != c.reason || got.BytesOut != c.out || got.BytesIn != 15 {
 				t.Errorf("recorded %+v", got)
@@ -121,9 +121,7 @@ func TestEveryOutcomeIsRecorded(t *testing.T) {
 			if string(f.replies[0].Result) != string(reply.Result) || string(f.replies[0].Error) != string(reply.Error) {
 				t.Errorf("recorded %s, answered %s", f.replies[0].Result, reply.Result)
 			}
-			if (err != nil) != (c.code != "") {
-				t.Errorf("error %v", err)
-			}
+			assert.Equal(t, c.code != "", err != nil)
 		})
 	}
 }
@@ -162,9 +160,7 @@ func TestCallIDsIncreaseWhenClockStepsBack(t *testing.T) {
 			for range 200 {
 				id := g.nextID(at)
 				mu.Lock()
-				if seen[id] {
-					t.Error("the same id twice")
-				}
+				assert.False(t, seen[id], "the same id twice")
 				seen[id] = true
 				mu.Unlock()
 			}
@@ -189,14 +185,12 @@ func TestServerRequestWithoutClientGetsError(t *testing.T) {
 	f.send = func(ctx context.Context, _ *core.Call, sink core.ServerMessageHandler) (core.Reply, error) {
 		sink.Notify("notifications/message", nil)
 		reply, err := sink.Ask(ctx, "roots/list", nil)
-		if err != nil || len(reply.Error) == 0 {
-			t.Errorf("got %s, %v", reply.Error, err)
-		}
+		assert.NoError(t, err)
+		assert.NotEmpty(t, reply.Error)
 		return core.Reply{Result: json.RawMessage(`{}`)}, nil
 	}
-	if _, err := f.Call(context.Background(), toolCall(), nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Call(context.Background(), toolCall(), nil)
+	require.NoError(t, err)
 }
 
 func TestIsErrorIsReadWithoutDecoding(t *testing.T) {
@@ -216,9 +210,7 @@ func TestIsErrorIsReadWithoutDecoding(t *testing.T) {
 		`{"content":[{"text":"{{["}],"isError":false}`: false,
 		``: false, `{"isError"`: false, `{"isError":`: false, `"isError`: false,
 	} {
-		if got := isError([]byte(result)); got != want {
-			t.Errorf("%s: %v", result, got)
-		}
+		assert.Equal(t, want, isError([]byte(result)), result)
 	}
 }
 
@@ -232,9 +224,8 @@ func FuzzIsErrorAgreesWithTheDecoder(f *testing.F) {
 			return
 		}
 		raw, ok := result["isError"]
-		if want := ok && string(raw) == "true"; got != want && !slices.Contains([]byte(text), '\\') {
-			t.Fatalf("%q: %v", text, got)
-		}
+		want := ok && string(raw) == "true"
+		require.Falsef(t, got != want && !slices.Contains([]byte(text), '\\'), "%q: %v", text, got)
 	})
 }
 
@@ -271,18 +262,15 @@ func TestNonObjectResultIsProtocolError(t *testing.T) {
 	for _, result := range []string{`null`, `[]`, `"done"`, `7`, ``} {
 		f := newFixture()
 		f.send = replyWith(result)
-		if _, err := f.Call(context.Background(), toolCall(), nil); err == nil {
-			t.Errorf("%q passes", result)
-		}
-		if got := f.recorded[0]; got.Outcome != core.OutcomeProtocolError || got.Code != core.CodeUnavailable {
-			t.Errorf("%q: recorded %+v", result, got)
-		}
+		_, err := f.Call(context.Background(), toolCall(), nil)
+		assert.Errorf(t, err, "%q passes", result)
+		got := f.recorded[0]
+		assert.Truef(t, got.Outcome == core.OutcomeProtocolError && got.Code == core.CodeUnavailable, "%q: recorded %+v", result, got)
 	}
 	f := newFixture()
 	f.send = replyWith(`null`)
-	if _, err := f.Call(context.Background(), &core.Call{Server: "files", Method: "resources/subscribe", Name: "a:b"}, nil); err != nil {
-		t.Errorf("a subscription has no result that anybody reads: %v", err)
-	}
+	_, err := f.Call(context.Background(), &core.Call{Server: "files", Method: "resources/subscribe", Name: "a:b"}, nil)
+	assert.NoError(t, err, "a subscription has no result that anybody reads")
 }
 
 func TestRepairedTextIsMarkedInRecord(t *testing.T) {
@@ -296,9 +284,8 @@ func TestRepairedTextIsMarkedInRecord(t *testing.T) {
 		}
 		call := toolCall()
 		call.Repaired = c.request
-		if _, err := f.Call(context.Background(), call, nil); err != nil {
-			t.Fatal(err)
-		}
+		_, err := f.Call(context.Background(), call, nil)
+		require.NoError(t, err)
 		got := f.recorded[0]
 		if got.Repaired != c.marked || (got.Reason == "invalid Unicode was replaced") != c.marked || got.Outcome != core.OutcomeOK {
 			t.Errorf("%s: recorded %+v", name, got)
@@ -309,9 +296,8 @@ func TestRepairedTextIsMarkedInRecord(t *testing.T) {
 func TestServerRequestOutsideCallIsRecorded(t *testing.T) {
 	f := newFixture()
 	reply, err := f.Ask(context.Background(), &core.Call{Server: "files", Client: core.Client{Name: "cursor"}}, "elicitation/create", json.RawMessage(`{}`), answeringSink{0})
-	if err != nil || len(f.recorded) != 1 {
-		t.Fatalf("%v, %d calls", err, len(f.recorded))
-	}
+	require.NoError(t, err)
+	require.Len(t, f.recorded, 1)
 	if got := f.recorded[0]; !got.FromServer || got.Server != "files" || got.Client.Name != "cursor" || got.Outcome != core.OutcomeOK || got.ID == 0 ||
 		string(f.replies[0].Result) != string(reply.Result) {
 		t.Errorf("recorded %+v", got)
@@ -322,19 +308,15 @@ func TestCallIsRunningUntilItEnds(t *testing.T) {
 	f := newFixture()
 	f.send = func(_ context.Context, call *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
 		list := f.Running()
-		if len(list) != 1 || list[0].ID != call.ID || list[0].Name != "read" || list[0].Params != nil {
-			t.Errorf("running: %+v", list)
-		}
-		if one, ok := f.RunningCall(call.ID); !ok || one.ID != call.ID {
-			t.Errorf("the running call is not found: %+v", one)
-		}
+		assert.Truef(t, len(list) == 1 && list[0].ID == call.ID && list[0].Name == "read" && list[0].Params == nil, "running: %+v", list)
+		one, ok := f.RunningCall(call.ID)
+		assert.Truef(t, ok && one.ID == call.ID, "the running call is not found: %+v", one)
 		return core.Reply{}, errors.New("broken")
 	}
 	call := toolCall()
 	_, _ = f.Call(context.Background(), call, nil)
-	if _, ok := f.RunningCall(call.ID); ok || len(f.Running()) > 0 {
-		t.Error("the call still runs after it has ended")
-	}
+	_, ok := f.RunningCall(call.ID)
+	assert.True(t, !ok && len(f.Running()) <= 0, "the call still runs after it has ended")
 }
 
 // The wall clock is set between the start and the end of a call.
@@ -345,12 +327,10 @@ func TestClockStepDoesNotChangeDurations(t *testing.T) {
 		call := toolCall()
 		call.Began = time.Now()
 		call.At = call.Began.UTC().Add(-step) // the wall clock before the step
-		if _, err := f.Call(t.Context(), call, nil); err != nil {
-			t.Fatal(err)
-		}
-		if took := f.recorded[0].Took; took < 0 || took > 10*time.Minute {
-			t.Errorf("a step of %s makes a call take %s", step, took)
-		}
+		_, err := f.Call(t.Context(), call, nil)
+		require.NoError(t, err)
+		took := f.recorded[0].Took
+		assert.Truef(t, took >= 0 && took <= 10*time.Minute, "a step of %s makes a call take %s", step, took)
 	}
 }
 
@@ -411,9 +391,8 @@ func TestDebugLogListsEachCall(t *testing.T) {
 		_, _ = f.Call(t.Context(), refused, nil)
 
 		said := log.String()
-		if strings.Count(said, `msg="Call ended"`) != want || strings.Contains(said, "secret") {
-			t.Errorf("at %s:\n%s", level, said)
-		}
+		assert.Equalf(t, want, strings.Count(said, `msg="Call ended"`), "at %s", level)
+		assert.NotContainsf(t, said, "secret", "at %s", level)
 		if want > 0 && !(strings.Contains(said, "client=Cursor server=files method=tools/call outcome=ok took=") &&
 			strings.Contains(said, "name=read") && strings.Contains(said, "outcome=rejected") && strings.Contains(said, "code=not_found")) {
 			t.Errorf("at %s:\n%s", level, said)

@@ -8,6 +8,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Only the user gets to know that what a client calls exists.
@@ -39,17 +42,11 @@ func TestFailedToolReasonIsExtracted(t *testing.T) {
 		`{"content":[{"type":"text","text":"T"}],"structuredContent":null}`:          "T",
 		`{"content":[{"type":"text","text":"T"}],"structuredContent":{"message":7}}`: "T",
 	} {
-		if got := FailureOf([]byte(result)).Text; got != want {
-			t.Errorf("%s: %q, want %q", result, got, want)
-		}
+		assert.Equal(t, want, FailureOf([]byte(result)).Text, result)
 	}
 	long := FailureOf([]byte(`{"isError":true,"x":"` + strings.Repeat("é", 5000) + `"}`)).Text
-	if n := utf8.RuneCountInString(long); n != maxReason+1 {
-		t.Errorf("an excerpt has %d characters", n)
-	}
-	if f := FailureOf([]byte(`{"structuredContent":{"message":"M","deep":[1.0,{"a":2}]}}`)); string(f.Cause) != `{"message":"M","deep":[1.0,{"a":2}]}` {
-		t.Errorf("the cause is %s", f.Cause)
-	}
+	assert.Equal(t, maxReason+1, utf8.RuneCountInString(long), "an excerpt")
+	assert.Equal(t, `{"message":"M","deep":[1.0,{"a":2}]}`, string(FailureOf([]byte(`{"structuredContent":{"message":"M","deep":[1.0,{"a":2}]}}`)).Cause))
 }
 
 // The reason is limited as docs/errors.md describes: 2,000 characters, with the whole suffix.
@@ -65,9 +62,8 @@ func TestFailedToolReasonIsLimitedTo2000Characters(t *testing.T) {
 	} {
 		call := &core.Call{Method: "tools/call"}
 		classify(call, core.Reply{Result: json.RawMessage(result)}, nil, stageSending)
-		if call.Outcome != core.OutcomeToolError || call.Reason != want {
-			t.Errorf("%d characters: …%s", utf8.RuneCountInString(call.Reason), call.Reason[max(len(call.Reason)-40, 0):])
-		}
+		require.Equal(t, core.OutcomeToolError, call.Outcome)
+		require.Equal(t, want, call.Reason)
 	}
 	call := &core.Call{Method: "tools/call"}
 	if classify(call, core.Reply{Error: json.RawMessage(`{"code":-1,"message":"` + long + `"}`)}, nil, stageSending); call.Reason != cut {
@@ -78,9 +74,8 @@ func TestFailedToolReasonIsLimitedTo2000Characters(t *testing.T) {
 func FuzzFailedToolContent(f *testing.F) {
 	f.Add(`{"content":[],"structuredContent":{"message":"M","code":"E","retriable":1}}`)
 	f.Fuzz(func(t *testing.T, result string) {
-		if text := FailureOf([]byte(result)).Text; !utf8.ValidString(text) {
-			t.Fatalf("%q", text)
-		}
+		text := FailureOf([]byte(result)).Text
+		require.Truef(t, utf8.ValidString(text), "%q", text)
 	})
 }
 
@@ -89,9 +84,8 @@ func TestTaskThatFailedBeforeItsCancellationIsAFailure(t *testing.T) {
 	for status, want := range map[string]core.Outcome{"failed": core.OutcomeProtocolError, "cancelled": core.OutcomeOK, "working": core.OutcomeOK} {
 		call := &core.Call{ID: 8, Method: "tasks/cancel", Task: &core.Task{Call: 7, ID: "a", TTL: -1}}
 		classify(call, core.Reply{Result: json.RawMessage(`{"taskId":"a","status":"` + status + `","statusMessage":"broken"}`)}, nil, stageSending)
-		if call.Outcome != want || (call.Reason == "broken") != (status == "failed") {
-			t.Errorf("%s: %s %q", status, call.Outcome, call.Reason)
-		}
+		require.Equal(t, want, call.Outcome)
+		require.Equal(t, status == "failed", call.Reason == "broken")
 	}
 }
 
@@ -114,17 +108,13 @@ func TestTaskOfACallFollowsFromItsReply(t *testing.T) {
 	created := func(era core.Era, result string) *core.Task {
 		return taskAfter(&core.Call{ID: 7, Era: era, Method: "tools/call", Params: []byte(`{"task":{}}`), Capabilities: []byte(`{"extensions":{"io.modelcontextprotocol/tasks":{}}}`)}, core.Reply{Result: []byte(result)})
 	}
-	if got := created(core.Modern, `{"resultType":"task","taskId":"a","status":"working","ttlMs":1000}`); got == nil || *got != (core.Task{Call: 7, ID: "a", Status: "working", TTL: time.Second}) {
-		t.Errorf("%+v", got)
-	}
-	if got := created(core.Legacy, `{"task":{"taskId":"a","status":"input_required","ttl":null}}`); got == nil || *got != (core.Task{Call: 7, ID: "a", Status: "input_required", TTL: -1}) {
-		t.Errorf("%+v", got)
-	}
+	got := created(core.Modern, `{"resultType":"task","taskId":"a","status":"working","ttlMs":1000}`)
+	assert.Truef(t, got != nil && *got == (core.Task{Call: 7, ID: "a", Status: "working", TTL: time.Second}), "%+v", got)
+	got = created(core.Legacy, `{"task":{"taskId":"a","status":"input_required","ttl":null}}`)
+	assert.Truef(t, got != nil && *got == (core.Task{Call: 7, ID: "a", Status: "input_required", TTL: -1}), "%+v", got)
 	for _, no := range []string{`{"task":{"taskId":"a"}}`, `{"resultType":"complete","taskId":"a"}`, `{"resultType":"task","taskId":""}`, `{"resultType":"task","taskId":5}`,
 		`{"resultType":"task","taskId":"` + strings.Repeat("x", core.MaxTaskID+1) + `"}`, `{"content":[{"type":"text","text":"\"taskId\""}]}`} {
-		if got := created(core.Modern, no); got != nil {
-			t.Errorf("%.60s: %+v", no, got)
-		}
+		assert.Nilf(t, created(core.Modern, no), "%.60s", no)
 	}
 	after := func(method, result, rpcError string) core.Task {
 		return *taskAfter(&core.Call{ID: 8, Method: method, Task: &core.Task{Call: 7, ID: "a", TTL: -1}}, core.Reply{Result: []byte(result), Error: []byte(rpcError)})
@@ -144,8 +134,6 @@ func TestTaskOfACallFollowsFromItsReply(t *testing.T) {
 		{method: "tasks/cancel", result: `{}`},
 	} {
 		tt.want.Call, tt.want.ID, tt.want.TTL = 7, "a", -1
-		if got := after(tt.method, tt.result, tt.rpcError); got != tt.want {
-			t.Errorf("%s %s%s: %+v, want %+v", tt.method, tt.result, tt.rpcError, got, tt.want)
-		}
+		assert.Equalf(t, tt.want, after(tt.method, tt.result, tt.rpcError), "%s %s%s", tt.method, tt.result, tt.rpcError)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The recorder gets the first notifications with their times, without the client's token.
@@ -29,9 +32,8 @@ func TestProgressIsKeptForTheRecorder(t *testing.T) {
 			return core.Reply{Result: []byte(`{"content":[]}`)}, nil
 		}
 		call := toolCall()
-		if _, err := f.Call(context.Background(), call, nil); err != nil {
-			t.Fatal(err)
-		}
+		_, err := f.Call(context.Background(), call, nil)
+		require.NoError(t, err)
 		got := call.ProgressLog
 		if len(got) != core.MaxProgressLog || got[0].AfterMs != 0 || string(got[0].Params) != `{"progress":1.0,"total":2}` ||
 			got[99].AfterMs != 99_000 || string(got[99].Params) != `{"progress":2}` || call.Progress != 2*core.MaxProgressLog+2 {
@@ -58,9 +60,8 @@ func TestObserversReceiveProgressOfRunningCall(t *testing.T) {
 			return core.Reply{Result: []byte(`{"content":[]}`)}, nil
 		}
 		call := toolCall()
-		if _, err := f.Call(context.Background(), call, nil); err != nil {
-			t.Fatal(err)
-		}
+		_, err := f.Call(context.Background(), call, nil)
+		require.NoError(t, err)
 		<-time.After(3 * progressInterval)
 		synctest.Wait()
 		sub.Close()
@@ -68,16 +69,11 @@ func TestObserversReceiveProgressOfRunningCall(t *testing.T) {
 		for e := range sub.Events() {
 			told = append(told, e.Data.(core.Call))
 		}
-		if len(told) < 4 || len(told) > 7 {
-			t.Fatalf("%d events", len(told))
-		}
+		require.Truef(t, len(told) >= 4 && len(told) <= 7, "%d events", len(told))
 		for i, c := range told {
-			if last := i == len(told)-1; last != (c.Outcome != core.OutcomeRunning) {
-				t.Errorf("event %d of %d: %q", i, len(told), c.Outcome)
-			}
-			if i > 0 && c.Progress <= told[i-1].Progress || c.ID != call.ID || c.Name != "read" {
-				t.Errorf("event %d: %+v", i, c)
-			}
+			last := i == len(told)-1
+			assert.Equalf(t, c.Outcome != core.OutcomeRunning, last, "event %d of %d", i, len(told))
+			assert.Truef(t, !(i > 0 && c.Progress <= told[i-1].Progress) && c.ID == call.ID && c.Name == "read", "event %d: %+v", i, c)
 		}
 	})
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // newRetryFixture returns a gateway with a real policy that has the given rules for "files". send
@@ -24,9 +27,7 @@ func newRetryFixture(t *testing.T, rules string, send func(ctx context.Context, 
 	views.Set("files", "", &core.Catalog{Tools: []core.Item{{Name: "read", Raw: []byte(`{"name":"read","annotations":{"readOnlyHint":true}}`)}}})
 	p := policy.New(policy.Options{Views: views})
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"`+rules+`}}}`))
-	if c == nil || len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	require.True(t, c != nil && len(problems) <= 0, problems)
 	p.Apply(c)
 	f := newFixture()
 	tries := 0
@@ -117,9 +118,8 @@ func TestRetriesCountOnceInBreaker(t *testing.T) {
 			return core.Reply{}, away
 		})
 		for n, want := range []core.Code{core.CodeUnavailable, core.CodeUnavailable, core.CodeBreakerOpen} {
-			if _, err := g.Call(t.Context(), toolCall(), nil); core.CodeOf(err) != want {
-				t.Errorf("call %d ends with %v, want %s", n+1, err, want)
-			}
+			_, err := g.Call(t.Context(), toolCall(), nil)
+			assert.Equalf(t, want, core.CodeOf(err), "call %d", n+1)
 		}
 	})
 }
@@ -136,24 +136,18 @@ func TestPanicEndsOnlyItsOwnCall(t *testing.T) {
 	})
 	g.log = slog.New(slog.NewTextHandler(&log, nil))
 	_, err := g.Call(t.Context(), toolCall(), nil)
-	if message, _ := core.Describe(err); core.CodeOf(err) != core.CodeInternal || strings.Contains(message, "secret") {
-		t.Fatalf("%v", err)
-	}
+	message, _ := core.Describe(err)
+	require.True(t, core.CodeOf(err) == core.CodeInternal && !strings.Contains(message, "secret"), err)
 	if len(f.recorded) != 1 || f.recorded[0].Code != core.CodeInternal || f.recorded[0].Outcome != core.OutcomeProtocolError || len(f.replies[0].Result) > 0 {
 		t.Errorf("recorded %+v", f.recorded)
 	}
-	if !strings.Contains(log.String(), "secret detail") || !strings.Contains(log.String(), "retry_test.go") {
-		t.Errorf("the log says %q", log.String())
-	}
-	if stack := f.recorded[0].Stack; !strings.Contains(stack, "retry_test.go") || strings.Contains(stack, "secret detail") {
-		t.Errorf("recorded with the stack %q", stack)
-	}
-	if len(g.Running()) != 0 {
-		t.Error("it still counts as running")
-	}
+	require.Contains(t, log.String(), "secret detail", "the log")
+	require.Contains(t, log.String(), "retry_test.go", "the log")
+	stack := f.recorded[0].Stack
+	assert.Truef(t, strings.Contains(stack, "retry_test.go") && !strings.Contains(stack, "secret detail"), "recorded with the stack %q", stack)
+	assert.Empty(t, g.Running(), "it still counts as running")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := g.Call(ctx, toolCall(), nil); err != nil {
-		t.Errorf("the next call: %v", err)
-	}
+	_, err = g.Call(ctx, toolCall(), nil)
+	assert.NoError(t, err, "the next call")
 }

@@ -24,6 +24,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -46,12 +48,12 @@ func newHost(t *testing.T, data string) *host {
 	t.Helper()
 	file := filepath.Join(data, "config.jsonc")
 	if _, err := os.Stat(file); err != nil {
-		must(t, os.WriteFile(file, []byte(before), 0o600))
+		require.NoError(t, os.WriteFile(file, []byte(before), 0o600))
 	}
 	files := config.NewReloader(config.ReloaderOptions{Sources: config.Sources{DefaultFile: file}, Bus: new(core.Bus), Log: slog.New(slog.DiscardHandler)})
-	must(t, files.Load())
+	require.NoError(t, files.Load())
 	tokens, err := loopback.NewTokens(data, nil)
-	must(t, err)
+	require.NoError(t, err)
 	h := &host{data: data}
 	h.Feature = &Feature{
 		Folder: filepath.Join(data, "guests"), Config: files, Tokens: tokens, Log: slog.New(slog.DiscardHandler),
@@ -75,17 +77,10 @@ func newHost(t *testing.T, data string) *host {
 	return h
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")
-	must(t, err)
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -118,17 +113,16 @@ func (h *host) answer(t *testing.T, socket, tokenOf string) string {
 func TestGuestAsksByDefaultAndLeavesNothing(t *testing.T) {
 	h := newHost(t, shortDir(t))
 	var one Guest
-	must(t, json.Unmarshal([]byte(h.Do(t, "/api/v1/guests", `{"name":"one","profile":"small"}`, 200)), &one))
+	require.NoError(t, json.Unmarshal([]byte(h.Do(t, "/api/v1/guests", `{"name":"one","profile":"small"}`, 200)), &one))
 	h.Do(t, "/api/v1/guests", `{"name":"two","approval":"never"}`, 200)
 	c := h.Config.Current()
 	if c.Policy.Clients["one"].Approval != "ask" || c.Clients["one"].Profile != "small" || c.Policy.Clients["two"].Approval != "never" {
 		t.Errorf("%+v %+v", c.Policy.Clients, c.Clients)
 	}
 	token, err := os.ReadFile(filepath.Join(one.Folder, loopback.GuestToken))
-	must(t, err)
-	if text := fmt.Sprint(one.Setup); strings.Contains(text, strings.TrimSpace(string(token))) || !strings.Contains(text, one.Folder) || one.Problem != "" {
-		t.Errorf("%+v", one)
-	}
+	require.NoError(t, err)
+	text := fmt.Sprint(one.Setup)
+	assert.Truef(t, !strings.Contains(text, strings.TrimSpace(string(token))) && strings.Contains(text, one.Folder) && one.Problem == "", "%+v", one)
 	for _, ask := range [][3]string{{"one", "one", "200 one"}, {"two", "two", "200 two"}, {"one", "two", "401"}, {"two", "one", "401"}} {
 		if got := h.answer(t, ask[0], ask[1]); !strings.HasPrefix(got, ask[2]) {
 			t.Errorf("%s with the token of %s: %s", ask[0], ask[1], got)
@@ -138,25 +132,21 @@ func TestGuestAsksByDefaultAndLeavesNothing(t *testing.T) {
 
 	// Removing a guest ends its requests at once, and nothing of it is left.
 	resp, err := h.ask("one", "one", "/hang")
-	must(t, err)
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	h.Want(t, "DELETE", "/api/v1/guests/one", "", 204)
-	if _, err := io.Copy(io.Discard, resp.Body); err == nil {
-		t.Error("the request of a removed guest ended as if it was complete")
-	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	assert.Error(t, err, "the request of a removed guest ended as if it was complete")
 	if got := h.answer(t, "one", "one"); got != "no connection" || strings.Join(h.ended, " ") != "one" {
 		t.Error(got, h.ended)
 	}
-	if got := h.answer(t, "two", "two"); got != "200 two" {
-		t.Error("the other guest got", got)
-	}
+	assert.Equal(t, "200 two", h.answer(t, "two", "two"), "the other guest")
 	h.Want(t, "DELETE", "/api/v1/guests/two", "", 204)
 	if text, err := os.ReadFile(filepath.Join(h.data, "config.jsonc")); string(text) != before {
 		t.Errorf("%s %v", text, err)
 	}
-	if left, err := os.ReadDir(filepath.Join(h.data, "guests")); len(left) != 0 {
-		t.Error(left, err)
-	}
+	left, err := os.ReadDir(filepath.Join(h.data, "guests"))
+	assert.Empty(t, left, err)
 	h.Want(t, "DELETE", "/api/v1/guests/two", "", 404)
 }
 
@@ -165,9 +155,7 @@ func TestGuestsComeBackWithDaemon(t *testing.T) {
 	h := newHost(t, data)
 	h.Do(t, "/api/v1/guests", `{"name":"one"}`, 200)
 	h.stop()
-	if got := h.answer(t, "one", "one"); got != "no connection" {
-		t.Error("a stopped daemon answers", got)
-	}
+	assert.Equal(t, "no connection", h.answer(t, "one", "one"), "a stopped daemon answers")
 	h = newHost(t, data)
 	eventually.Complete(t, 5*time.Second, func() string {
 		if got := h.answer(t, "one", "one"); got != "200 one" {
@@ -175,17 +163,14 @@ func TestGuestsComeBackWithDaemon(t *testing.T) {
 		}
 		return ""
 	})
-	if !h.Has("one") || h.Has("two") {
-		t.Error("guests are not told from clients")
-	}
+	assert.True(t, h.Has("one") && !h.Has("two"), "guests are not told from clients")
 }
 
 // A guest that cannot be added leaves nothing.
 func TestGuestWithBadNameOrProfileIsRefused(t *testing.T) {
 	h := newHost(t, shortDir(t))
-	if _, err := h.Tokens.Create("cursor"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := h.Tokens.Create("cursor")
+	require.NoError(t, err)
 	for body, want := range map[string]int{
 		`{"name":""}`:        422,
 		`{"name":".."}`:      422,
@@ -204,12 +189,10 @@ func TestGuestWithBadNameOrProfileIsRefused(t *testing.T) {
 			t.Errorf("%s: %d %s", body, got, text)
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(h.data, "config.jsonc")); string(text) != before {
-		t.Errorf("%s %v", text, err)
-	}
-	if left, _ := os.ReadDir(filepath.Join(h.data, "guests")); len(left) != 0 {
-		t.Error(left)
-	}
+	text, err := os.ReadFile(filepath.Join(h.data, "config.jsonc"))
+	assert.Equal(t, before, string(text), err)
+	left, _ := os.ReadDir(filepath.Join(h.data, "guests"))
+	assert.Empty(t, left)
 	h.Want(t, "DELETE", "/api/v1/guests/cursor", "", 409)
 	h.Want(t, "DELETE", "/api/v1/guests/..%2Fx", "", 400)
 }
@@ -221,23 +204,16 @@ func TestCommandPrintsHowToConnectGuest(t *testing.T) {
 	run := func(code int, args ...string) string {
 		t.Helper()
 		r := d.Run(false, args...)
-		if r.Code != code {
-			t.Fatalf("%v: %+v", args, r)
-		}
+		require.Equal(t, code, r.Code, args)
 		return r.Out
 	}
 	text := run(0, "guests", "add", "one")
 	for _, want := range []string{filepath.Join(h.data, "guests", "one") + ",target=/run/drawbridge,type=bind,readonly", `"--socket"`, "ssh -R", "drawbridge guests remove one"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is missing in\n%s", want, text)
-		}
+		assert.Contains(t, text, want)
 	}
-	if again := run(0, "guests", "show", "one"); again != text {
-		t.Error(again)
-	}
-	if list := run(0, "guests"); !strings.Contains(list, "one") || !strings.Contains(list, "ask") {
-		t.Error(list)
-	}
+	assert.Equal(t, text, run(0, "guests", "show", "one"))
+	list := run(0, "guests")
+	assert.True(t, strings.Contains(list, "one") && strings.Contains(list, "ask"), list)
 	run(0, "guests", "remove", "one")
 	run(1, "guests", "show", "one")
 }
@@ -249,8 +225,7 @@ func TestClientInWSLGetsProgramOfWindows(t *testing.T) {
 		`D:\tools\drawbridge.exe`:                    `"command": "/mnt/d/tools/drawbridge.exe"`,
 	} {
 		_, hint := core.Describe(noSockets("blog", program))
-		if !strings.Contains(hint, want) || !strings.Contains(hint, `"args": [ "stdio", "--client", "blog" ]`) {
-			t.Error(hint)
-		}
+		assert.Contains(t, hint, want)
+		assert.Contains(t, hint, `"args": [ "stdio", "--client", "blog" ]`)
 	}
 }

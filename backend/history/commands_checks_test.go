@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestCheckRunAllWritesJUnit(t *testing.T) {
@@ -22,23 +25,19 @@ func TestCheckRunAllWritesJUnit(t *testing.T) {
 		t.Errorf("%d %q %q", got.Code, got.Out, got.Err)
 	}
 	data, err := os.ReadFile(path)
-	must(t, err)
+	require.NoError(t, err)
 	var doc junitSuites
-	if err := xml.Unmarshal(data, &doc); err != nil || len(doc.Suites) != 3 {
-		t.Fatalf("%v\n%s", err, data)
-	}
+	err = xml.Unmarshal(data, &doc)
+	require.Truef(t, err == nil && len(doc.Suites) == 3, "%v\n%s", err, data)
 	if s := doc.Suites[0]; s.Name != "good" || s.Tests != 1 || s.Failures+s.Errors != 0 || s.Cases[0].Time != "0.002" || s.Cases[0].Name != "1 My <Files> read" {
 		t.Errorf("%+v", s)
 	}
 	if s := doc.Suites[1]; s.Tests != 2 || s.Failures != 1 || s.Cases[0].Failure != nil || !strings.Contains(s.Cases[1].Failure.Text, "differs: /content/0/text\nanswered by fs 2, recorded with fs 1") {
 		t.Errorf("%+v", s)
 	}
-	if s := doc.Suites[2]; s.Errors != 1 || s.Cases[0].Error == nil {
-		t.Errorf("%+v", s)
-	}
-	if strings.Contains(string(data), "password") {
-		t.Errorf("a value of a result is in the file:\n%s", data)
-	}
+	s := doc.Suites[2]
+	assert.Truef(t, s.Errors == 1 && s.Cases[0].Error != nil, "%+v", s)
+	assert.NotContains(t, string(data), "password", "a value of a result is in the file")
 	if got := f.Run(true, "check", "run", "--all", "--json"); got.Code != 1 || !strings.Contains(got.Out, `"ok":false,`) && !strings.Contains(got.Out, `"ok":false}`) || strings.Count(got.Out, `"name":`) != 3 {
 		t.Errorf("%d %q", got.Code, got.Out)
 	}
@@ -63,9 +62,8 @@ func TestCheckExitCodes(t *testing.T) {
 		{[]string{"check", "remove", "old"}, 0, ""},
 		{[]string{"check", "remove", "gone"}, 1, "404"},
 	} {
-		if got := f.Run(true, c.args...); got.Code != c.code || !strings.Contains(got.Err, c.says) {
-			t.Errorf("%v: %d %q", c.args, got.Code, got.Err)
-		}
+		got := f.Run(true, c.args...)
+		assert.Truef(t, got.Code == c.code && strings.Contains(got.Err, c.says), "%v: %d %q", c.args, got.Code, got.Err)
 	}
 }
 
@@ -75,10 +73,7 @@ func TestCheckAcceptsServerNames(t *testing.T) {
 	f := terminaltest.New(t, Commands)
 	f.Answer("GET /api/v1/servers", `{"items":[{"id":"my-files","label":"My Files"}]}`)
 	f.Answer("POST /api/v1/checks/smoke/run", `{"name":"smoke","ok":true,"steps":[{"server":"my-files","tool":"read","ok":true},{"server":"gone","tool":"x","ok":true}]}`)
-	if got := f.Run(true, "check", "run", "smoke"); got.Code != 0 || got.Out != "ok      My Files read\nok      gone x\n" {
-		t.Errorf("%d %q %q", got.Code, got.Out, got.Err)
-	}
-	if got := f.Run(true, "check", "run", "smoke", "--json"); !strings.Contains(got.Out, `"server":"my-files"`) {
-		t.Errorf("the document has other words: %s", got.Out)
-	}
+	got := f.Run(true, "check", "run", "smoke")
+	assert.Truef(t, got.Code == 0 && got.Out == "ok      My Files read\nok      gone x\n", "%d %q %q", got.Code, got.Out, got.Err)
+	assert.Contains(t, f.Run(true, "check", "run", "smoke", "--json").Out, `"server":"my-files"`, "the document has other words")
 }

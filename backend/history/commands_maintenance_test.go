@@ -11,6 +11,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestPruneAsksOnTerminal uses a daemon that would delete three calls, and records the requests
@@ -56,12 +58,9 @@ func TestPruneAsksOnTerminal(t *testing.T) {
 				t.Errorf("exit %d, counted %q, pruned %q; want %d, %q, %q\n%s%s", got.Code, counted, pruned, c.code, c.bounds, c.pruned, got.Out, got.Err)
 			}
 			asked := strings.Contains(got.Out, "3 of 9 calls, made between 2026-01-0")
-			if want := c.bounds != "" && c.gone > 0; asked != want {
-				t.Errorf("asked: %v, want %v\n%s", asked, want, got.Out)
-			}
-			if c.code == 1 && !strings.Contains(got.Err, "nothing was deleted") {
-				t.Errorf("not told: %s", got.Err)
-			}
+			want := c.bounds != "" && c.gone > 0
+			assert.Equal(t, want, asked, got.Out)
+			assert.Falsef(t, c.code == 1 && !strings.Contains(got.Err, "nothing was deleted"), "not told: %s", got.Err)
 			if c.code == 0 && !strings.Contains(got.Out, map[bool]string{true: `{"deleted":3}`, false: fmt.Sprintf("%d calls deleted\n", c.gone)}[c.name == "--json"]) {
 				t.Errorf("not told: %s", got.Out)
 			}
@@ -85,9 +84,7 @@ func TestRecordFullIsStartedAndStopped(t *testing.T) {
 	f.Mux.HandleFunc("PUT /api/v1/history/recording", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		stored = store.RecordingSettings{}
-		if err := json.Unmarshal(body, &stored); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, json.Unmarshal(body, &stored))
 		answer(w)
 	})
 	for _, c := range []struct {
@@ -109,16 +106,11 @@ func TestRecordFullIsStartedAndStopped(t *testing.T) {
 				t.Errorf("%v: %s is not shown, or has no end:\n%s", c.args, names[len(names)-1], got.Out)
 			}
 		}
-		if got.Code != 0 || strings.Join(names, " ") != c.want || len(stored.Rules) != 1 {
-			t.Errorf("%v: %+v, want %s: %s", c.args, stored, c.want, got.Err)
-		}
+		assert.Truef(t, got.Code == 0 && strings.Join(names, " ") == c.want && len(stored.Rules) == 1, "%v: %+v, want %s: %s", c.args, stored, c.want, got.Err)
 	}
 	for _, args := range [][]string{{"--for", "25h", "--session", "s"}, {"--for", "0s", "--session", "s"}, {"--stop"}, {"--for", "1h"}} {
-		if got := f.Run(false, append([]string{"history", "record-full"}, args...)...); got.Code != 2 {
-			t.Errorf("%v: exit code %d, %s", args, got.Code, got.Err)
-		}
+		assert.Equal(t, 2, f.Run(false, append([]string{"history", "record-full"}, args...)...).Code, args)
 	}
-	if got := f.Run(false, "history", "record-full", "--server", "gone"); got.Code != 1 || len(stored.Full) != 1 {
-		t.Errorf("an unknown server: exit code %d, %+v", got.Code, stored.Full)
-	}
+	got := f.Run(false, "history", "record-full", "--server", "gone")
+	assert.Truef(t, got.Code == 1 && len(stored.Full) == 1, "an unknown server: exit code %d, %+v", got.Code, stored.Full)
 }

@@ -14,6 +14,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestExportedCassetteIsServed(t *testing.T) {
@@ -33,9 +36,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 	if got.Code != 0 || got.Out != "3 calls and 1 tool written to "+path+"\n1 call written without a result: redacted or truncated\n1 call skipped: no response, or arguments that were redacted or truncated\nSecrets were redacted in 1 definition of tools, prompts, resources and the server\n" {
 		t.Fatalf("%d %q %q", got.Code, got.Out, got.Err)
 	}
-	if query.Get("server") != "files" || query.Get("format") != "cassette" || query.Get("session") != "" {
-		t.Errorf("asked for %v", query)
-	}
+	assert.Truef(t, query.Get("server") == "files" && query.Get("format") == "cassette" && query.Get("session") == "", "asked for %v", query)
 	written, err := os.ReadFile(path)
 	if got := f.Run(true, "replay", "export", "files", "-"); err != nil || got.Code != 0 || got.Out != string(written) || !strings.Contains(got.Err, "3 calls and 1 tool written to standard output") {
 		t.Errorf("%+v, %v", got, err)
@@ -62,9 +63,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 			t.Errorf("%v: %d %s%s", args, got.Code, got.Out, got.Err)
 		}
 	}
-	if query.Get("session") != "s1" {
-		t.Errorf("asked for %v", query)
-	}
+	assert.Equal(t, "s1", query.Get("session"))
 	// The last session is the newest one in which the server was called.
 	f.Answer("GET /api/v1/sessions", `{"items":[{"session":"s9","servers":["git"]},{"session":"s8","servers":["git","files"]},{"session":"s7","servers":["files"]}]}`)
 	if got = f.Typed(messages, "replay", "files", "--session", "last"); got.Code != 0 || query.Get("session") != "s8" {
@@ -89,9 +88,7 @@ func TestExportedCassetteIsServed(t *testing.T) {
 // A signal ends the context of the command, while standard input remains open.
 func TestReplayEndsWithASignal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls.jsonl")
-	if err := os.WriteFile(path, []byte(`{"cassette":1,"server":"files","tools":[]}`+"\n"+`{"calls":0}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(`{"cassette":1,"server":"files","tools":[]}`+"\n"+`{"calls":0}`+"\n"), 0o600))
 	f := terminaltest.New(t, Commands)
 	ctx, signal := context.WithCancel(t.Context())
 	in, send := io.Pipe()
@@ -101,13 +98,11 @@ func TestReplayEndsWithASignal(t *testing.T) {
 		ended <- f.RunWith(ctx, func(e *terminal.Env) { e.Stdin, e.Stdout = in, out }, "replay", path).Code
 	}()
 	go io.WriteString(send, `{"id":1,"method":"ping"}`+"\n")
-	if line, err := bufio.NewReader(receive).ReadString('\n'); err != nil || !strings.Contains(line, `"result":{}`) {
-		t.Errorf("%q, %v", line, err)
-	}
+	line, err := bufio.NewReader(receive).ReadString('\n')
+	assert.Truef(t, err == nil && strings.Contains(line, `"result":{}`), "%q, %v", line, err)
 	signal()
-	if code := <-ended; code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	code := <-ended
+	assert.Equal(t, 0, code, "exit code")
 	_ = send.Close()
 }
 
@@ -116,9 +111,8 @@ func TestPassthroughCallsTheLiveServerAsAClient(t *testing.T) {
 	f.Answer("GET /api/v1/export", `{"cassette":1,"server":"files","tools":[]}`+"\n"+`{"calls":0}`)
 	f.Mux.HandleFunc("POST /api/v1/live-call", func(w http.ResponseWriter, r *http.Request) {
 		var sent LiveRequest
-		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil || sent.Server != "files" {
-			t.Errorf("%v %+v", err, sent)
-		}
+		err := json.NewDecoder(r.Body).Decode(&sent)
+		assert.Truef(t, err == nil && sent.Server == "files", "%v %+v", err, sent)
 		said, ok := map[string]string{
 			`tools/call {"name":"read","arguments":{"n":5}}`:   `{"result":"{\"content\":[]}"}`,
 			`tools/call {"name":"error","arguments":{"n":5}}`:  `{"error":"{\"code\":-32602,\"message\":\"no\"}"}`,
@@ -140,8 +134,7 @@ func TestPassthroughCallsTheLiveServerAsAClient(t *testing.T) {
 		`"resources/read","params":{"uri":"a:b"}`:                      `"result":{"contents":[]}`,
 	} {
 		got := f.Typed(`{"id":1,"method":`+request+`}`+"\n", "replay", "files", "--passthrough")
-		if got.Code != 0 || !strings.Contains(got.Out, want) {
-			t.Errorf("%s: %+v", request, got)
-		}
+		assert.Equal(t, 0, got.Code, request)
+		assert.Contains(t, got.Out, want, request)
 	}
 }

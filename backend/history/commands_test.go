@@ -11,6 +11,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestFilterLanguageOfThePageIsUnderstood(t *testing.T) {
@@ -21,16 +24,12 @@ func TestFilterLanguageOfThePageIsUnderstood(t *testing.T) {
 		``: "",
 	} {
 		var f callFilter
-		if err := f.parse(text); err != nil {
-			t.Errorf("%s: %v", text, err)
-		}
+		assert.NoError(t, f.parse(text), text)
 		if q, err := f.query(); err != nil || q.Encode() != want {
 			t.Errorf("%s: %s, %v; want %s", text, q.Encode(), err, want)
 		}
 	}
-	if (&callFilter{}).parse("took:>soon") == nil {
-		t.Error("took:>soon is taken")
-	}
+	assert.Error(t, (&callFilter{}).parse("took:>soon"), "took:>soon is taken")
 }
 
 func TestTimesAreParsedInCommonForms(t *testing.T) {
@@ -39,32 +38,27 @@ func TestTimesAreParsedInCommonForms(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "2h": "2026-03-01T10:00:00Z", "2026-01-31": day, "2026-01-31T10:00:00+02:00": "2026-01-31T08:00:00Z",
 	} {
-		if got, err := parseTime(text, now); err != nil || got != want {
-			t.Errorf("%q is %q, %v", text, got, err)
-		}
+		got, err := parseTime(text, now)
+		assert.Truef(t, err == nil && got == want, "%q is %q, %v", text, got, err)
 	}
 	for _, wrong := range []string{"yesterday", "-2h", "2026-13-01"} {
-		if got, err := parseTime(wrong, now); err == nil {
-			t.Errorf("%q is %q", wrong, got)
-		}
+		got, err := parseTime(wrong, now)
+		assert.Errorf(t, err, "%q is %q", wrong, got)
 	}
 	for _, f := range []callFilter{{outcome: "fine"}, {from: "soon"}, {least: -1}} {
-		if _, err := f.query(); err == nil {
-			t.Errorf("%+v is taken", f)
-		}
+		_, err := f.query()
+		assert.Errorf(t, err, "%+v is taken", f)
 	}
 	q, err := (&callFilter{server: "files", text: "a b", least: time.Millisecond}).query()
-	if err != nil || q.Encode() != "minTookNs=1000000&q=a+b&server=files" {
-		t.Errorf("got %s, %v", q.Encode(), err)
-	}
+	require.NoError(t, err)
+	require.Equal(t, "minTookNs=1000000&q=a+b&server=files", q.Encode())
 }
 
 func TestInvalidFiltersExit2(t *testing.T) {
 	f := terminaltest.New(t, Commands)
 	for _, args := range [][]string{{"history", "--limit", "-1"}, {"history", "--limit", "0"}, {"history", "--limit", "501"}, {"history", "--outcome", "bogus"}} {
-		if got := f.Run(false, args...); got.Code != 2 || got.Out != "" {
-			t.Errorf("%v: %+v", args, got)
-		}
+		got := f.Run(false, args...)
+		assert.Truef(t, got.Code == 2 && got.Out == "", "%v: %+v", args, got)
 	}
 }
 
@@ -111,16 +105,14 @@ func TestHistoryFollowAppliesEveryFilter(t *testing.T) {
 		for _, id := range c.want {
 			want += row(id, "ok") + "\n"
 		}
-		if got := f.Run(false, append([]string{"history", "--follow", "--json"}, c.args...)...); got.Out != want || got.Code != 1 {
-			t.Errorf("%q: %+v, want\n%s", c.args, got, want)
-		}
+		got := f.Run(false, append([]string{"history", "--follow", "--json"}, c.args...)...)
+		assert.Truef(t, got.Out == want && got.Code == 1, "%q: %+v, want\n%s", c.args, got, want)
 	}
 	if len(asked) != 4 || asked[0] != "invoice 2026-01-02T03:04:00.000001Z 2026-01-02T03:04:03.000002Z " || !strings.HasSuffix(asked[1], " 3") {
 		t.Errorf("the history was asked %q", asked)
 	}
-	if got := f.Run(false, "history", "--follow", "--tag", "x"); got.Code != 2 || !strings.Contains(got.Err, "--tag") {
-		t.Errorf("%+v", got)
-	}
+	got := f.Run(false, "history", "--follow", "--tag", "x")
+	assert.Truef(t, got.Code == 2 && strings.Contains(got.Err, "--tag"), "%+v", got)
 }
 
 // A call with a task shows the state of the task until the task has ended. A request about a task
@@ -141,15 +133,11 @@ func TestHistoryShowsTheStateOfTasks(t *testing.T) {
 	})
 	f.Mux.HandleFunc("GET /api/v1/calls/{id}", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, rows[r.PathValue("id")]) })
 	lines := strings.Split(strings.TrimSpace(f.Run(false, "history").Out), "\n")
-	if len(lines) < 4 {
-		t.Fatal(lines)
-	}
+	require.True(t, len(lines) >= 4, lines)
 	for i, want := range []string{"input_required - 1", "ok 5ms 2", "cancelled 5ms 3", "ok 5ms 4"} {
 		id := want[len(want)-1:]
 		for _, got := range []string{lines[len(lines)-4+i], f.Run(false, "history", id).Out} {
-			if !strings.HasSuffix(strings.Join(strings.Fields(got), " "), want) {
-				t.Errorf("%q, want %q", got, want)
-			}
+			assert.Truef(t, strings.HasSuffix(strings.Join(strings.Fields(got), " "), want), "%q, want %q", got, want)
 		}
 	}
 }
@@ -163,13 +151,11 @@ func TestClientNameIsCaseInsensitive(t *testing.T) {
 		io.WriteString(w, `{"items":[]}`)
 	})
 	for text, want := range map[string]string{"Codex": "codex", "cursor": "Cursor", "codex": "codex", "gone": "gone"} {
-		if got := f.Run(true, "history", "--client", text); got.Code != 0 || asked != want || got.Out != "No calls match.\n" {
-			t.Errorf("%s: %+v, asked for %q", text, got, asked)
-		}
+		got := f.Run(true, "history", "--client", text)
+		assert.Truef(t, got.Code == 0 && asked == want && got.Out == "No calls match.\n", "%s: %+v, asked for %q", text, got, asked)
 	}
-	if got := f.Run(false, "history"); got.Code != 0 || got.Err != "No calls match.\n" || !strings.HasPrefix(got.Out, "At ") {
-		t.Errorf("not on a terminal: %+v", got)
-	}
+	got := f.Run(false, "history")
+	assert.Truef(t, got.Code == 0 && got.Err == "No calls match.\n" && strings.HasPrefix(got.Out, "At "), "not on a terminal: %+v", got)
 }
 
 // What the table prints in 80 columns opens the call; so does its position.
@@ -181,9 +167,7 @@ func TestHistoryCountsBeyondFirstPage(t *testing.T) {
 		_, _ = io.WriteString(w, `{"items":[`+strings.Repeat(`{"id":"1"},`, maxCalls-1)+`{"id":"2"}],"next":"`+next+`"}`)
 	})
 	f.Answer("GET /api/v1/calls/1", `{"id":"1"}`)
-	if got := f.Run(false, "history", "999"); got.Code != 0 {
-		t.Errorf("%+v", got)
-	}
+	assert.Equal(t, 0, f.Run(false, "history", "999").Code)
 }
 
 func TestHistoryPrintsIDsThatCanBeTyped(t *testing.T) {
@@ -207,19 +191,15 @@ func TestHistoryPrintsIDsThatCanBeTyped(t *testing.T) {
 		t.Error(strings.Join(lines, "\n"))
 	}
 	for typed, want := range map[string]string{"66123456": "66123456", "1": "1795907966123456", "2": "1795907966000001"} {
-		if got := run(typed); got.Code != 0 || asked != want {
-			t.Errorf("history %s asked for %s: %+v", typed, asked, got)
-		}
+		got := run(typed)
+		assert.Truef(t, got.Code == 0 && asked == want, "history %s asked for %s: %+v", typed, asked, got)
 	}
-	if got := run("3"); got.Code != 1 || !strings.Contains(got.Err, "no call 3 among the newest 2") {
-		t.Errorf("%+v", got)
-	}
+	got := run("3")
+	assert.Truef(t, got.Code == 1 && strings.Contains(got.Err, "no call 3 among the newest 2"), "%+v", got)
 }
 
 func TestPreviewIsNotShownAsACall(t *testing.T) {
 	var c callRow
 	c.Tool, c.Method = "purge", core.PreviewMethod
-	if got := c.description(); got != "purge (preview)" {
-		t.Error(got)
-	}
+	assert.Equal(t, "purge (preview)", c.description())
 }

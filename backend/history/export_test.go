@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // recordings are recorded calls, oldest first, and the catalog of their server.
@@ -82,9 +83,7 @@ func TestRecordingHasWhatCanBeServedInOrder(t *testing.T) {
 	}}
 	from.records[0].ProgressLog = []core.ProgressNotification{{AfterMs: 1, Params: []byte(`{"progress":1}`)}, {AfterMs: 2, Params: []byte(`{"message":"[redacted]"}`)}}
 	got, err := ReadRecording(t.Context(), from, store.Query{Server: "files"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := &cassette.Recording{
 		Header: cassette.Header{Version: 1, Server: "files", ServerInfo: json.RawMessage(`{"name":"fs"}`), Instructions: "Read with [redacted].",
 			Tools: []json.RawMessage{json.RawMessage(`{"name":"read"}`)}, Prompts: []json.RawMessage{json.RawMessage(`{"name":"greet","description":"[redacted]"}`)}, Resources: nil,
@@ -99,9 +98,7 @@ func TestRecordingHasWhatCanBeServedInOrder(t *testing.T) {
 		},
 		End: cassette.End{Calls: 6, Unavailable: 2, Skipped: 4},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got))
 }
 
 func TestRecordingDoesNotMixAccounts(t *testing.T) {
@@ -113,15 +110,11 @@ func TestRecordingDoesNotMixAccounts(t *testing.T) {
 	for account, want := range map[string]string{"work": `{"n":2}{"n":4}`, "default": `{"n":0}{"n":3}`} {
 		got := ""
 		rec, err := ReadRecording(t.Context(), from, store.Query{Server: "hub", Account: account})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, c := range rec.Calls {
 			got += c.Result
 		}
-		if got != want {
-			t.Errorf("account %s: %s, want %s", account, got, want)
-		}
+		assert.Equalf(t, want, got, "account %s", account)
 	}
 	if _, err := ReadRecording(t.Context(), from, store.Query{Server: "hub"}); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), `several accounts of the server, such as "default" and "work"`) {
 		t.Error(err)
@@ -130,14 +123,12 @@ func TestRecordingDoesNotMixAccounts(t *testing.T) {
 
 func TestRecordingOfNothingIsRefused(t *testing.T) {
 	for _, from := range []*recordings{{}, {catalog: &core.Catalog{}}} {
-		if _, err := ReadRecording(t.Context(), from, store.Query{Server: "x"}); core.CodeOf(err) != core.CodeNotFound {
-			t.Error(err)
-		}
+		_, err := ReadRecording(t.Context(), from, store.Query{Server: "x"})
+		assert.Equal(t, core.CodeNotFound, core.CodeOf(err))
 	}
 	from := &recordings{catalog: &core.Catalog{}, records: []store.Record{{Call: core.Call{Method: "tools/call", Name: "a"}, Result: []byte(`{}`)}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := ReadRecording(ctx, from, store.Query{Server: "x"}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	_, err := ReadRecording(ctx, from, store.Query{Server: "x"})
+	assert.ErrorIs(t, err, context.Canceled)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestFrameLogIsBoundedRedactedAndInOrder(t *testing.T) {
@@ -29,18 +31,14 @@ func TestFrameLogIsBoundedRedactedAndInOrder(t *testing.T) {
 			break
 		}
 	}
-	if seen != maxFrames-1 {
-		t.Errorf("%d frames are kept", seen)
-	}
+	assert.Equal(t, maxFrames-1, seen)
 	if page, _ = tl.Frames("", "other", 0, 10); len(page) != 1 || len(page[0].Text) > MaxFrame || !strings.HasSuffix(page[0].Text, "é") {
 		t.Error("a long frame is kept whole, or cut within a character")
 	}
 	for range 2000 {
 		tl.Add(Frame{Server: "big"}, []byte(strings.Repeat("x", MaxFrame)))
 	}
-	if tl.bytes > maxFrameBytes {
-		t.Errorf("%d bytes are kept", tl.bytes)
-	}
+	assert.Truef(t, tl.bytes <= maxFrameBytes, "%d bytes are kept", tl.bytes)
 }
 
 func TestMessagesOfTracedClientAreKeptInOrder(t *testing.T) {
@@ -88,9 +86,7 @@ func TestMessagesOfTracedClientAreKeptInOrder(t *testing.T) {
 		`drawbridge Cursor files {"result":2}`, `drawbridge Cursor files {"progress":1}`, `client Cursor files {"method":"stream"}`,
 		`drawbridge Cursor files {"result":{}}`, `client Cursor files ` + initialize,
 	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("got\n%s", strings.Join(got, "\n"))
-	}
+	assert.Equal(t, strings.Join(want, "\n"), strings.Join(got, "\n"))
 	if page, _ := tl.Frames("", "files", 0, 10); len(page) != 5 {
 		t.Errorf("%d frames: those of another client are kept as well", len(page))
 	}

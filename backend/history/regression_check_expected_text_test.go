@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
 )
 
 type answers string
@@ -22,8 +24,6 @@ func TestExpectedTextMayEndInQuote(t *testing.T) {
 		`{"content":[{"type":"text","text":"say \"hi\""}]}`: true,
 		`{"content":[{"type":"text","text":"say \"hi\n"}]}`: false,
 	} {
-		if r := step.run(t.Context(), answers(answer), core.Client{}); r.OK != want {
-			t.Errorf("%s: %v", answer, r.Failures)
-		}
+		assert.Equal(t, want, step.run(t.Context(), answers(answer), core.Client{}).OK, answer)
 	}
 }

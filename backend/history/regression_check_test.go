@@ -13,6 +13,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // sessionCalls is the history of one session, oldest first.
@@ -38,9 +41,8 @@ func (a answeredBy) Call(_ context.Context, call *core.Call, _ core.ServerMessag
 func TestCheckNamesBothVersions(t *testing.T) {
 	c := Check{Name: "c", Steps: []Step{{Server: "s", Tool: "t", Version: "fs 1", Expect: Expect{Result: `{"x":1}`}}}}
 	report := c.Run(t.Context(), answeredBy{core.ServedBy{Name: "fs", Version: "2"}}, core.Client{})
-	if s := report.Steps[0]; s.OK || s.Version != "fs 2" || s.Recorded != "fs 1" {
-		t.Errorf("%+v", s)
-	}
+	s := report.Steps[0]
+	assert.Truef(t, !s.OK && s.Version == "fs 2" && s.Recorded == "fs 1", "%+v", s)
 }
 
 // accountOf answers a call with its account.
@@ -53,9 +55,8 @@ func (accountOf) Call(_ context.Context, call *core.Call, _ core.ServerMessageHa
 
 func TestCheckRepeatsACallWithItsAccount(t *testing.T) {
 	c := Check{Name: "c", Steps: []Step{{Server: "s", Tool: "t", Account: "work", Expect: Expect{Result: `"work"`}}, {Server: "s", Tool: "t", Expect: Expect{Result: `""`}}}}
-	if report := c.Run(t.Context(), accountOf{}, core.Client{}); !report.OK {
-		t.Errorf("%+v", report)
-	}
+	report := c.Run(t.Context(), accountOf{}, core.Client{})
+	assert.Truef(t, report.OK, "%+v", report)
 }
 
 func TestCheckOfASessionHasItsCallsInOrder(t *testing.T) {
@@ -80,18 +81,15 @@ func TestCheckOfASessionHasItsCallsInOrder(t *testing.T) {
 			t.Errorf("exact %v: %v, %+v skipped, %s, want %s", exact, err, skipped, got, want)
 		}
 	}
-	if _, _, err := CheckFromCalls(t.Context(), sessionCalls{}, "c", store.Query{Session: "id"}, false); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("a session without calls: %v", err)
-	}
-	if _, _, err := CheckFromCalls(t.Context(), s, "../c", store.Query{Session: "id"}, false); core.CodeOf(err) != core.CodeValidation {
-		t.Errorf("a bad name: %v", err)
-	}
+	_, _, err := CheckFromCalls(t.Context(), sessionCalls{}, "c", store.Query{Session: "id"}, false)
+	assert.Equal(t, core.CodeNotFound, core.CodeOf(err), "a session without calls")
+	_, _, err = CheckFromCalls(t.Context(), s, "../c", store.Query{Session: "id"}, false)
+	assert.Equal(t, core.CodeValidation, core.CodeOf(err), "a bad name")
 	for range maxSteps {
 		add(store.Record{}, "tools/call", core.OutcomeOK)
 	}
-	if _, _, err := CheckFromCalls(t.Context(), s, "c", store.Query{Session: "id"}, false); core.CodeOf(err) != core.CodeValidation {
-		t.Errorf("a long session: %v", err)
-	}
+	_, _, err = CheckFromCalls(t.Context(), s, "c", store.Query{Session: "id"}, false)
+	assert.Equal(t, core.CodeValidation, core.CodeOf(err), "a long session")
 }
 
 // memoryCheckStore keeps documents in memory.
@@ -160,28 +158,22 @@ func TestChecksRunAfterServerChange(t *testing.T) {
 			synctest.Wait()
 		}
 		change() // for the first time: there is nothing to compare with
-		if len(a.calls) != 0 {
-			t.Fatalf("checks ran without a change: %v", a.calls)
-		}
+		require.Empty(t, a.calls, "checks ran without a change")
 		change() // the same again
 		offer = ""
 		change() // the server is away
-		if len(a.calls) != 0 {
-			t.Fatalf("checks ran without a change: %v", a.calls)
-		}
+		require.Empty(t, a.calls, "checks ran without a change")
 		offer = "v2"
 		change()
 		if a.calls["read"] != 1 || a.calls["write-on"] != 1 || a.calls["write"] != 0 || a.calls["read-off"] != 0 {
 			t.Fatalf("called %v", a.calls)
 		}
-		if last := w.Last(ctx, "reads"); !last.OK || last.At.IsZero() || last.Failed != 0 {
-			t.Errorf("the last run is %+v", last)
-		}
+		last := w.Last(ctx, "reads")
+		assert.Truef(t, last.OK && !last.At.IsZero() && last.Failed == 0, "the last run is %+v", last)
 		offer, a.text = "v3", `"broken"`
 		change()
-		if last := w.Last(ctx, "reads"); last.OK || last.Failed != 1 || last.Trigger != "the version or tools of My Files changed" {
-			t.Errorf("the last run is %+v", last)
-		}
+		last = w.Last(ctx, "reads")
+		assert.Truef(t, !last.OK && last.Failed == 1 && last.Trigger == "the version or tools of My Files changed", "the last run is %+v", last)
 		if len(said) != 4 || said[0] != "reads: " || said[2] != `reads: The check "reads" failed after the version or tools of "My Files" changed.` {
 			t.Errorf("said %q", said)
 		}

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 type mismatchCollector struct {
@@ -64,17 +67,14 @@ func TestCallsNeverWaitForValidation(t *testing.T) {
 	for i := range 2 * maxQueuedResults {
 		j.Record(&core.Call{ID: int64(i), Server: "files", Name: "count", Method: "tools/call", Outcome: core.OutcomeOK}, core.Reply{Result: []byte(`{}`)})
 	}
-	if n.calls != 2*maxQueuedResults || j.Skipped() != maxQueuedResults {
-		t.Errorf("%d recorded, %d skipped", n.calls, j.Skipped())
-	}
+	require.Equal(t, 2*maxQueuedResults, n.calls)
+	require.EqualValues(t, maxQueuedResults, j.Skipped())
 }
 
 func TestOutputSchemaOfOlderDialectIsValidated(t *testing.T) {
 	schema := `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"to":{"format":"email"}}}`
 	got := NewResultValidator(nil, nil, nil).validate(schema, []byte(`{"structuredContent":{"to":"secret"}}`))
-	if got != "structuredContent does not match the outputSchema: to is not a valid email" {
-		t.Error(got)
-	}
+	assert.Equal(t, "structuredContent does not match the outputSchema: to is not a valid email", got)
 }
 
 func FuzzSchema(f *testing.F) {

@@ -26,6 +26,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // site is the feature with a store, and a gateway whose calls a function answers.
@@ -42,9 +45,9 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	dir := t.TempDir()
 	kept, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "history.db")})
-	must(t, err)
+	require.NoError(t, err)
 	tokens, err := loopback.NewTokens(dir, nil)
-	must(t, err)
+	require.NoError(t, err)
 	s := &site{store: kept, views: registry.New(registry.Options{})}
 	s.feature = &Feature{
 		Store: kept, Gateway: s, Views: s.views, Config: config.Default, FrameLog: &FrameLog{}, Tokens: tokens, Log: slog.New(slog.DiscardHandler),
@@ -75,13 +78,6 @@ func (s *site) Call(ctx context.Context, c *core.Call, _ core.ServerMessageHandl
 func (s *site) Running() []core.Call                { return nil }
 func (s *site) RunningCall(int64) (core.Call, bool) { return core.Call{}, false }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // fill records calls of two servers, half of them failed.
 func (s *site) fill(t *testing.T, n int) (ids []string) {
 	t.Helper()
@@ -102,9 +98,7 @@ func (s *site) fill(t *testing.T, n int) (ids []string) {
 // The history keeps the id of a task that looks like a secret, but it is not shown.
 func TestIDOfATaskIsShownWithoutSecrets(t *testing.T) {
 	for id, want := range map[string]string{"0190a1b2-c3d4": "0190a1b2-c3d4", "ghp_" + strings.Repeat("a1B2c3D4e5", 4)[:36]: "[redacted]"} {
-		if got := newCallTask(&core.Task{ID: id}).ID; got != want {
-			t.Errorf("%s is shown as %s", id, got)
-		}
+		assert.Equal(t, want, newCallTask(&core.Task{ID: id}).ID, id)
 	}
 }
 
@@ -116,19 +110,15 @@ func TestHistoryIsServed(t *testing.T) {
 	ids := s.fill(t, 10)
 	var calls web.List[Call]
 	s.Get(t, "/api/v1/calls?q=word3", &calls)
-	if len(calls.Items) != 1 || calls.Items[0].ID != ids[3] {
-		t.Errorf("search: %+v", calls)
-	}
+	require.Len(t, calls.Items, 1)
+	require.Equal(t, ids[3], calls.Items[0].ID)
 	s.Get(t, "/api/v1/calls?from="+time.Now().Add(-10*time.Second).UTC().Format(time.RFC3339), &calls)
-	if len(calls.Items) != 0 {
-		t.Errorf("from: %+v", calls)
-	}
+	assert.Empty(t, calls.Items)
 	var f store.Facets
 	s.Get(t, "/api/v1/facets?server=git&outcome=unavailable", &f)
 	s.Get(t, "/api/v1/facets?server=git", &f)
-	if f.Total != 5 || len(f.Servers) != 2 {
-		t.Errorf("facets: %+v", f)
-	}
+	assert.EqualValues(t, 5, f.Total)
+	assert.Len(t, f.Servers, 2)
 	var u UsageReport
 	s.Get(t, "/api/v1/usage", &u)
 	if u.Total.Calls != 10 || u.Total.Errors != 5 || len(u.Tools) != 2 || len(u.Series) == 0 || u.Total.P50Ns < 950_000 || u.Total.P50Ns > 1_050_000 {
@@ -136,9 +126,8 @@ func TestHistoryIsServed(t *testing.T) {
 	}
 	var sessions web.List[Session]
 	s.Get(t, "/api/v1/sessions", &sessions)
-	if len(sessions.Items) != 1 || sessions.Items[0].Calls != 10 {
-		t.Errorf("sessions: %+v", sessions)
-	}
+	require.Len(t, sessions.Items, 1)
+	require.EqualValues(t, 10, sessions.Items[0].Calls)
 	note := "/api/v1/calls/" + ids[0] + "/note"
 	s.Want(t, "PUT", note, `{"title":"x","note":"y","tags":["b","a"]}`, 200, `"note":{"title":"x","note":"y","tags":["a","b"]}`)
 	s.Want(t, "PUT", note, `{"title":"`+strings.Repeat("x", 501)+`","note":"","tags":[]}`, 400, `"field":"title"`)
@@ -156,9 +145,7 @@ func TestHistoryIsServed(t *testing.T) {
 		if status != 200 || len(lines) != map[string]int{"jsonl": 5, "csv": 6}[format] || strings.Contains(body, "qwxSecret") {
 			t.Errorf("%s: %d %s", format, status, body)
 		}
-		if format == "csv" && (!strings.Contains(body, ",'=cmd(),") || strings.Contains(body, ",=cmd")) {
-			t.Errorf("a formula is left alone: %s", body)
-		}
+		assert.Falsef(t, format == "csv" && (!strings.Contains(body, ",'=cmd(),") || strings.Contains(body, ",=cmd")), "a formula is left alone: %s", body)
 	}
 	s.Want(t, "GET", "/api/v1/export?from=x&format=exe", "", 400, "query.from", "query.format")
 
@@ -182,13 +169,10 @@ func TestFramesAreServed(t *testing.T) {
 	s.fill(t, 4)
 	var frames web.List[Message]
 	s.Get(t, "/api/v1/frames?server=files", &frames)
-	if frames.Items == nil {
-		t.Error("no list")
-	}
+	assert.NotNil(t, frames.Items, "no list")
 	for _, wrong := range []string{"", "?server=a&session=b"} {
-		if code, _ := s.Ask("GET", "/api/v1/frames"+wrong, ""); code != 400 {
-			t.Errorf("%q gives %d", wrong, code)
-		}
+		code, _ := s.Ask("GET", "/api/v1/frames"+wrong, "")
+		assert.Equalf(t, 400, code, "%q", wrong)
 	}
 }
 
@@ -204,9 +188,7 @@ func TestRetentionPreviewComesBeforeDeletion(t *testing.T) {
 	}
 	var state HistoryState
 	s.Get(t, "/api/v1/history", &state)
-	if state.Calls != 10 {
-		t.Errorf("%d calls are left of 10 after a question", state.Calls)
-	}
+	assert.EqualValues(t, 10, state.Calls)
 }
 
 // TestExportHasTheFiltersOfTheList checks that an export contains the calls that the list finds
@@ -221,7 +203,7 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 	s.store.Recorder().Flush(t.Context())
 	s.Want(t, "PUT", "/api/v1/calls/"+ids[4]+"/note", `{"title":"","note":"","tags":["kept"]}`, 200)
 	sixth, err := strconv.ParseInt(ids[5], 10, 64)
-	must(t, err)
+	require.NoError(t, err)
 	middle := time.UnixMicro(sixth).UTC().Format(time.RFC3339)
 	for filter, least := range map[string]int{
 		"": 11, "server=git": 6, "client=Zed": 1, "client=t2": 1, "tool=commit": 1, "session=s2": 1, "workspace=/home/me/a b": 1, "tag=kept": 1,
@@ -229,7 +211,7 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 		"server=git&outcome=tool_error&q=rare": 1,
 	} {
 		v, err := url.ParseQuery(filter)
-		must(t, err)
+		require.NoError(t, err)
 		var list web.List[Call]
 		s.Get(t, "/api/v1/calls?"+v.Encode(), &list)
 		status, body := s.Ask("GET", "/api/v1/export?"+v.Encode(), "")
@@ -239,7 +221,7 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 		}
 		for lines := bufio.NewScanner(strings.NewReader(body)); lines.Scan(); {
 			var c struct{ ID string }
-			must(t, json.Unmarshal(lines.Bytes(), &c))
+			require.NoError(t, json.Unmarshal(lines.Bytes(), &c))
 			written = append(written, c.ID)
 		}
 		if status != 200 || !slices.Equal(listed, written) || len(listed) < least || filter != "" && len(listed) == 11 {
@@ -254,7 +236,7 @@ func TestExportHasTheFiltersOfTheList(t *testing.T) {
 		"minTookNs=-1": "minTookNs", "maxTookNs=x": "maxTookNs", "minTookNs=5&maxTookNs=4": "maxTookNs", "limit=0": "limit", "limit=-1": "limit", "limit=x": "limit",
 	} {
 		v, err := url.ParseQuery(filter)
-		must(t, err)
+		require.NoError(t, err)
 		for _, path := range []string{"/api/v1/calls?", "/api/v1/export?"} {
 			w := s.Record("GET", path+v.Encode(), "")
 			status, body, head := w.Code, w.Body.String(), w.Header()
@@ -290,9 +272,8 @@ func TestAbortedExportIsNotWellFormed(t *testing.T) {
 		s.fill(t, 100)
 		func() {
 			defer func() {
-				if cause := recover(); cause != http.ErrAbortHandler {
-					t.Errorf("%s: it ends as if it were whole: %v", format, cause)
-				}
+				cause := recover()
+				assert.Truef(t, cause == http.ErrAbortHandler, "%s: it ends as if it were whole: %v", format, cause)
 			}()
 			s.Mux.ServeHTTP(closingWriter{httptest.NewRecorder(), s.store}, httptest.NewRequest("GET", "/api/v1/export?format="+format, nil))
 		}()
@@ -316,9 +297,8 @@ func TestClientsJoinHistorySessionsAndTokens(t *testing.T) {
 	s.store.Recorder().Record(&core.Call{ID: 5_000_000, At: time.UnixMicro(5_000_000), Client: cursor, Method: "tools/call", Outcome: core.OutcomeOK}, core.Reply{})
 	s.sessions = []bridge.Session{{Client: cursor, LastUsed: time.UnixMicro(9_000_000)}}
 	for _, name := range []string{"cursor", "claude"} {
-		if _, err := s.feature.Tokens.Create(name); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.feature.Tokens.Create(name)
+		require.NoError(t, err)
 	}
 	var list web.List[Client]
 	s.Get(t, "/api/v1/clients", &list)
@@ -326,11 +306,7 @@ func TestClientsJoinHistorySessionsAndTokens(t *testing.T) {
 		list.Items[0].LastSeen.UnixMicro() != 9_000_000 || list.Items[1].Token != "claude" || list.Items[1].LastSeen != nil || !list.Items[0].HasToken || !list.Items[1].HasToken {
 		t.Errorf("got %+v", list)
 	}
-	if err := s.feature.Tokens.Revoke("cursor"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.feature.Tokens.Revoke("cursor"))
 	s.Get(t, "/api/v1/clients", &list)
-	if list.Items[0].Token != "cursor" || list.Items[0].HasToken {
-		t.Errorf("the token that ended: %+v", list)
-	}
+	assert.Truef(t, list.Items[0].Token == "cursor" && !list.Items[0].HasToken, "the token that ended: %+v", list)
 }

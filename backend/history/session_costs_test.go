@@ -10,6 +10,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A session is priced in each mode: the list and what is discovered in each turn, and the results.
@@ -31,24 +34,18 @@ func TestSessionIsPricedInEachMode(t *testing.T) {
 	s.store.Recorder().Flush(t.Context())
 	var list web.List[SessionCost]
 	s.Get(t, "/api/v1/usage/sessions", &list)
-	if len(list.Items) != 1 || len(list.Items[0].Modes) != 3 {
-		t.Fatalf("%+v", list)
-	}
+	require.Len(t, list.Items, 1)
+	require.Len(t, list.Items[0].Modes, 3)
 	one := list.Items[0]
-	if one.Calls != 6 || one.Tools != 2 || !one.Searches || one.Mode != "all" || one.ResultTokens != 6*14/4 {
-		t.Errorf("%+v", one)
-	}
+	assert.Truef(t, one.Calls == 6 && one.Tools == 2 && one.Searches && one.Mode == "all" && one.ResultTokens == 6*14/4, "%+v", one)
 	for i, m := range one.Modes {
 		turns := []int64{7, 9, 9}[i]
 		if m.Mode != []string{"all", "search", "deferred"}[i] || m.Turns != turns || m.Total != (m.List+m.Discovery)*turns+one.ResultTokens || m.Once != m.List+m.Discovery+one.ResultTokens || (m.Discovery > 0) != (i > 0) {
 			t.Errorf("%+v", m)
 		}
 	}
-	if all, search := one.Modes[0], one.Modes[1]; all.List < 40*1000/4 || search.Total >= all.Total {
-		t.Errorf("all %+v, search %+v", all, search)
-	}
+	all, search := one.Modes[0], one.Modes[1]
+	assert.Truef(t, all.List >= 40*1000/4 && search.Total < all.Total, "all %+v, search %+v", all, search)
 	s.Get(t, "/api/v1/usage/sessions?client=other", &list)
-	if len(list.Items) != 0 {
-		t.Errorf("other clients: %+v", list)
-	}
+	assert.Empty(t, list.Items, "other clients")
 }

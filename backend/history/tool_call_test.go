@@ -14,6 +14,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestPreviewsOfVisibleCalls(t *testing.T) {
@@ -48,14 +51,10 @@ func TestArgumentsOnOneLine(t *testing.T) {
 		`{"a":[1,2`:                                         `a: [1,2`,
 		`[1,"x"]`:                                           `[1,"x"]`,
 	} {
-		if got := argumentLine([]byte(raw)); got != want {
-			t.Errorf("%s: %q, want %q", raw, got, want)
-		}
+		assert.Equal(t, want, argumentLine([]byte(raw)), raw)
 	}
 	long := argumentLine([]byte(`{"text":"` + strings.Repeat("é", 300) + `"}`))
-	if len(long) > store.PreviewBytes || !utf8.ValidString(long) || !strings.HasSuffix(long, "é…") {
-		t.Errorf("long: %q", long)
-	}
+	assert.Truef(t, len(long) <= store.PreviewBytes && utf8.ValidString(long) && strings.HasSuffix(long, "é…"), "long: %q", long)
 }
 
 // newTaskSite returns a site whose server files answers the requests of a task with replies, by
@@ -136,17 +135,14 @@ func TestCallWaitsForItsTask(t *testing.T) {
 			s, seen := newTaskSite(t, c.capabilities, map[string][]string{"tools/call": {`{}`}, "tasks/get": c.get, "tasks/result": {c.result}, "tasks/cancel": {`{}`}})
 			_, body := s.Ask("POST", "/api/v1/call", `{"server":"files","tool":"job"}`)
 			var r CallResult
-			if err := json.Unmarshal([]byte(body), &r); err != nil || r.Output != c.output || r.Error != c.wrong || r.Success != (c.wrong == "") {
-				t.Errorf("%v %s", err, body)
-			}
+			err := json.Unmarshal([]byte(body), &r)
+			assert.Truef(t, err == nil && r.Output == c.output && r.Error == c.wrong && r.Success == (c.wrong == ""), "%v %s", err, body)
 			log := seen()
 			era, params := `modern {"name":"job","arguments":{},"_meta":{"progressToken":1}}`, "\ntasks/get modern {\"taskId\":\"a\"}"
 			if c.capabilities == legacyTasks {
 				era, params = `legacy {"name":"job","arguments":{},"_meta":{"progressToken":1},"task":{}}`, "\ntasks/get legacy {\"taskId\":\"a\"}"
 			}
-			if !strings.HasPrefix(log, "tools/call "+era+params) || strings.Contains(log, "tasks/cancel") != c.cancels {
-				t.Error(log)
-			}
+			assert.True(t, strings.HasPrefix(log, "tools/call "+era+params) && strings.Contains(log, "tasks/cancel") == c.cancels, log)
 		})
 	}
 }
@@ -169,9 +165,8 @@ func TestEndedCommandCancelsItsTask(t *testing.T) {
 		}
 		return answer(callCtx, c)
 	}
-	if r, err := s.feature.call(ctx, &callRequestInput{Body: CallRequest{Server: "files", Tool: "job"}}); err != nil || r.Body.Success {
-		t.Error(r, err)
-	}
+	r, err := s.feature.call(ctx, &callRequestInput{Body: CallRequest{Server: "files", Tool: "job"}})
+	assert.Truef(t, err == nil && !r.Body.Success, "%v %v", r, err)
 	<-cancelled
 }
 
@@ -185,33 +180,25 @@ func TestCallGoesThroughTheCallPath(t *testing.T) {
 	}
 	status, body := s.Ask("POST", "/api/v1/call", `{"server":"files","tool":"echo","arguments":{"n":9007199254740993, "a":"<&>"}}`)
 	var r CallResult
-	if status != 200 || json.Unmarshal([]byte(body), &r) != nil {
-		t.Fatalf("%d %s", status, body)
-	}
-	if !r.Success || r.Output != "hi\n[image image/png, 3 bytes]" || string(r.Data) != `{"n":9007199254740993}` || r.Error != "" {
-		t.Errorf("got %s", body)
-	}
+	require.Equal(t, 200, status)
+	require.NoError(t, json.Unmarshal([]byte(body), &r))
+	assert.Truef(t, r.Success && r.Output == "hi\n[image image/png, 3 bytes]" && string(r.Data) == `{"n":9007199254740993}` && r.Error == "", "got %s", body)
 	if string(got.Params) != `{"name":"echo","arguments":{"n":9007199254740993, "a":"<&>"},"_meta":{"progressToken":1}}` ||
 		string(got.Params[got.ProgressToken.Start:got.ProgressToken.End]) != "1" ||
 		string(got.Params[got.Arguments.Start:got.Arguments.End]) != `{"n":9007199254740993, "a":"<&>"}` {
 		t.Errorf("the server would get %s", got.Params)
 	}
-	if got.Client.Name != "drawbridge-cli" || got.Server != "files" || got.Name != "echo" {
-		t.Errorf("the call is %+v", got)
-	}
+	assert.Truef(t, got.Client.Name == "drawbridge-cli" && got.Server == "files" && got.Name == "echo", "the call is %+v", got)
 	var detail CallDetail
 	s.Get(t, "/api/v1/calls/"+r.CallID, &detail)
 	if detail.Arguments != `{"n":9007199254740993, "a":"<&>"}` || detail.Client != "drawbridge-cli" || detail.Outcome != core.OutcomeOK {
 		t.Errorf("recorded as %+v", detail)
 	}
-	if log := detail.ProgressLog; len(log) != 1 || log[0] != (ProgressNotification{12, `{"progress":1.0,"total":2,"message":"<a>"}`}) {
-		t.Errorf("its progress is %+v", log)
-	}
+	log := detail.ProgressLog
+	assert.Truef(t, len(log) == 1 && log[0] == (ProgressNotification{12, `{"progress":1.0,"total":2,"message":"<a>"}`}), "its progress is %+v", log)
 	var list web.List[Call]
 	s.Get(t, "/api/v1/calls?server=files&q=9007199254740993", &list)
-	if len(list.Items) != 1 || list.Items[0].ID != r.CallID || list.Next != "" {
-		t.Errorf("the history lists %+v", list)
-	}
+	assert.Truef(t, len(list.Items) == 1 && list.Items[0].ID == r.CallID && list.Next == "", "the history lists %+v", list)
 }
 
 func TestReplayCallsTheLiveServer(t *testing.T) {
@@ -236,9 +223,8 @@ func TestReplayCallsTheLiveServer(t *testing.T) {
 	} {
 		sent, _ := json.Marshal(LiveRequest{"files", request[0], request[1]})
 		status, said := s.Ask("POST", "/api/v1/live-call", string(sent))
-		if got := fmt.Sprint(status, " ", strings.TrimSpace(said)); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %s", sent, got)
-		}
+		got := fmt.Sprint(status, " ", strings.TrimSpace(said))
+		assert.Truef(t, strings.HasPrefix(got, want), "%s: %s", sent, got)
 	}
 }
 
@@ -260,9 +246,7 @@ func TestFailedCallReportsReason(t *testing.T) {
 		"odd":               {reply: core.Reply{Result: []byte(`{"structuredContent":[1],"content":[null],"isError":true}`)}, want: "[1]"},
 	} {
 		got := parseToolResult(c.reply, c.err)
-		if got.Success || got.Error != c.want || got.Code != c.code {
-			t.Errorf("%s: %+v", name, got)
-		}
+		assert.Truef(t, !got.Success && got.Error == c.want && got.Code == c.code, "%s: %+v", name, got)
 	}
 }
 
@@ -276,9 +260,8 @@ func TestCallThatCreatesATaskIsNotASuccess(t *testing.T) {
 		}
 		_, body := s.Ask("POST", "/api/v1/call", `{"server":"files","tool":"echo"}`)
 		var r CallResult
-		if err := json.Unmarshal([]byte(body), &r); err != nil || r.Success || !strings.Contains(r.Error, "task") || string(r.Raw) != result {
-			t.Errorf("%s: %s", result, body)
-		}
+		err := json.Unmarshal([]byte(body), &r)
+		assert.Truef(t, err == nil && !r.Success && strings.Contains(r.Error, "task") && string(r.Raw) == result, "%s: %s", result, body)
 	}
 }
 
@@ -290,8 +273,7 @@ func TestFailedCallIsAResponseNotAProblem(t *testing.T) {
 		s.call = func(context.Context, *core.Call) (core.Reply, error) { return core.Reply{}, core.Errorf(code, "no") }
 		status, body := s.Ask("POST", "/api/v1/call", `{"server":"files","tool":"echo"}`)
 		var r CallResult
-		if err := json.Unmarshal([]byte(body), &r); err != nil || status != 200 || r.Success || r.Code != code || r.Error != "no" || r.CallID == "" {
-			t.Errorf("%s: %d %s", code, status, body)
-		}
+		err := json.Unmarshal([]byte(body), &r)
+		assert.Truef(t, err == nil && status == 200 && !r.Success && r.Code == code && r.Error == "no" && r.CallID != "", "%s: %d %s", code, status, body)
 	}
 }

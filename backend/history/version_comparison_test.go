@@ -12,6 +12,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // comparedVersion is a version of a server.
@@ -86,17 +89,13 @@ func TestComparisonNamesEveryDifferenceAndNothingUnstable(t *testing.T) {
 		"mended different [{/isError changed true false}] [] ", "write skipped [] [] may have side effects", "same skipped [] [] a rule refuses it",
 		"never answers skipped [] [] the current version did not respond: the server is gone",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-	if r := report; r.Alike != 3 || r.Different != 3 || r.Failed != 1 || r.Skipped != 3 {
-		t.Errorf("%+v", report)
-	}
+	assert.Equalf(t, want, got, "got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	r := report
+	assert.Truef(t, r.Alike == 3 && r.Different == 3 && r.Failed == 1 && r.Skipped == 3, "%+v", report)
 	for _, s := range all {
 		for _, sent := range s.sent {
-			if strings.Contains(sent, "write") || strings.Contains(sent, "private") {
-				t.Errorf("%s was sent", sent)
-			}
+			assert.NotContains(t, sent, "write")
+			assert.NotContains(t, sent, "private")
 		}
 	}
 }
@@ -121,27 +120,22 @@ func TestComparisonLeavesOutWhatIsUnstable(t *testing.T) {
 		allowed := func(string) string { return "" }
 		r := VersionComparison{Server: "s", Old: answers(c.old), Repeat: answers(c.repeat), Candidate: answers(c.candidate), NotAllowed: allowed, Refused: func(string, []byte) string { return "" }}
 		report := r.Run(t.Context(), []ComparedCall{{Tool: "a"}})
-		if got := report.Calls[0].Result + " " + report.Calls[0].Reason; got != c.want || len(report.Calls[0].Changes) > 0 && report.Calls[0].Result == Skipped {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
-		if report.Enough != (report.Skipped == 0) {
-			t.Errorf("%s: enough to update: %v", name, report.Enough)
-		}
+		got := report.Calls[0].Result + " " + report.Calls[0].Reason
+		assert.Truef(t, got == c.want && !(len(report.Calls[0].Changes) > 0 && report.Calls[0].Result == Skipped), "%s: %s, want %s", name, got, c.want)
+		assert.Equal(t, report.Skipped == 0, report.Enough, name)
 	}
 }
 
 func TestComparisonEndsWithItsContext(t *testing.T) {
 	same := map[string]string{"a": `{}`}
-	if report, _ := compareVersions(t, same, same, time.Hour, ComparedCall{Tool: "a"}); report.Failed != 1 || report.Calls[0].Reason != "no response within 30s" {
-		t.Errorf("%+v", report)
-	}
+	report, _ := compareVersions(t, same, same, time.Hour, ComparedCall{Tool: "a"})
+	assert.Truef(t, report.Failed == 1 && report.Calls[0].Reason == "no response within 30s", "%+v", report)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	none := func(string) string { return "" }
 	r := VersionComparison{Old: &comparedVersion{answers: same}, Repeat: &comparedVersion{answers: same}, Candidate: &comparedVersion{answers: same}, NotAllowed: none, Refused: func(string, []byte) string { return "" }}
-	if report := r.Run(ctx, []ComparedCall{{Tool: "a"}}); report.Skipped != 1 || report.Calls[0].Reason != "the time limit of the comparison was reached" {
-		t.Errorf("%+v", report)
-	}
+	report = r.Run(ctx, []ComparedCall{{Tool: "a"}})
+	assert.Truef(t, report.Skipped == 1 && report.Calls[0].Reason == "the time limit of the comparison was reached", "%+v", report)
 }
 
 func TestComparisonChecksExpectationsOfChecks(t *testing.T) {
@@ -156,9 +150,8 @@ func TestComparisonChecksExpectationsOfChecks(t *testing.T) {
 		{Expect{MaxNs: int64(50 * time.Millisecond)}, "different it took longer than expected"},
 	} {
 		report, _ := compareVersions(t, old, candidate, 60*time.Millisecond, ComparedCall{Tool: "a", Check: "c", expect: &c.expect})
-		if got := report.Calls[0].Result + " " + report.Calls[0].Reason; got != c.want {
-			t.Errorf("%+v: %s", c.expect, got)
-		}
+		got := report.Calls[0].Result + " " + report.Calls[0].Reason
+		assert.Equalf(t, c.want, got, "%+v", c.expect)
 	}
 }
 
@@ -185,9 +178,7 @@ func TestComparisonSelectsNewestDistinctCallsAndSteps(t *testing.T) {
 	r := VersionComparison{Server: "s", NotAllowed: func(tool string) string { return map[string]string{"write": "no"}[tool] }}
 	check := []byte(`{"name":"c","steps":[{"server":"s","tool":"x","expect":{}},{"server":"other","tool":"y","expect":{}},{"server":"s","tool":"z","account":"work","expect":{}}]}`)
 	list, err := r.Select(t.Context(), calls, [][]byte{check})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	other := `it used account "work", but the versions are compared with account "default"`
 	var got []string
 	for _, c := range list {
@@ -195,9 +186,8 @@ func TestComparisonSelectsNewestDistinctCallsAndSteps(t *testing.T) {
 			got = append(got, c.Tool+c.Arguments+c.CallID+c.Check+c.Result+c.Reason)
 		}
 	}
-	if want := []string{"xc", "zcskipped" + other, "writeskippedno", "readskipped" + other, `read{"a":4}5`, `read{"b":2, "a":1}3`, `read{"n":1}1`}; !slices.Equal(got, want) || len(list) != len(want)+maxPerTarget {
-		t.Errorf("%q and %d calls, want %q", got, len(list), want)
-	}
+	want := []string{"xc", "zcskipped" + other, "writeskippedno", "readskipped" + other, `read{"a":4}5`, `read{"b":2, "a":1}3`, `read{"n":1}1`}
+	assert.Truef(t, slices.Equal(got, want) && len(list) == len(want)+maxPerTarget, "%q and %d calls, want %q", got, len(list), want)
 }
 
 // Prompts and resources are read again, and lists are compared by name; what differs between runs
@@ -232,9 +222,7 @@ func TestComparisonIncludesPromptsResourcesAndLists(t *testing.T) {
 		NotAllowed: func(string) string { return "a tool that is not read-only" }, Refused: func(string, []byte) string { return "no" },
 	}
 	list, err := r.Select(t.Context(), calls, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	report := r.Run(t.Context(), list)
 	var got []string
 	for _, c := range report.Calls {
@@ -244,15 +232,12 @@ func TestComparisonIncludesPromptsResourcesAndLists(t *testing.T) {
 		`server different [{/instructions changed "Be kind." "Be brief."}] [] `, `prompts different [{/gone removed {"name":"gone"} } {/p/description changed "was" "is"}] [] `,
 		"resources alike [] [/a:~1~11/size] ", "resourceTemplates alike [] [] ", "a://1 alike [] [/contents/0/n] 3", "p different [{/messages/0 changed 1 2}] [] 1",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	assert.Equalf(t, want, got, "got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	if sent := strings.Join(first.sent, " "); !strings.Contains(sent, `resources/read {"uri":"a://1"}`) || !strings.Contains(sent, `prompts/get {"name":"p","arguments":{"city":"Bern"}}`) {
 		t.Errorf("sent %s", sent)
 	}
-	if none := r.Run(t.Context(), nil); none.Enough || !report.Enough {
-		t.Error("equal definitions say nothing about results")
-	}
+	none := r.Run(t.Context(), nil)
+	assert.True(t, !none.Enough && report.Enough, "equal definitions say nothing about results")
 }
 
 // recordedPast is a history.

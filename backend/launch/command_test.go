@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestFormsOfNpxCommands says for each form of a command of npx what it runs, or why npx has to start it.
@@ -132,9 +135,8 @@ func TestFormsOfNpxCommands(t *testing.T) {
 		if why == "" {
 			text = strings.Join(got.Packages, ",") + ":" + got.Bin + ":" + strings.Join(got.Args, " ")
 		}
-		if text != strings.ReplaceAll(c.want, "_", " ") || why != c.why {
-			t.Errorf("%s: %q because %q, want %q because %q", c.line, text, why, c.want, c.why)
-		}
+		assert.Equal(t, strings.ReplaceAll(c.want, "_", " "), text, c.line)
+		assert.Equal(t, c.why, why, c.line)
 	}
 }
 
@@ -150,9 +152,7 @@ func FuzzParseCommand(f *testing.F) {
 		if why != "" {
 			return
 		}
-		if len(c.Packages) == 0 {
-			t.Fatalf("%q: no packages", words)
-		}
+		require.NotEmptyf(t, c.Packages, "%q: no packages", words)
 		for _, one := range c.Packages {
 			if strings.ContainsAny(one, ":\\#$%&;\x00") || strings.Count(one, "/") > strings.Count(one[:1], "@") || strings.HasPrefix(one, ".") || strings.HasPrefix(one, "-") {
 				t.Errorf("%q: package %q", words, one)
@@ -162,9 +162,7 @@ func FuzzParseCommand(f *testing.F) {
 		for _, arg := range slices.Backward(c.Args) {
 			at := len(rest) - 1
 			for at >= 0 && rest[at] != arg {
-				if rest[at] != "--" {
-					t.Fatalf("%q: arguments %q", words, c.Args)
-				}
+				require.Equalf(t, "--", rest[at], "%q: arguments %q", words, c.Args)
 				at--
 			}
 			rest = rest[:max(at, 0)]

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -89,18 +91,12 @@ func newNpm(t *testing.T) *npm {
 	dir := t.TempDir()
 	n := &npm{t: t, bin: filepath.Join(dir, "bin"), folder: filepath.Join(dir, "_npx", "0123456789abcdef"), record: filepath.Join(dir, "record"), work: filepath.Join(dir, "work")}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, f := range []string{n.bin, n.work, filepath.Join(n.folder, "node_modules", ".bin")} {
-		if err := os.MkdirAll(f, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(f, 0o700))
 	}
 	text, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n.write(filepath.Join(n.bin, "node"), string(text), 0o700)
 	n.write(filepath.Join(n.bin, "npx"), npxScript, 0o700)
 	n.write(filepath.Join(dir, "npmrc"), "fund=false\n", 0o600)
@@ -108,18 +104,14 @@ func newNpm(t *testing.T) *npm {
 	n.write(filepath.Join(dir, "npm", "bin", "npm-cli.js"), "", 0o600)
 	n.install("srv", "1.0.0", "serves")
 	n.install("dep", "2.0.0", "exports = 1")
-	if err := os.Symlink("../srv/main.js", filepath.Join(n.folder, "node_modules", ".bin", "srv")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink("../srv/main.js", filepath.Join(n.folder, "node_modules", ".bin", "srv")))
 	n.server = config.Server{ID: "one", Label: "one", Type: core.Stdio, Command: filepath.Join(n.bin, "npx"), Args: []string{"-y", "srv", "--root", "a b", ""}, Cwd: n.work, Launch: config.LaunchDirect,
 		Env: map[string]string{"FAKE": dir, "RECORD": n.record, "PATH": n.bin + ":/usr/bin:/bin", "TOKEN": "t-1"}}
 	n.open()
 	log, logs := slog.New(slog.DiscardHandler), serverlog.Open("", nil)
 	n.dialer = &upstream.Dialer{Spawner: process.NewSpawner(process.Options{Log: log}), Logs: logs, Log: log, Launcher: n.feature}
 	t.Cleanup(func() {
-		if err := errors.Join(n.dialer.Spawner.Close(context.Background()), logs.Close()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, errors.Join(n.dialer.Spawner.Close(context.Background()), logs.Close()))
 	})
 	return n
 }
@@ -234,19 +226,13 @@ func TestSecondStartIsDirectWithSameArgumentsFolderAndEnvironment(t *testing.T) 
 	n.learn()
 	byNpx := n.recorded()
 	n.expect(Directly, "")
-	if direct := n.recorded(); fmt.Sprint(direct) != fmt.Sprint(byNpx) {
-		t.Errorf("direct: %q\nnpx:    %q", direct, byNpx)
-	}
+	assert.Equal(t, fmt.Sprint(byNpx), fmt.Sprint(n.recorded()))
 	n.open() // after a restart of Drawbridge
-	if n.feature.ExpectedStart("one") == 0 {
-		t.Error("it is not known how long the direct start took")
-	}
+	assert.NotEqualValues(t, 0, n.feature.ExpectedStart("one"), "it is not known how long the direct start took")
 	n.expect(Directly, "")
 	n.server.Env["TOKEN"] = "t-2"
 	n.expect(Directly, "")
-	if !slices.Contains(n.recorded().Env, "TOKEN=t-2") {
-		t.Error("the program got an old value of a variable")
-	}
+	assert.Contains(t, n.recorded().Env, "TOKEN=t-2", "the program got an old value of a variable")
 }
 
 // Each of these changes makes npx start the server once, and from then on it is started directly again.
@@ -294,9 +280,8 @@ func TestNothingIsLearnedFromAnUnknownStart(t *testing.T) {
 		t.Run(why, func(t *testing.T) {
 			n := newNpm(t)
 			fake := filepath.Dir(n.bin)
-			if err := errors.Join(os.MkdirAll(filepath.Join(fake, "other"), 0o700), os.Symlink(filepath.Base(n.folder), filepath.Join(fake, "_npx", "0123456789ABCDEF"))); err != nil {
-				t.Fatal(err)
-			}
+			err := errors.Join(os.MkdirAll(filepath.Join(fake, "other"), 0o700), os.Symlink(filepath.Base(n.folder), filepath.Join(fake, "_npx", "0123456789ABCDEF")))
+			require.NoError(t, err)
 			text, _ := os.ReadFile(filepath.Join(n.bin, "node"))
 			n.write(filepath.Join(fake, "other", "node"), string(text), 0o700)
 			n.write(filepath.Join(fake, "_npx", "fedcba9876543210", "node_modules", ".bin", "srv"), "serves", 0o700)
@@ -311,15 +296,11 @@ func TestNothingIsLearnedFromAnUnknownStart(t *testing.T) {
 func TestNpxStartsWhenPackageIsNoLongerInCache(t *testing.T) {
 	n := newNpm(t)
 	n.learn()
-	if err := os.RemoveAll(n.folder); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := n.start(); err == nil {
-		t.Fatal("it started without its package")
-	}
-	if s := n.feature.All().Items[0]; s.How != ByNpx || !strings.Contains(s.Why, "no longer in npm's cache") {
-		t.Errorf("%+v", s)
-	}
+	require.NoError(t, os.RemoveAll(n.folder))
+	_, err := n.start()
+	require.Error(t, err, "it started without its package")
+	s := n.feature.All().Items[0]
+	assert.Truef(t, s.How == ByNpx && strings.Contains(s.Why, "no longer in npm's cache"), "%+v", s)
 }
 
 func TestLaunchNpxIsKept(t *testing.T) {
@@ -360,31 +341,25 @@ func TestReplacedPackageIsNotStartedBeforeUserDecides(t *testing.T) {
 			replace(n)
 			for range 2 {
 				_, err := n.start()
-				if core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), "were replaced") {
-					t.Fatalf("%v", err)
-				}
+				require.Equal(t, core.CodeValidation, core.CodeOf(err))
+				require.Contains(t, err.Error(), "were replaced")
 				if _, err := os.Stat(n.record); err == nil {
 					t.Fatal("the replaced program was started")
 				}
 			}
 			pending := n.feature.Pending()
-			if len(pending) != 1 || pending[0].Server != "one" {
-				t.Fatalf("%+v", pending)
-			}
-			if ended, err := n.feature.Answer(t.Context(), pending[0].ID, "decline"); ended || err != nil || len(n.feature.Pending()) != 1 {
-				t.Errorf("declined: %v %v", ended, err)
-			}
-			if ended, err := n.feature.Answer(t.Context(), pending[0].ID, "accept"); !ended || err != nil || len(n.restarted) != 1 {
-				t.Fatalf("accepted: %v %v", ended, err)
-			}
+			require.Len(t, pending, 1)
+			require.Equal(t, "one", pending[0].Server)
+			ended, err := n.feature.Answer(t.Context(), pending[0].ID, "decline")
+			assert.Truef(t, !ended && err == nil && len(n.feature.Pending()) == 1, "declined: %v %v", ended, err)
+			ended, err = n.feature.Answer(t.Context(), pending[0].ID, "accept")
+			require.Truef(t, ended && err == nil && len(n.restarted) == 1, "accepted: %v %v", ended, err)
 			n.expect(Directly, "")
 			n.write(n.module("srv", "main.js"), "evil again, serves", 0o700)
-			if _, err := n.start(); err == nil {
-				t.Error("what changed after the answer was accepted, too")
-			}
-			if _, err := n.feature.Answer(t.Context(), pending[0].ID, "accept"); core.CodeOf(err) != core.CodeNotFound {
-				t.Errorf("the first answer was accepted for another change: %v", err)
-			}
+			_, err = n.start()
+			assert.Error(t, err, "what changed after the answer was accepted, too")
+			_, err = n.feature.Answer(t.Context(), pending[0].ID, "accept")
+			assert.Equal(t, core.CodeNotFound, core.CodeOf(err), "the first answer was accepted for another change")
 		})
 	}
 }
@@ -411,9 +386,7 @@ func TestServerThatFailsDirectlyIsStartedByNpxUntilItsVersionChanges(t *testing.
 			n.open()
 			began := time.Now()
 			n.expect(ByNpx, "it failed when it was started directly")
-			if time.Since(began) > 2*time.Second {
-				t.Error("it was started directly again")
-			}
+			assert.True(t, time.Since(began) <= 2*time.Second, "it was started directly again")
 			n.install("srv", "1.0.1", "serves")
 			n.expect(ByNpx, "npm changed")
 			n.expect(Directly, "")
@@ -427,18 +400,13 @@ func TestServerThatFailsByNpxTooFailsWithErrorOfNpx(t *testing.T) {
 	n.write(filepath.Join(filepath.Dir(n.bin), "broken"), "", 0o600)
 	n.expect(Directly, "") // npx is not needed
 	n.install("srv", "1.0.0", "exits")
-	if _, err := n.start(); core.CodeOf(err) != core.CodeValidation {
-		t.Fatal("a changed file was not noticed")
-	}
-	if _, err := n.feature.Answer(t.Context(), n.feature.Pending()[0].ID, "accept"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := n.start(); err == nil {
-		t.Fatal("it started")
-	}
-	if off := n.feature.known.of("one").Off; off != nil {
-		t.Errorf("direct starts are off: %+v", off)
-	}
+	_, err := n.start()
+	require.Equal(t, core.CodeValidation, core.CodeOf(err), "a changed file was not noticed")
+	_, err = n.feature.Answer(t.Context(), n.feature.Pending()[0].ID, "accept")
+	require.NoError(t, err)
+	_, err = n.start()
+	require.Error(t, err, "it started")
+	assert.Nil(t, n.feature.known.of("one").Off, "direct starts are off")
 }
 
 func TestKnowledgeIsGoneWithServerAndBounded(t *testing.T) {
@@ -448,17 +416,12 @@ func TestKnowledgeIsGoneWithServerAndBounded(t *testing.T) {
 		n.server.Args[4] = fmt.Sprint("instance ", i)
 		n.expect(ByNpx, "its entry")
 	}
-	if got := len(n.feature.known.of("one").Learned); got != maxLearned {
-		t.Errorf("%d starts are remembered", got)
-	}
+	assert.Equal(t, maxLearned, len(n.feature.known.of("one").Learned))
 	n.feature.Apply(&config.Config{})
 	text, err := os.ReadFile(n.feature.File)
-	if err != nil || strings.Contains(string(text), "one") || len(n.feature.All().Items) != 0 {
-		t.Errorf("%s %v", text, err)
-	}
-	if info, err := os.Stat(n.feature.File); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info, err)
-	}
+	assert.Truef(t, err == nil && !strings.Contains(string(text), "one") && len(n.feature.All().Items) == 0, "%s %v", text, err)
+	info, err := os.Stat(n.feature.File)
+	assert.Truef(t, err == nil && info.Mode().Perm() == 0o600, "%v %v", info, err)
 }
 
 func TestUnreadableKnowledgeMeansNpx(t *testing.T) {

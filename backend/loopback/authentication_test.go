@@ -7,14 +7,17 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestOnlyBearerTokenNamesClient(t *testing.T) {
 	t.Parallel()
 	tokens, err := NewTokens(t.TempDir(), nil)
-	must(t, err)
+	require.NoError(t, err)
 	cursor, err := tokens.Create("cursor")
-	must(t, err)
+	require.NoError(t, err)
 	for _, c := range []struct {
 		name     string
 		required bool
@@ -56,9 +59,9 @@ func TestGuessingIsThrottledWithoutLockout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // however slow the machine is
 		tokens, err := NewTokens(t.TempDir(), nil)
-		must(t, err)
+		require.NoError(t, err)
 		cursor, err := tokens.Create("cursor")
-		must(t, err)
+		require.NoError(t, err)
 		h := Bearer(BearerOptions{Tokens: tokens})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		counts := map[int]int{}
 		send := func(token string) int {
@@ -71,11 +74,7 @@ func TestGuessingIsThrottledWithoutLockout(t *testing.T) {
 		for range 200 {
 			counts[send("dbr_guess")]++
 		}
-		if counts[401] > 3*failuresPerSecond || counts[429] < 100 {
-			t.Errorf("200 guesses got %v", counts)
-		}
-		if got := send(cursor.Token); got != 200 {
-			t.Errorf("the right token gets %d meanwhile", got)
-		}
+		assert.Truef(t, counts[401] <= 3*failuresPerSecond && counts[429] >= 100, "200 guesses got %v", counts)
+		assert.Equal(t, 200, send(cursor.Token), "the right token gets")
 	})
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 type clock struct{ at time.Time }
@@ -32,9 +35,9 @@ func TestBrowserSessionNeedsCookieAndHeader(t *testing.T) {
 	dir := t.TempDir()
 	s := OpenBrowserSessions(SessionOptions{DataDir: dir, Port: 7575})
 	cookie, key, err := s.Exchange(s.NewCode())
-	must(t, err)
+	require.NoError(t, err)
 	otherCookie, otherKey, err := s.Exchange(s.NewCode())
-	must(t, err)
+	require.NoError(t, err)
 	if cookie.Name != "drawbridge_7575" || !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" {
 		t.Errorf("the cookie is %+v", cookie)
 	}
@@ -55,17 +58,13 @@ func TestBrowserSessionNeedsCookieAndHeader(t *testing.T) {
 		"two keys":             {visit([]*http.Cookie{cookie}, key, key), false},
 		"cookie of other port": {visit([]*http.Cookie{wrongPort}, key), false},
 	} {
-		if got := s.Check(httptest.NewRecorder(), c.r); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		assert.Equal(t, c.want, s.Check(httptest.NewRecorder(), c.r), name)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "sessions.json"))
 	if err != nil || strings.Contains(string(data), cookie.Value) || strings.Contains(string(data), key) {
 		t.Errorf("the file holds the halves themselves, or %v", err)
 	}
-	if again := OpenBrowserSessions(SessionOptions{DataDir: dir, Port: 7575}); !again.Check(nil, visit([]*http.Cookie{cookie}, key)) {
-		t.Error("a restart ends the session")
-	}
+	assert.True(t, OpenBrowserSessions(SessionOptions{DataDir: dir, Port: 7575}).Check(nil, visit([]*http.Cookie{cookie}, key)), "a restart ends the session")
 }
 
 func TestOneTimeCodeWorksOnceAndExpires(t *testing.T) {
@@ -73,33 +72,27 @@ func TestOneTimeCodeWorksOnceAndExpires(t *testing.T) {
 	c := &clock{time.Now()}
 	s := OpenBrowserSessions(SessionOptions{DataDir: t.TempDir(), Port: 1, Now: c.now})
 	code := s.NewCode()
-	if _, _, err := s.Exchange(code); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := s.Exchange(code); core.CodeOf(err) != core.CodeUnauthorized {
-		t.Errorf("a second time: %v", err)
-	}
+	_, _, err := s.Exchange(code)
+	require.NoError(t, err)
+	_, _, err = s.Exchange(code)
+	assert.Equal(t, core.CodeUnauthorized, core.CodeOf(err), "a second time")
 	code = s.NewCode()
 	c.at = c.at.Add(CodeLife)
-	if _, _, err := s.Exchange(code); core.CodeOf(err) != core.CodeUnauthorized {
-		t.Errorf("too late: %v", err)
-	}
+	_, _, err = s.Exchange(code)
+	assert.Equal(t, core.CodeUnauthorized, core.CodeOf(err), "too late")
 	limited := 0
 	for range 50 {
 		if _, _, err := s.Exchange("guess"); core.CodeOf(err) == core.CodeRateLimited {
 			limited++
 		}
 	}
-	if limited < 30 {
-		t.Errorf("%d of 50 guesses were held back", limited)
-	}
+	assert.Truef(t, limited >= 30, "%d of 50 guesses were held back", limited)
 	first := s.NewCode()
 	for range maxCodes {
 		s.NewCode()
 	}
-	if _, _, err := s.Exchange(first); err == nil {
-		t.Error("codes pile up")
-	}
+	_, _, err = s.Exchange(first)
+	assert.Error(t, err, "codes pile up")
 }
 
 func TestSessionIsExtendedByUse(t *testing.T) {
@@ -108,22 +101,16 @@ func TestSessionIsExtendedByUse(t *testing.T) {
 	dir := t.TempDir()
 	s := OpenBrowserSessions(SessionOptions{DataDir: dir, Port: 1, Now: c.now})
 	cookie, key, err := s.Exchange(s.NewCode())
-	must(t, err)
+	require.NoError(t, err)
 	for range 5 {
 		c.at = c.at.Add(SessionLife - time.Hour)
 		w := httptest.NewRecorder()
-		if !s.Check(w, visit([]*http.Cookie{cookie}, key)) {
-			t.Fatal("a session in use ended")
-		}
-		if !strings.Contains(w.Header().Get("Set-Cookie"), "Max-Age=2592000") {
-			t.Fatalf("the browser's cookie is not made to last: %v", w.Header())
-		}
+		require.True(t, s.Check(w, visit([]*http.Cookie{cookie}, key)), "a session in use ended")
+		require.Contains(t, w.Header().Get("Set-Cookie"), "Max-Age=2592000", "the browser's cookie is not made to last")
 		s = OpenBrowserSessions(SessionOptions{DataDir: dir, Port: 1, Now: c.now})
 	}
 	c.at = c.at.Add(SessionLife)
-	if s.Check(nil, visit([]*http.Cookie{cookie}, key)) {
-		t.Error("a session that nobody used lives on")
-	}
+	assert.False(t, s.Check(nil, visit([]*http.Cookie{cookie}, key)), "a session that nobody used lives on")
 }
 
 func TestBrowserSessionsAreBounded(t *testing.T) {
@@ -133,9 +120,8 @@ func TestBrowserSessionsAreBounded(t *testing.T) {
 	cookie, key, _ := s.Exchange(s.NewCode())
 	for range maxSessions {
 		c.at = c.at.Add(time.Second)
-		if _, _, err := s.Exchange(s.NewCode()); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := s.Exchange(s.NewCode())
+		require.NoError(t, err)
 	}
 	if s.Check(nil, visit([]*http.Cookie{cookie}, key)) || len(s.sessions) != maxSessions {
 		t.Errorf("%d browsers are let in", len(s.sessions))

@@ -12,13 +12,15 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/require"
 )
 
 // The context of a request is cancelled when its client disconnects.
 func TestHandlerIsCancelledWhenClientDisconnects(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
-	must(t, err)
+	require.NoError(t, err)
 	left, begun := make(chan struct{}), make(chan struct{})
 	srv := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -49,7 +51,7 @@ func TestHandlerIsCancelledWhenClientDisconnects(t *testing.T) {
 func TestIdleConnectionsAreEvictedFirst(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
-	must(t, err)
+	require.NoError(t, err)
 	host := ln.Addr().String()
 	guard := Guard(GuardOptions{Port: uint16(ln.Addr().(*net.TCPAddr).Port)})
 	srv := NewServer(guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,15 +75,12 @@ func TestIdleConnectionsAreEvictedFirst(t *testing.T) {
 		{"a cookie", "GET / HTTP/1.1\r\nHost: " + host + "\r\nCookie: a=b\r\n\r\n", 200, false},
 	} {
 		conn, err := net.Dial("tcp", host)
-		must(t, err)
+		require.NoError(t, err)
 		_, _ = io.WriteString(conn, c.request)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatalf("%s: %v", c.about, err)
-		}
-		if resp.StatusCode != c.status || resp.Close != c.closed {
-			t.Errorf("%s: %s, closed %v", c.about, resp.Status, resp.Close)
-		}
+		require.NoError(t, err, c.about)
+		require.Equal(t, c.status, resp.StatusCode, c.about)
+		require.Equal(t, c.closed, resp.Close, c.about)
 		_ = conn.Close()
 	}
 }
@@ -89,7 +88,7 @@ func TestIdleConnectionsAreEvictedFirst(t *testing.T) {
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	require.NoError(t, err)
 	b := &boundedListener{Listener: inner, free: make(chan struct{}, 1), done: make(chan struct{})}
 	accepted := make(chan net.Conn)
 	stopped := make(chan struct{})
@@ -105,7 +104,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}()
 	for range 2 {
 		c, err := net.Dial("tcp", inner.Addr().String())
-		must(t, err)
+		require.NoError(t, err)
 		defer func() { _ = c.Close() }()
 	}
 	first := <-accepted

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const testPort = 7575
@@ -42,9 +45,7 @@ func pass(t *testing.T, method, path string, body io.Reader, header http.Header)
 	w := httptest.NewRecorder()
 	guard.ServeHTTP(w, r)
 	for name := range w.Header() {
-		if strings.HasPrefix(name, "Access-Control-") {
-			t.Errorf("%s %s: a CORS header: %s", method, path, name)
-		}
+		assert.Falsef(t, strings.HasPrefix(name, "Access-Control-"), "%s %s: a CORS header: %s", method, path, name)
 	}
 	return w.Code, w.Body.String(), w.Header()
 }
@@ -63,12 +64,8 @@ func TestOnlyAllowedHostsAreAnswered(t *testing.T) {
 	} {
 		for _, path := range []string{"/", "/mcp", "/healthz", "/api/v1/status", "/.well-known/x"} {
 			got, body, _ := pass(t, "GET", path, nil, http.Header{"Host": {host}})
-			if got != want && (want != 200 || path != "/.well-known/x") {
-				t.Errorf("Host %q at %s: %d, want %d", host, path, got, want)
-			}
-			if strings.Contains(body, "evil") {
-				t.Errorf("Host %q is echoed: %s", host, body)
-			}
+			assert.Falsef(t, got != want && (want != 200 || path != "/.well-known/x"), "Host %q at %s: %d, want %d", host, path, got, want)
+			assert.NotContainsf(t, body, "evil", "Host %q", host)
 		}
 	}
 }
@@ -125,9 +122,8 @@ func TestForeignOriginsReachNothing(t *testing.T) {
 		if h == nil {
 			h = http.Header{}
 		}
-		if got, body, _ := pass(t, c.method, c.path, nil, h); got != c.want || strings.Contains(body, "evil") {
-			t.Errorf("%s: %d %s, want %d", c.name, got, body, c.want)
-		}
+		got, body, _ := pass(t, c.method, c.path, nil, h)
+		assert.Truef(t, got == c.want && !strings.Contains(body, "evil"), "%s: %d %s, want %d", c.name, got, body, c.want)
 	}
 }
 
@@ -155,9 +151,8 @@ func TestBodiesMustBeSmallPlainJSON(t *testing.T) {
 		if h == nil {
 			h = http.Header{}
 		}
-		if got, _, _ := pass(t, "POST", "/mcp", c.body, h); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
+		got, _, _ := pass(t, "POST", "/mcp", c.body, h)
+		assert.Equal(t, c.want, got, name)
 	}
 }
 
@@ -183,9 +178,7 @@ func TestInternalHeadersAreStripped(t *testing.T) {
 	}
 	r.Header["X-Drawbridge-Shim"] = []string{"a\x00b"}
 	guard.ServeHTTP(httptest.NewRecorder(), r)
-	if seen.Get(ShimHeader) != "" {
-		t.Errorf("a shim may call itself %q", seen.Get(ShimHeader))
-	}
+	assert.Empty(t, seen.Get(ShimHeader), "a shim may call itself")
 }
 
 func TestOAuthDiscoveryGetsJSONNotFound(t *testing.T) {
@@ -204,12 +197,9 @@ func TestOAuthDiscoveryGetsJSONNotFound(t *testing.T) {
 func TestInvalidAllowedHostsAreIgnored(t *testing.T) {
 	t.Parallel()
 	for _, entry := range []string{"*", "*.evil.com", "http://evil.com", "evil.com:99999", "evil.com/", "", "a b", "[::1%lo]"} {
-		if _, _, ok := parseHost(entry); ok {
-			t.Errorf("%q passes as a host", entry)
-		}
-		if h := newAllowedHosts(netip.AddrPortFrom(netip.Addr{}, testPort), []string{entry}); len(h.hostHeaders) != 3 {
-			t.Errorf("%q opens %v", entry, h.hostHeaders)
-		}
+		_, _, ok := parseHost(entry)
+		assert.Falsef(t, ok, "%q passes as a host", entry)
+		assert.Lenf(t, newAllowedHosts(netip.AddrPortFrom(netip.Addr{}, testPort), []string{entry}).hostHeaders, 3, "%q", entry)
 	}
 }
 
@@ -221,14 +211,10 @@ func TestAddressThatWeListenOnIsAnswered(t *testing.T) {
 	} {
 		h := newAllowedHosts(netip.AddrPortFrom(netip.MustParseAddr(own), testPort), nil)
 		for _, host := range accepted {
-			if !h.allows(host) || !h.allowsOrigin("http://"+host) {
-				t.Errorf("on %s: %q is refused", own, host)
-			}
+			assert.Truef(t, h.allows(host) && h.allowsOrigin("http://"+host), "on %s: %q is refused", own, host)
 		}
 		for _, host := range []string{"127.0.0.3:7575", "127.0.0.2:7576", "evil.com:7575"} {
-			if h.allows(host) || h.allowsOrigin("http://"+host) {
-				t.Errorf("on %s: %q is accepted", own, host)
-			}
+			assert.Truef(t, !h.allows(host) && !h.allowsOrigin("http://"+host), "on %s: %q is accepted", own, host)
 		}
 	}
 }
@@ -242,16 +228,12 @@ func FuzzHostCheck(f *testing.F) {
 	h := newAllowedHosts(netip.AddrPortFrom(netip.Addr{}, testPort), []string{"x.test"})
 	f.Fuzz(func(t *testing.T, s string) {
 		name, port, ok := parseHost(s)
-		if ok && (strings.ContainsAny(name, "@/\\?#% \x00") || strings.ToLower(name) != name || strings.HasSuffix(name, ".")) {
-			t.Fatalf("%q is read as %q", s, name)
-		}
+		require.Falsef(t, ok && (strings.ContainsAny(name, "@/\\?#% \x00") || strings.ToLower(name) != name || strings.HasSuffix(name, ".")), "%q is read as %q", s, name)
 		if !h.allows(s) {
 			return
 		}
 		host, digits, err := net.SplitHostPort(s)
-		if err != nil || digits != "7575" || !ok || port != testPort {
-			t.Fatalf("%q passes, and is read as %q, %q, %v", s, host, digits, err)
-		}
+		require.Truef(t, err == nil && digits == "7575" && ok && port == testPort, "%q passes, and is read as %q, %q, %v", s, host, digits, err)
 		switch strings.ToLower(host) {
 		case "127.0.0.1", "localhost", "::1", "x.test":
 		default:
@@ -263,23 +245,21 @@ func FuzzHostCheck(f *testing.F) {
 func TestSlowHeadersAreCutOff(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
-	must(t, err)
+	require.NoError(t, err)
 	srv := NewServer(http.NotFoundHandler())
 	srv.ReadHeaderTimeout = 100 * time.Millisecond // shorter than in production
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(ln) }()
 	defer func() { _ = srv.Close(); <-done }()
 	c, err := net.Dial("tcp", ln.Addr().String())
-	must(t, err)
+	require.NoError(t, err)
 	defer func() { _ = c.Close() }()
 	_, _ = c.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n"))
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
-	if answer, err := io.ReadAll(c); err != nil || bytes.Contains(answer, []byte("200")) {
-		t.Fatalf("the connection stays open: %q, %v", answer, err)
-	}
-	if fresh := NewServer(nil); fresh.ReadHeaderTimeout != 5*time.Second || fresh.MaxHeaderBytes != 32<<10 {
-		t.Error("the limits of a server are not what is promised")
-	}
+	answer, err := io.ReadAll(c)
+	require.Truef(t, err == nil && !bytes.Contains(answer, []byte("200")), "the connection stays open: %q, %v", answer, err)
+	fresh := NewServer(nil)
+	assert.True(t, fresh.ReadHeaderTimeout == 5*time.Second && fresh.MaxHeaderBytes == 32<<10, "the limits of a server are not what is promised")
 }
 
 // TestStreamOutlivesBodyTimeout checks that the read deadline is cleared after the body: net/http
@@ -287,7 +267,7 @@ func TestSlowHeadersAreCutOff(t *testing.T) {
 func TestStreamOutlivesBodyTimeout(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
-	must(t, err)
+	require.NoError(t, err)
 	port := uint16(ln.Addr().(*net.TCPAddr).Port)
 	guard := Guard(GuardOptions{Port: port, BodyTimeout: time.Second})
 	srv := NewServer(guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -305,21 +285,17 @@ func TestStreamOutlivesBodyTimeout(t *testing.T) {
 	go func() { defer close(done); _ = srv.Serve(ln) }()
 	defer func() { _ = srv.Close(); <-done; http.DefaultClient.CloseIdleConnections() }()
 	res, err := http.Post("http://"+ln.Addr().String()+"/mcp", "application/json", strings.NewReader("{}"))
-	must(t, err)
+	require.NoError(t, err)
 	body, _ := io.ReadAll(res.Body)
 	_ = res.Body.Close()
-	if string(body) != "the end" {
-		t.Errorf("the stream was cut: %d %q", res.StatusCode, body)
-	}
+	assert.Equal(t, "the end", string(body), "the stream was cut")
 	c, err := net.Dial("tcp", ln.Addr().String())
-	must(t, err)
+	require.NoError(t, err)
 	defer func() { _ = c.Close() }()
 	_, _ = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: "+ln.Addr().String()+"\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{")
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 	answer, err := io.ReadAll(c)
-	if err != nil || !bytes.Contains(answer, []byte(" 408 ")) {
-		t.Errorf("a body that never comes is waited for: %q, %v", answer, err)
-	}
+	assert.Truef(t, err == nil && bytes.Contains(answer, []byte(" 408 ")), "a body that never comes is waited for: %q, %v", answer, err)
 }
 
 func TestAllowedHostsFollowConfig(t *testing.T) {
@@ -355,7 +331,7 @@ func TestAllowedHostsFollowConfig(t *testing.T) {
 func TestRestOfRefusedBodyIsNoRequest(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
-	must(t, err)
+	require.NoError(t, err)
 	guard := Guard(GuardOptions{Port: uint16(ln.Addr().(*net.TCPAddr).Port)})
 	srv := NewServer(guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.CopyN(io.Discard, r.Body, 4)
@@ -368,7 +344,7 @@ func TestRestOfRefusedBodyIsNoRequest(t *testing.T) {
 	hidden := "GET /hidden HTTP/1.1\r\nHost: " + ln.Addr().String() + "\r\n\r\n"
 	for _, size := range []int{1000, 1 << 20} { // net/http skips the rest of a short body, and closes the connection for a long one
 		c, err := net.Dial("tcp", ln.Addr().String())
-		must(t, err)
+		require.NoError(t, err)
 		body := strings.Repeat(hidden, size/len(hidden))
 		go func() {
 			_, _ = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\nxxxx%s", ln.Addr(), 4+len(body), body)
@@ -376,9 +352,7 @@ func TestRestOfRefusedBodyIsNoRequest(t *testing.T) {
 		}()
 		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 		answer, _ := io.ReadAll(c) // a reset connection is fine
-		if n := bytes.Count(answer, []byte("HTTP/1.1 ")); n != 1 {
-			t.Errorf("one request with a body of %d bytes got %d responses", len(body), n)
-		}
+		assert.Equalf(t, 1, bytes.Count(answer, []byte("HTTP/1.1 ")), "one request with a body of %d", len(body))
 		_ = c.Close()
 	}
 }
@@ -388,7 +362,7 @@ func TestRestOfRefusedBodyIsNoRequest(t *testing.T) {
 func TestNothingAfterChunkedBodyIsARequest(t *testing.T) {
 	t.Parallel()
 	ln, err := Listen("127.0.0.1:0")
-	must(t, err)
+	require.NoError(t, err)
 	guard := Guard(GuardOptions{Port: uint16(ln.Addr().(*net.TCPAddr).Port)})
 	var failure error
 	srv := NewServer(guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -410,17 +384,15 @@ func TestNothingAfterChunkedBodyIsARequest(t *testing.T) {
 		{"Transfer-Encoding: chunked\r\n", "2\r\n{}", false},
 	} {
 		conn, err := net.Dial("tcp", ln.Addr().String())
-		must(t, err)
+		require.NoError(t, err)
 		_, _ = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer x\r\nContent-Type: application/json\r\n%s\r\n%s", ln.Addr(), c.lengths, c.body)
 		_ = conn.(*net.TCPConn).CloseWrite()
 		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 		answer, _ := io.ReadAll(conn)
 		_ = conn.Close()
-		if n := bytes.Count(answer, []byte("HTTP/1.1 ")); n != 1 || !bytes.Contains(answer, []byte("Connection: close")) {
-			t.Errorf("%q %q: %d responses: %s", c.lengths, c.body, n, answer)
-		}
-		if invalid := core.CodeOf(failure) == core.CodeValidation; (failure == nil) != c.valid || invalid == c.valid {
-			t.Errorf("%q %q: reading the body gives %v", c.lengths, c.body, failure)
-		}
+		n := bytes.Count(answer, []byte("HTTP/1.1 "))
+		assert.Truef(t, n == 1 && bytes.Contains(answer, []byte("Connection: close")), "%q %q: %d responses: %s", c.lengths, c.body, n, answer)
+		invalid := core.CodeOf(failure) == core.CodeValidation
+		assert.Truef(t, (failure == nil) == c.valid && invalid != c.valid, "%q %q: reading the body gives %v", c.lengths, c.body, failure)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,7 +22,7 @@ func TestGuestSocketFollowsNothingThatGuestHasMade(t *testing.T) {
 	defer unix.Umask(unix.Umask(0))
 	dir := shortDir(t)
 	folder, victim := filepath.Join(dir, "guests", "dev"), filepath.Join(dir, "victim")
-	must(t, os.WriteFile(victim, []byte("mine"), 0o755))
+	require.NoError(t, os.WriteFile(victim, []byte("mine"), 0o755))
 	for _, made := range []func(path string) error{
 		func(string) error { return nil },
 		func(path string) error { return os.Symlink(victim, path) },
@@ -28,18 +30,17 @@ func TestGuestSocketFollowsNothingThatGuestHasMade(t *testing.T) {
 		func(path string) error { return os.WriteFile(path, nil, 0o644) },
 	} {
 		for name, mode := range map[string]os.FileMode{GuestSocket: os.ModeSocket | 0o600, GuestToken: 0o600} {
-			must(t, os.MkdirAll(folder, 0o700))
-			must(t, os.RemoveAll(filepath.Join(folder, name)))
-			must(t, made(filepath.Join(folder, name)))
+			require.NoError(t, os.MkdirAll(folder, 0o700))
+			require.NoError(t, os.RemoveAll(filepath.Join(folder, name)))
+			require.NoError(t, made(filepath.Join(folder, name)))
 			ln, err := ListenGuest(folder, Token{Name: "dev", Token: "dbr_x", Guest: true})
-			must(t, err)
+			require.NoError(t, err)
 			serveOn(t, ln, "a guest")
 			c, err := net.Dial("unix", filepath.Join(folder, GuestSocket))
-			must(t, err)
+			require.NoError(t, err)
 			_, _ = io.WriteString(c, "GET / HTTP/1.0\r\nHost: x\r\n\r\n")
-			if got, _ := io.ReadAll(c); !strings.Contains(string(got), "a guest") {
-				t.Errorf("got %q", got)
-			}
+			got, _ := io.ReadAll(c)
+			assert.Contains(t, string(got), "a guest")
 			c.Close()
 			if info, err := os.Lstat(filepath.Join(folder, name)); err != nil || info.Mode() != mode {
 				t.Errorf("%s: %v %v", name, info.Mode(), err)
@@ -49,9 +50,8 @@ func TestGuestSocketFollowsNothingThatGuestHasMade(t *testing.T) {
 	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
 		t.Error(info.Mode(), err)
 	}
-	if text, err := os.ReadFile(victim); string(text) != "mine" {
-		t.Error("the file behind the link was written:", string(text), err)
-	}
+	text, err := os.ReadFile(victim)
+	assert.Equal(t, "mine", string(text), err)
 	if info, err := os.Stat(victim); err != nil || info.Mode().Perm() != 0o755 {
 		t.Error("the file behind the link has another mode:", info.Mode(), err)
 	}
@@ -60,18 +60,17 @@ func TestGuestSocketFollowsNothingThatGuestHasMade(t *testing.T) {
 func TestGuestSocketRefusesForeignFoldersAndLongPaths(t *testing.T) {
 	t.Parallel()
 	dir, elsewhere := shortDir(t), shortDir(t)
-	must(t, os.Symlink(elsewhere, filepath.Join(dir, "link")))
-	must(t, os.Mkdir(filepath.Join(dir, "guests"), 0o755))
-	must(t, os.Symlink(elsewhere, filepath.Join(dir, "guests", "dev")))
+	require.NoError(t, os.Symlink(elsewhere, filepath.Join(dir, "link")))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "guests"), 0o755))
+	require.NoError(t, os.Symlink(elsewhere, filepath.Join(dir, "guests", "dev")))
 	for _, folder := range []string{filepath.Join(dir, "link", "dev"), filepath.Join(dir, "guests", "dev"), filepath.Join(dir, "guests", strings.Repeat("n", 90))} {
 		if ln, err := ListenGuest(folder, Token{Name: "dev"}); err == nil {
 			ln.Close()
 			t.Error("listens in", folder)
 		}
 	}
-	if left, err := os.ReadDir(elsewhere); len(left) != 0 || err != nil {
-		t.Error(left, err)
-	}
+	left, err := os.ReadDir(elsewhere)
+	assert.Truef(t, len(left) == 0 && err == nil, "%v %v", left, err)
 	if info, err := os.Stat(filepath.Join(dir, "guests")); err != nil || info.Mode().Perm() != 0o700 {
 		t.Error(info.Mode(), err)
 	}
@@ -83,16 +82,15 @@ func TestGuestSocketAdmitsItsUsersOnly(t *testing.T) {
 	for uid, want := range map[int]bool{os.Getuid(): true, os.Getuid() + 1: false} {
 		folder := filepath.Join(shortDir(t), "guests", "dev")
 		ln, err := ListenGuest(folder, Token{UID: uid})
-		must(t, err)
+		require.NoError(t, err)
 		users := ln.(*boundedListener).Listener.(*userListener).users
 		users[0], users[1] = -1, -1 // this user and root
 		serveOn(t, ln, "a guest")
 		c, err := net.Dial("unix", filepath.Join(folder, GuestSocket))
-		must(t, err)
+		require.NoError(t, err)
 		_, _ = io.WriteString(c, "GET / HTTP/1.0\r\nHost: x\r\n\r\n")
-		if got, _ := io.ReadAll(c); (len(got) > 0) != want {
-			t.Errorf("%d: %q", uid, got)
-		}
+		got, _ := io.ReadAll(c)
+		assert.Equalf(t, want, len(got) > 0, "%d", uid)
 		c.Close()
 	}
 }
@@ -101,13 +99,13 @@ func TestGuestSocketAdmitsItsUsersOnly(t *testing.T) {
 func TestGuestTokenIsAcceptedOnItsSocketOnly(t *testing.T) {
 	t.Parallel()
 	tokens, err := NewTokens(t.TempDir(), nil)
-	must(t, err)
+	require.NoError(t, err)
 	client, err := tokens.Create("cursor")
-	must(t, err)
+	require.NoError(t, err)
 	one, err := tokens.CreateGuest("one", 0)
-	must(t, err)
+	require.NoError(t, err)
 	two, err := tokens.CreateGuest("two", 0)
-	must(t, err)
+	require.NoError(t, err)
 	reached := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get(ClientHeader)) })
 	doors := map[string]http.Handler{
 		"tcp": Bearer(BearerOptions{Tokens: tokens})(reached),
@@ -135,14 +133,11 @@ func TestGuestTokenIsAcceptedOnItsSocketOnly(t *testing.T) {
 		"remove a client":       tokens.RevokeGuest("cursor"),
 		"remove nobody":         tokens.RevokeGuest("three"),
 	} {
-		if err == nil {
-			t.Error(what, "is possible")
-		}
+		assert.Errorf(t, err, "%v %v", what, "is possible")
 	}
-	must(t, tokens.RevokeGuest("one"))
-	if _, ok := tokens.find(one.Token, true); ok {
-		t.Error("the token of a removed guest is accepted")
-	}
+	require.NoError(t, tokens.RevokeGuest("one"))
+	_, ok := tokens.find(one.Token, true)
+	assert.False(t, ok, "the token of a removed guest is accepted")
 }
 
 func second(_ Token, err error) error { return err }

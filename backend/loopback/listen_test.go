@@ -1,7 +1,6 @@
 package loopback
 
 import (
-	"errors"
 	"io"
 	"log"
 	"net"
@@ -10,6 +9,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // shortOfMemory is a listener whose first Accept fails.
@@ -28,9 +30,7 @@ func (l *shortOfMemory) Accept() (c net.Conn, err error) {
 
 func TestShortageOfMemoryDoesNotEndServer(t *testing.T) {
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server := NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	server.ErrorLog = log.New(io.Discard, "", 0)
 	ended := make(chan error, 1)
@@ -38,20 +38,13 @@ func TestShortageOfMemoryDoesNotEndServer(t *testing.T) {
 		ended <- server.Serve(&boundedListener{Listener: &shortOfMemory{Listener: ln}, free: make(chan struct{}, 1), done: make(chan struct{})})
 	}()
 	c, err := net.Dial("tcp4", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer c.Close()
-	if _, err := io.WriteString(c, "GET / HTTP/1.0\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadAll(c); err != nil {
-		t.Error(err)
-	}
-	if err := server.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
-		t.Errorf("the server ended with %v", err)
-	}
+	_, err = io.WriteString(c, "GET / HTTP/1.0\r\n\r\n")
+	require.NoError(t, err)
+	_, err = io.ReadAll(c)
+	assert.NoError(t, err)
+	assert.NoError(t, server.Close())
+	err = <-ended
+	assert.ErrorIs(t, err, http.ErrServerClosed, "the server ended")
 }

@@ -1,7 +1,6 @@
 package loopback
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -37,9 +38,7 @@ func TestOnlyLoopbackAddressesAreListenedOn(t *testing.T) {
 			t.Errorf("%q: %v", addr, err)
 			continue
 		}
-		if !ln.Addr().(*net.TCPAddr).IP.IsLoopback() {
-			t.Errorf("%q became %s", addr, ln.Addr())
-		}
+		assert.Truef(t, ln.Addr().(*net.TCPAddr).IP.IsLoopback(), "%q became %s", addr, ln.Addr())
 		_ = ln.Close()
 	}
 }
@@ -47,12 +46,11 @@ func TestOnlyLoopbackAddressesAreListenedOn(t *testing.T) {
 func TestPortConflictNamesOwner(t *testing.T) {
 	t.Parallel()
 	other, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	require.NoError(t, err)
 	defer func() { _ = other.Close() }()
 	_, err = Listen(other.Addr().String())
-	if !errors.Is(err, ErrPortTaken) || core.CodeOf(err) != core.CodeConflict {
-		t.Fatalf("got %v", err)
-	}
+	require.ErrorIs(t, err, ErrPortTaken)
+	require.Equal(t, core.CodeConflict, core.CodeOf(err))
 	message, hint := core.Describe(err)
 	if runtime.GOOS == "linux" && !strings.Contains(message, fmt.Sprintf("(pid %d)", os.Getpid())) || hint == "" {
 		t.Errorf("people read: %s. %s", message, hint)
@@ -68,46 +66,30 @@ func TestFilesArePrivateUnderAnyUmask(t *testing.T) {
 	restore := umask(0)
 	defer restore()
 	tokens, err := NewTokens(dir, nil)
-	must(t, err)
-	if _, err := tokens.Create("cursor"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := OpenAdminToken(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	_, err = tokens.Create("cursor")
+	require.NoError(t, err)
+	_, err = OpenAdminToken(dir)
+	require.NoError(t, err)
 	lock, err := Lock(dir)
-	must(t, err)
+	require.NoError(t, err)
 	defer func() { _ = lock.Close() }()
-	must(t, WriteRuntime(dir, Runtime{PID: 1}))
+	require.NoError(t, WriteRuntime(dir, Runtime{PID: 1}))
 	s := OpenBrowserSessions(SessionOptions{DataDir: dir, Port: 1})
-	if _, _, err := s.Exchange(s.NewCode()); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = s.Exchange(s.NewCode())
+	require.NoError(t, err)
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 6 {
-		t.Fatalf("%v, %v", entries, err)
-	}
+	require.NoError(t, err)
+	require.Len(t, entries, 6)
 	for _, e := range entries {
-		if info, _ := e.Info(); info.Mode().Perm() != 0o600 {
-			t.Errorf("%s is %v", e.Name(), info.Mode())
-		}
+		info, _ := e.Info()
+		assert.EqualValues(t, 0o600, info.Mode().Perm())
 	}
-	if info, _ := os.Stat(dir); info.Mode().Perm() != 0o700 {
-		t.Errorf("the folder is %v", info.Mode())
-	}
-	must(t, os.Chmod(filepath.Join(dir, "tokens.json"), 0o644))
-	if _, err := NewTokens(dir, nil); err != nil {
-		t.Fatal(err)
-	}
-	if info, _ := os.Stat(filepath.Join(dir, "tokens.json")); info.Mode().Perm() != 0o600 {
-		t.Errorf("a file that others could read stays %v", info.Mode())
-	}
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	info, _ := os.Stat(dir)
+	assert.EqualValues(t, 0o700, info.Mode().Perm(), "the folder")
+	require.NoError(t, os.Chmod(filepath.Join(dir, "tokens.json"), 0o644))
+	_, err = NewTokens(dir, nil)
+	require.NoError(t, err)
+	info, _ = os.Stat(filepath.Join(dir, "tokens.json"))
+	assert.EqualValues(t, 0o600, info.Mode().Perm(), "a file that others could read stays")
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestOneDaemonPerDataFolder(t *testing.T) {
@@ -15,33 +18,25 @@ func TestOneDaemonPerDataFolder(t *testing.T) {
 		t.Fatalf("a folder that is not there is held: %v", err)
 	}
 	lock, err := Lock(dir)
-	must(t, err)
-	if _, ok, err := FindDaemon(dir); ok || err != nil {
-		t.Fatalf("a daemon that does not answer yet is found: %v", err)
-	}
-	if got := StartingDaemon(dir); got != "Drawbridge is starting or stopping" {
-		t.Errorf("a daemon that does not answer yet is described as %q", got)
-	}
+	require.NoError(t, err)
+	_, ok, err := FindDaemon(dir)
+	require.Truef(t, !ok && err == nil, "a daemon that does not answer yet is found: %v", err)
+	assert.Equal(t, "Drawbridge is starting or stopping", StartingDaemon(dir), "a daemon that does not answer yet is described as")
 	want := Runtime{PID: 42, URL: "http://127.0.0.1:7575", Version: "1", StartedAt: time.Unix(1, 0).UTC()}
-	must(t, WriteRuntime(dir, want))
-	if rt, ok, err := FindDaemon(dir); !ok || rt != want || err != nil {
-		t.Fatalf("got %+v, %v, %v", rt, ok, err)
-	}
+	require.NoError(t, WriteRuntime(dir, want))
+	rt, ok, err := FindDaemon(dir)
+	require.Truef(t, ok && rt == want && err == nil, "got %+v, %v, %v", rt, ok, err)
 	_, err = Lock(dir)
-	if held, ok := errors.AsType[*HeldError](err); !ok || held.Runtime != want || !strings.Contains(err.Error(), want.URL) {
-		t.Fatalf("a second daemon gets %v", err)
-	}
-	must(t, lock.Close())
-	if _, ok, err := FindDaemon(dir); ok || err != nil {
-		t.Fatalf("a dead daemon's file is believed: %v", err)
-	}
-	if got := StartingDaemon(dir); got != "" {
-		t.Errorf("a dead daemon is described as %q", got)
-	}
+	held, ok := errors.AsType[*HeldError](err)
+	require.Truef(t, ok && held.Runtime == want && strings.Contains(err.Error(), want.URL), "a second daemon gets %v", err)
+	require.NoError(t, lock.Close())
+	_, ok, err = FindDaemon(dir)
+	require.Truef(t, !ok && err == nil, "a dead daemon's file is believed: %v", err)
+	assert.Empty(t, StartingDaemon(dir), "a dead daemon is described as")
 	for range 2 {
-		must(t, RemoveRuntime(dir))
+		require.NoError(t, RemoveRuntime(dir))
 	}
 	again, err := Lock(dir)
-	must(t, err)
+	require.NoError(t, err)
 	_ = again.Close()
 }

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // init lets the test binary act as the other user's process.
@@ -47,11 +50,11 @@ func asked(t *testing.T, listen, name string, uid uint32) string {
 	s.Start()
 	defer s.Close()
 	self, err := os.Executable()
-	must(t, err)
+	require.NoError(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
 	cmd := exec.Command("/proc/self/fd/3")
 	f, err := os.Open(self) // other users cannot access the test's directory
-	must(t, err)
+	require.NoError(t, err)
 	defer f.Close()
 	cmd.ExtraFiles, cmd.Dir = []*os.File{f}, "/"
 	cmd.Env = []string{fmt.Sprintf("DRAWBRIDGE_TEST_ASK=http://%s:%d/", name, port), "GORACE=atexit_sleep_ms=0"}
@@ -59,25 +62,19 @@ func asked(t *testing.T, listen, name string, uid uint32) string {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	}
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	require.NoError(t, err, out)
 	return string(out)
 }
 
 // TestOtherUserCannotOpenSession checks that a one-time code is useless to another user.
 func TestOtherUserCannotOpenSession(t *testing.T) {
 	for _, at := range []struct{ listen, name string }{{"127.0.0.1:0", "127.0.0.1"}, {"[::1]:0", "[::1]"}, {"[::]:0", "127.0.0.1"}} {
-		if got := asked(t, at.listen, at.name, 0); got != "welcome" {
-			t.Errorf("%v: one's own browser: %s", at, got)
-		}
+		assert.Equal(t, "welcome", asked(t, at.listen, at.name, 0), at)
 		if os.Getuid() != 0 {
 			t.Log("SKIPPED the half with another user: only root can become one")
 			continue
 		}
-		if got := asked(t, at.listen, at.name, 65534); !strings.Contains(got, "another user") {
-			t.Errorf("%v: uid 65534: %s", at, got)
-		}
+		assert.Contains(t, asked(t, at.listen, at.name, 65534), "another user", at)
 	}
 }
 
@@ -89,7 +86,5 @@ func TestAbandonedSocketRowHasNoOwner(t *testing.T) {
 		_, _, _, used := parseTCPRow(rows.Text())
 		ok = append(ok, used)
 	}
-	if len(ok) != 2 || ok[0] || !ok[1] {
-		t.Errorf("in use: %v", ok)
-	}
+	assert.Truef(t, len(ok) == 2 && !ok[0] && ok[1], "in use: %v", ok)
 }

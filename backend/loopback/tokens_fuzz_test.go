@@ -7,15 +7,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // FuzzTokenMatch checks that only a header with the scheme Bearer, a space and exactly the token
 // identifies its client.
 func FuzzTokenMatch(f *testing.F) {
 	tokens, err := NewTokens(f.TempDir(), nil)
-	must(f, err)
+	require.NoError(f, err)
 	mine, err := tokens.Create("cursor")
-	must(f, err)
+	require.NoError(f, err)
 	token := mine.Token
 	for _, s := range []string{"Bearer TOKEN", "bearer TOKEN", "Bearer  TOKEN ", "Bearer TOKEN,", "BearerTOKEN", "Basic TOKEN", "Bearer TOKEN TOKEN", "Bearer " + TokenPrefix, "Bearer", "", "Bearer TOKEN\x00"} {
 		f.Add(s)
@@ -28,9 +30,8 @@ func FuzzTokenMatch(f *testing.F) {
 			name, known = tokens.Client(shown)
 		}
 		scheme, rest, _ := strings.Cut(header, " ")
-		if right := strings.EqualFold(scheme, "bearer") && strings.TrimSpace(rest) == token; known != right || known && name != "cursor" {
-			t.Fatalf("%q names %q, %v", header, name, known)
-		}
+		right := strings.EqualFold(scheme, "bearer") && strings.TrimSpace(rest) == token
+		require.Truef(t, known == right && !(known && name != "cursor"), "%q names %q, %v", header, name, known)
 		for _, values := range [][]string{nil, {header, header}} {
 			if shown, ok := BearerOf(&http.Request{Header: http.Header{"Authorization": values}}); ok {
 				t.Fatalf("%d headers show %q", len(values), shown)
@@ -50,21 +51,18 @@ func FuzzTokenFile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file []byte, shown string) {
 		dir := t.TempDir()
-		must(t, os.WriteFile(filepath.Join(dir, "tokens.json"), file, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "tokens.json"), file, 0o600))
 		tokens, err := NewTokens(dir, nil)
 		if err != nil {
 			return
 		}
 		var written tokenFile
-		if err := json.Unmarshal(file, &written); err != nil {
-			t.Fatalf("%q is taken: %v", file, err)
-		}
+		require.NoErrorf(t, json.Unmarshal(file, &written), "%q", file)
 		right := false
 		for _, one := range written.Tokens {
 			right = right || one.Token == shown && strings.HasPrefix(shown, TokenPrefix)
 		}
-		if name, known := tokens.Client(shown); known != right {
-			t.Fatalf("%q in %q is %q, %v", shown, file, name, known)
-		}
+		name, known := tokens.Client(shown)
+		require.Equalf(t, right, known, "%q in %q is %q", shown, file, name)
 	})
 }

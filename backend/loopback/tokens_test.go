@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestRequestsPassWhileTokenFileIsLocked checks that requests are served while another, stalled
@@ -18,9 +21,9 @@ func TestRequestsPassWhileTokenFileIsLocked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	tokens, err := NewTokens(dir, nil)
-	must(t, err)
+	require.NoError(t, err)
 	one, err := tokens.Create("one")
-	must(t, err)
+	require.NoError(t, err)
 	waits, made := make(chan struct{}), make(chan error, 1)
 	err = withFileLock(filepath.Join(dir, "tokens.lock"), func() error {
 		go func() {
@@ -32,22 +35,18 @@ func TestRequestsPassWhileTokenFileIsLocked(t *testing.T) {
 		for range 50 { // meanwhile Create waits for the lock
 			time.Sleep(2 * time.Millisecond)
 			began := time.Now()
-			if name, ok := tokens.Client(one.Token); !ok || name != "one" {
-				t.Fatalf("a good token is %q, %v", name, ok)
-			}
-			if took := time.Since(began); took > 10*time.Second {
-				t.Fatalf("a request waited %s for a token that is made", took)
-			}
+			name, ok := tokens.Client(one.Token)
+			require.Truef(t, ok && name == "one", "a good token is %q, %v", name, ok)
+			took := time.Since(began)
+			require.Truef(t, took <= 10*time.Second, "a request waited %s for a token that is made", took)
 		}
 		return nil
 	})
-	must(t, err)
-	if err := <-made; err != nil {
-		t.Error(err)
-	}
-	if all, err := tokens.ListWithSecrets(); err != nil || len(all) != 2 {
-		t.Errorf("the tokens are %v, %v", all, err)
-	}
+	require.NoError(t, err)
+	err = <-made
+	assert.NoError(t, err)
+	all, err := tokens.ListWithSecrets()
+	assert.Truef(t, err == nil && len(all) == 2, "the tokens are %v, %v", all, err)
 }
 
 // TestCorruptAdminTokenIsReplaced: with a token that is not a valid header value every command
@@ -56,16 +55,12 @@ func TestCorruptAdminTokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	for damaged, stays := range map[string]bool{"": false, " \n": false, "db_\x00abc": false, "db_\xe2abc": false, "db_a b": false, "of-a-person\n": true} {
 		dir := t.TempDir()
-		must(t, os.WriteFile(filepath.Join(dir, "admin.token"), []byte(damaged), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "admin.token"), []byte(damaged), 0o600))
 		a, err := OpenAdminToken(dir)
-		must(t, err)
+		require.NoError(t, err)
 		token, err := ReadAdminToken(dir)
-		if err != nil || !a.Valid(token) || !isHeaderValue(token) {
-			t.Errorf("%q: the token is %q, %v", damaged, token, err)
-		}
-		if (token == "of-a-person") != stays {
-			t.Errorf("%q became %q", damaged, token)
-		}
+		assert.Truef(t, err == nil && a.Valid(token) && isHeaderValue(token), "%q: the token is %q, %v", damaged, token, err)
+		assert.Equalf(t, stays, token == "of-a-person", "%q", damaged)
 	}
 }
 
@@ -73,48 +68,36 @@ func TestTokensOfOtherProcessWorkImmediately(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	daemon, err := NewTokens(dir, nil)
-	must(t, err)
+	require.NoError(t, err)
 	cli, err := NewTokens(dir, nil)
-	must(t, err)
-	if _, ok := daemon.Client(""); ok {
-		t.Fatal("no token is a token")
-	}
+	require.NoError(t, err)
+	_, ok := daemon.Client("")
+	require.False(t, ok, "no token is a token")
 	cursor, err := cli.Create("cursor")
-	if err != nil || !strings.HasPrefix(cursor.Token, TokenPrefix) || len(cursor.Token) < 40 {
-		t.Fatalf("got %+v, %v", cursor, err)
-	}
-	if again, err := daemon.Create("cursor"); err != nil || again.Token != cursor.Token {
-		t.Fatalf("a second Create made %+v, %v", again, err)
-	}
-	if name, ok := daemon.Client(cursor.Token); !ok || name != "cursor" {
-		t.Fatalf("got %q, %v", name, ok)
-	}
+	require.Truef(t, err == nil && strings.HasPrefix(cursor.Token, TokenPrefix) && len(cursor.Token) >= 40, "got %+v, %v", cursor, err)
+	again, err := daemon.Create("cursor")
+	require.Truef(t, err == nil && again.Token == cursor.Token, "a second Create made %+v, %v", again, err)
+	name, ok := daemon.Client(cursor.Token)
+	require.Truef(t, ok && name == "cursor", "got %q, %v", name, ok)
 	for _, wrong := range []string{cursor.Token[:len(cursor.Token)-1], cursor.Token + "x", strings.ToUpper(cursor.Token), "dbr_", " " + cursor.Token} {
 		if _, ok := daemon.Client(wrong); ok {
 			t.Errorf("%q passes", wrong)
 		}
 	}
 	rotated, err := cli.Rotate("cursor")
-	if err != nil || rotated.Token == cursor.Token {
-		t.Fatalf("got %+v, %v", rotated, err)
-	}
-	if _, ok := daemon.Client(rotated.Token); !ok {
-		t.Error("the new token does not work")
-	}
-	if _, ok := daemon.Client(cursor.Token); ok {
-		t.Error("the old token still works")
-	}
-	must(t, cli.Revoke("cursor"))
+	require.NoError(t, err)
+	require.NotEqual(t, cursor.Token, rotated.Token)
+	_, ok = daemon.Client(rotated.Token)
+	assert.True(t, ok, "the new token does not work")
+	_, ok = daemon.Client(cursor.Token)
+	assert.False(t, ok, "the old token still works")
+	require.NoError(t, cli.Revoke("cursor"))
 	<-time.After(recheckInterval)
-	if _, ok := daemon.Client(rotated.Token); ok {
-		t.Error("a revoked token still works")
-	}
-	if err := cli.Revoke("cursor"); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("revoking twice: %v", err)
-	}
-	if _, err := cli.Create("a b"); core.CodeOf(err) != core.CodeValidation {
-		t.Errorf("a name with a space: %v", err)
-	}
+	_, ok = daemon.Client(rotated.Token)
+	assert.False(t, ok, "a revoked token still works")
+	assert.Equal(t, core.CodeNotFound, core.CodeOf(cli.Revoke("cursor")), "revoking twice")
+	_, err = cli.Create("a b")
+	assert.Equal(t, core.CodeValidation, core.CodeOf(err), "a name with a space")
 }
 
 func TestConcurrentlyCreatedTokensAllPersist(t *testing.T) {
@@ -127,63 +110,48 @@ func TestConcurrentlyCreatedTokensAllPersist(t *testing.T) {
 			if err == nil {
 				_, err = tokens.Create(fmt.Sprintf("c%d", n))
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 		})
 	}
 	all.Wait()
 	tokens, err := NewTokens(dir, nil)
-	must(t, err)
-	if list, err := tokens.ListWithSecrets(); len(list) != 20 || err != nil {
-		t.Fatalf("%d of 20 are left, %v", len(list), err)
-	}
+	require.NoError(t, err)
+	list, err := tokens.ListWithSecrets()
+	require.Truef(t, len(list) == 20 && err == nil, "%d of 20 are left, %v", len(list), err)
 }
 
 func TestCorruptTokenFileIsNeverOverwritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	tokens, err := NewTokens(dir, nil)
-	must(t, err)
+	require.NoError(t, err)
 	cursor, err := tokens.Create("cursor")
-	must(t, err)
+	require.NoError(t, err)
 	path := filepath.Join(dir, "tokens.json")
-	must(t, os.WriteFile(path, []byte(`{"tokens": [`), 0o600))
-	if _, ok := tokens.Client(cursor.Token); !ok {
-		t.Error("a damaged file locks everybody out")
-	}
-	if _, err := tokens.Create("other"); err == nil {
-		t.Error("a damaged file is written over")
-	}
-	if _, err := NewTokens(dir, nil); err == nil {
-		t.Error("a damaged file opens as an empty one")
-	}
-	if data, _ := os.ReadFile(path); string(data) != `{"tokens": [` {
-		t.Errorf("the file is now %s", data)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(`{"tokens": [`), 0o600))
+	_, ok := tokens.Client(cursor.Token)
+	assert.True(t, ok, "a damaged file locks everybody out")
+	_, err = tokens.Create("other")
+	assert.Error(t, err, "a damaged file is written over")
+	_, err = NewTokens(dir, nil)
+	assert.Error(t, err, "a damaged file opens as an empty one")
+	data, _ := os.ReadFile(path)
+	assert.Equal(t, `{"tokens": [`, string(data), "the file is now")
 }
 
 func TestAdminTokenIsCreatedOnceAndReread(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	admin, err := OpenAdminToken(dir)
-	must(t, err)
+	require.NoError(t, err)
 	token, err := ReadAdminToken(dir)
-	if err != nil || !admin.Valid(token) || admin.Valid("") || admin.Valid(token+"x") {
-		t.Fatalf("token %q, %v", token, err)
-	}
-	if _, err := OpenAdminToken(dir); err != nil {
-		t.Fatal(err)
-	}
-	if again, _ := ReadAdminToken(dir); again != token {
-		t.Fatal("a second start made another token")
-	}
-	must(t, os.WriteFile(filepath.Join(dir, "admin.token"), []byte("dbr_other\n"), 0o600))
-	if admin.Valid(token) || !admin.Valid("dbr_other") {
-		t.Error("a replaced token is not noticed")
-	}
-	must(t, os.Remove(filepath.Join(dir, "admin.token")))
-	if admin.Valid("dbr_other") || admin.Valid("") {
-		t.Error("a removed token still works")
-	}
+	require.Truef(t, err == nil && admin.Valid(token) && !admin.Valid("") && !admin.Valid(token+"x"), "token %q, %v", token, err)
+	_, err = OpenAdminToken(dir)
+	require.NoError(t, err)
+	again, _ := ReadAdminToken(dir)
+	require.Equal(t, token, again, "a second start made another token")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "admin.token"), []byte("dbr_other\n"), 0o600))
+	assert.True(t, !admin.Valid(token) && admin.Valid("dbr_other"), "a replaced token is not noticed")
+	require.NoError(t, os.Remove(filepath.Join(dir, "admin.token")))
+	assert.True(t, !admin.Valid("dbr_other") && !admin.Valid(""), "a removed token still works")
 }

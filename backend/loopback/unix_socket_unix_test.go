@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,7 +22,7 @@ import (
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")
-	must(t, err)
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -51,16 +53,14 @@ func TestSocketIsPrivateToUser(t *testing.T) {
 	dir := shortDir(t)
 	defer unix.Umask(unix.Umask(0))
 	ln, err := ListenSocket(dir)
-	must(t, err)
+	require.NoError(t, err)
 	serveOn(t, ln, "by socket")
 	info, err := os.Stat(SocketFile(dir))
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("%v %v", info, err)
-	}
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, info.Mode().Perm())
 	// Nothing listens on the port, so the response can only come through the socket.
-	if got, err := ask(t, dir, "http://127.0.0.1:1/"); got != "by socket" {
-		t.Fatalf("%q %v", got, err)
-	}
+	got, err := ask(t, dir, "http://127.0.0.1:1/")
+	require.Equal(t, "by socket", got, err)
 
 	// Other users are rejected even if the mode of the socket has been changed.
 	other := shortDir(t)
@@ -70,7 +70,7 @@ func TestSocketIsPrivateToUser(t *testing.T) {
 	ln.(*boundedListener).Listener.(*userListener).users[0]++
 	serveOn(t, ln, "too much")
 	c, err := net.Dial("unix", SocketFile(other))
-	must(t, err)
+	require.NoError(t, err)
 	defer c.Close()
 	_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	if got, _ := io.ReadAll(c); len(got) != 0 {
@@ -82,45 +82,37 @@ func TestUnresponsiveSocketFallsBackToTCP(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	tcp, err := Listen("127.0.0.1:0")
-	must(t, err)
+	require.NoError(t, err)
 	serveOn(t, tcp, "by tcp")
 	url := "http://" + tcp.Addr().String() + "/"
-	if got, err := ask(t, dir, url); got != "by tcp" {
-		t.Errorf("no socket: %q %v", got, err)
-	}
+	got, err := ask(t, dir, url)
+	assert.Equal(t, "by tcp", got, err)
 	// Left behind by a daemon that was killed.
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: SocketFile(dir)})
-	must(t, err)
+	require.NoError(t, err)
 	left.SetUnlinkOnClose(false)
 	_ = left.Close()
-	if got, err := ask(t, dir, url); got != "by tcp" {
-		t.Errorf("a dead socket: %q %v", got, err)
-	}
+	got, err = ask(t, dir, url)
+	assert.Equal(t, "by tcp", got, err)
 	ln, err := ListenSocket(dir)
-	if err != nil {
-		t.Fatalf("a dead socket stands in the way: %v", err)
-	}
+	require.NoError(t, err, "a dead socket stands in the way")
 	serveOn(t, ln, "by socket")
-	if got, err := ask(t, dir, url); got != "by socket" {
-		t.Errorf("a new socket: %q %v", got, err)
-	}
+	got, err = ask(t, dir, url)
+	assert.Equal(t, "by socket", got, err)
 }
 
 func TestUnusableSocketErrorSuggestsRemedy(t *testing.T) {
 	t.Parallel()
 	deep := filepath.Join(shortDir(t), strings.Repeat("d", 110))
-	must(t, os.Mkdir(deep, 0o700))
-	if _, err := ListenSocket(deep); err == nil || !strings.Contains(err.Error(), "longer than 103") {
-		t.Errorf("a long path: %v", err)
-	}
+	require.NoError(t, os.Mkdir(deep, 0o700))
+	_, err := ListenSocket(deep)
+	assert.Truef(t, err != nil && strings.Contains(err.Error(), "longer than 103"), "a long path: %v", err)
 	dir := shortDir(t)
-	must(t, os.WriteFile(SocketFile(dir), []byte("mine"), 0o600))
-	if _, err := ListenSocket(dir); err == nil {
-		t.Error("a file of somebody's is replaced")
-	}
+	require.NoError(t, os.WriteFile(SocketFile(dir), []byte("mine"), 0o600))
+	_, err = ListenSocket(dir)
+	assert.Error(t, err, "a file of somebody's is replaced")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Dialer(dir)(ctx, "tcp", "127.0.0.1:1"); err == nil {
-		t.Error("a dial that was given up goes on")
-	}
+	_, err = Dialer(dir)(ctx, "tcp", "127.0.0.1:1")
+	assert.Error(t, err, "a dial that was given up goes on")
 }

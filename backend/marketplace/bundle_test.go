@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 type zipped struct {
@@ -33,16 +36,11 @@ func pack(t testing.TB, files ...zipped) []byte {
 		}
 		head.SetMode(f.mode)
 		w, err := z.CreateHeader(head)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(f.body)); err != nil && f.body != "" {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		_, err = w.Write([]byte(f.body))
+		require.False(t, err != nil && f.body != "", err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, z.Close())
 	return out.Bytes()
 }
 
@@ -53,45 +51,32 @@ func hello(t testing.TB, more ...zipped) []byte {
 func TestBundleIsUnpackedIntoEntry(t *testing.T) {
 	src := append(hello(t, zipped{name: "server/lib/", mode: fs.ModeDir | 0o755}, zipped{name: "server/lib/a.js", body: "a"}), "MCPB_SIG_V1\x04\x00\x00\x00sigsMCPB_SIG_END"...)
 	b, err := ReadBundle(src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(b.Fields) != 3 || b.Fields[0].Key != "dirs" || !b.Fields[0].Multiple || !b.Fields[2].Secret || b.Fields[1].Default != "k" {
 		t.Errorf("%+v", b.Fields)
 	}
 	folder := filepath.Join(t.TempDir(), "bundles")
 	plan, err := b.Install(folder, "", map[string]string{"dirs": "/a\n/b ${HOME}", "token": "s3cret ${x}"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var entry struct {
 		Command, Cwd string
 		Args         []string
 		Env          map[string]string
 	}
-	if err := json.Unmarshal(plan.Entry, &entry); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(plan.Entry, &entry))
 	dir := b.Folder(folder)
 	want := []string{filepath.Join(dir, "server/index.js"), "--dir", "/a", "/b $${HOME}", "--key=k"}
-	if entry.Command != "node" || entry.Cwd != dir || strings.Join(entry.Args, "|") != strings.Join(want, "|") {
-		t.Errorf("%+v", entry)
-	}
+	assert.Truef(t, entry.Command == "node" && entry.Cwd == dir && strings.Join(entry.Args, "|") == strings.Join(want, "|"), "%+v", entry)
 	if entry.Env["TOKEN"] != "${secret:HELLO_TOKEN}" || plan.Secrets["HELLO_TOKEN"] != "s3cret ${x}" || strings.Contains(string(plan.Entry), "s3cret") {
 		t.Errorf("%+v %v", entry.Env, plan.Secrets)
 	}
-	if err := b.Unpack(folder); err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(filepath.Join(dir, "server/index.js")); err != nil || info.Mode().Perm() != 0o700 && os.PathSeparator == '/' {
-		t.Errorf("%v %v", info, err)
-	}
-	if left, _ := filepath.Glob(filepath.Join(folder, ".*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	if _, err := b.Install(folder, "", nil); err == nil || !strings.Contains(err.Error(), "required") {
-		t.Errorf("a setting that is required is missing: %v", err)
-	}
+	require.NoError(t, b.Unpack(folder))
+	info, err := os.Stat(filepath.Join(dir, "server/index.js"))
+	assert.Truef(t, err == nil && !(info.Mode().Perm() != 0o700 && os.PathSeparator == '/'), "%v %v", info, err)
+	left, _ := filepath.Glob(filepath.Join(folder, ".*"))
+	assert.Truef(t, len(left) <= 0, "left behind: %v", left)
+	_, err = b.Install(folder, "", nil)
+	assert.Truef(t, err != nil && strings.Contains(err.Error(), "required"), "a setting that is required is missing: %v", err)
 }
 
 // bomb returns an archive with one file that unpacks to size NUL bytes.
@@ -159,9 +144,8 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 		"no manifest":             {pack(t, zipped{name: "server/index.js", body: "x"}), "does not contain manifest.json"},
 		"manifest not at the top": {pack(t, zipped{name: "x/manifest.json", body: nodeManifest}), "does not contain manifest.json"},
 	} {
-		if _, err := ReadBundle(c.src); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
+		_, err := ReadBundle(c.src)
+		assert.Truef(t, err != nil && strings.Contains(err.Error(), c.want), "%s: %v, want %q", name, err, c.want)
 	}
 }
 
@@ -171,15 +155,11 @@ func TestOversizedArchiveMemberLeavesNothing(t *testing.T) {
 		return // the zip reader may reject it
 	}
 	folder := filepath.Join(t.TempDir(), "bundles")
-	if err := b.Unpack(folder); err == nil {
-		t.Fatal("it was unpacked")
-	}
-	if left, _ := filepath.Glob(filepath.Join(folder, "*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	if left, _ := filepath.Glob(filepath.Join(folder, ".unpacking-*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	require.Error(t, b.Unpack(folder), "it was unpacked")
+	left, _ := filepath.Glob(filepath.Join(folder, "*"))
+	assert.Truef(t, len(left) <= 0, "left behind: %v", left)
+	left, _ = filepath.Glob(filepath.Join(folder, ".unpacking-*"))
+	assert.Truef(t, len(left) <= 0, "left behind: %v", left)
 }
 
 func TestHostileManifestsAreRefused(t *testing.T) {
@@ -209,9 +189,7 @@ func TestHostileManifestsAreRefused(t *testing.T) {
 		"an override":            {strings.Replace(node(`"node"`, `["${__dirname}/server/index.js"]`, `{}`), `"command":"node"`, `"command":"node","platform_overrides":{"`+currentPlatform()+`":{"command":"sh"}}`, 1), "must run node"},
 	} {
 		_, err := ReadBundle(pack(t, zipped{name: "manifest.json", body: c.manifest}, zipped{name: "server/index.js", body: "x"}))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
+		assert.ErrorContains(t, err, c.want, name)
 	}
 }
 
@@ -228,9 +206,7 @@ func FuzzBundle(f *testing.F) {
 			return
 		}
 		for name := range b.archive.names {
-			if !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsAny(name, "\\:") {
-				t.Fatalf("%q is not below the folder", name)
-			}
+			require.Truef(t, filepath.IsLocal(filepath.FromSlash(name)) && !strings.ContainsAny(name, "\\:"), "%q is not below the folder", name)
 		}
 		plan, err := b.Install("/data/bundles", "", map[string]string{"dirs": "/x", "k": "v"})
 		if err != nil {
@@ -240,35 +216,23 @@ func FuzzBundle(f *testing.F) {
 		if !slices.Contains([]string{"node", "python", "python3", "uv"}, program) && !strings.HasPrefix(program, b.Folder("/data/bundles")+"/") {
 			t.Fatalf("it would run %q", program)
 		}
-		if strings.Contains(strings.ReplaceAll(string(plan.Entry), "${secret:", ""), "${secret") {
-			t.Fatal(string(plan.Entry))
-		}
+		require.NotContains(t, strings.ReplaceAll(string(plan.Entry), "${secret:", ""), "${secret")
 	})
 }
 
 func TestBundleIsDescribedBeforeUnpacking(t *testing.T) {
 	b, err := ReadBundle(hello(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	folder := filepath.Join(t.TempDir(), "bundles")
 	a := b.About(folder)
-	if a.Name != "hello" || a.Type != "node" || a.Files != 2 || a.Unpacked || len(a.Variables) != 2 {
-		t.Errorf("%+v", a)
-	}
+	assert.Truef(t, a.Name == "hello" && a.Type == "node" && a.Files == 2 && !a.Unpacked && len(a.Variables) == 2, "%+v", a)
 	want := []string{"node", filepath.Join(a.Folder, "server/index.js"), "--dir", "<Folders>", "--key=<Key>"}
-	if len(a.Command) != len(want) {
-		t.Fatalf("%q", a.Command)
-	}
+	require.Len(t, a.Command, len(want))
 	for i := range want {
-		if a.Command[i] != want[i] {
-			t.Errorf("word %d is %q, not %q", i, a.Command[i], want[i])
-		}
+		assert.Equal(t, want[i], a.Command[i])
 	}
-	if _, err := os.Stat(folder); err == nil {
-		t.Error("something was written")
-	}
-	if err := b.Unpack(folder); err != nil || !b.About(folder).Unpacked {
-		t.Errorf("unpacked: %v", err)
-	}
+	_, err = os.Stat(folder)
+	assert.Error(t, err, "something was written")
+	err = b.Unpack(folder)
+	assert.Truef(t, err == nil && b.About(folder).Unpacked, "unpacked: %v", err)
 }

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // configured is a house with a configuration.
@@ -35,9 +37,7 @@ func TestRegistryIsAskedOnceADayAndOnlyIfUpdatesAreWanted(t *testing.T) {
 		npx("by-npx", "srv", func(s *config.Server) { s.Launch = config.LaunchNpx }),
 	}}
 	history, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer history.Close()
 	var asked []string
 	version, failed := "2.0.0", error(nil)
@@ -52,9 +52,7 @@ func TestRegistryIsAskedOnceADayAndOnlyIfUpdatesAreWanted(t *testing.T) {
 		t.Helper()
 		asked = nil
 		f.askNewest(t.Context(), at)
-		if !slices.Equal(asked, want) {
-			t.Fatalf("asked %q, want %q", asked, want)
-		}
+		require.Equal(t, want, asked)
 	}
 	check(now)
 	c.Updates.Check = true
@@ -62,20 +60,15 @@ func TestRegistryIsAskedOnceADayAndOnlyIfUpdatesAreWanted(t *testing.T) {
 	check(now.Add(23 * time.Hour))
 	failed = errors.New("no network")
 	check(now.Add(25*time.Hour), "any srv", "tag srv@next")
-	if got := f.newest.get("any", "srv"); got != "2.0.0" {
-		t.Errorf("after an error, the newest version is %q", got)
-	}
+	assert.Equal(t, "2.0.0", f.newest.get("any", "srv"), "after an error, the newest version")
 	check(now.Add(26 * time.Hour))
 	c.Servers[0].Args[1] = "other"
-	if got := f.newest.get("any", "other"); got != "" {
-		t.Errorf("another package has the version %q", got)
-	}
+	assert.Empty(t, f.newest.get("any", "other"), "another package has the version")
 	failed, version = nil, "3.0.0"
 	check(now.Add(50*time.Hour), "any other", "tag srv@next")
 
 	f = open() // after a restart
 	f.loadNewest(t.Context())
-	if got := f.newest.get("any", "other") + " " + f.newest.get("tag", "srv@next"); got != "3.0.0 3.0.0" {
-		t.Errorf("after a restart: %s", got)
-	}
+	got := f.newest.get("any", "other") + " " + f.newest.get("tag", "srv@next")
+	assert.Equal(t, "3.0.0 3.0.0", got, "after a restart")
 }

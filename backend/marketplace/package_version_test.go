@@ -12,6 +12,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestPackageOfEntryIsFoundAndPinned(t *testing.T) {
@@ -103,9 +106,7 @@ func TestImageIsPinnedToDigestWithTag(t *testing.T) {
 	} {
 		spec, ok := parseImage(text, -1)
 		at, valid := spec.At(someDigest)
-		if !ok || !valid || at != want {
-			t.Errorf("%s: %q, %v", text, at, valid)
-		}
+		assert.Truef(t, ok && valid && at == want, "%s: %q, %v", text, at, valid)
 		if next, ok := parseImage(at, -1); !ok || !next.Pinned() || next.Package != spec.Package {
 			t.Errorf("%s: %+v", at, next)
 		}
@@ -115,29 +116,20 @@ func TestImageIsPinnedToDigestWithTag(t *testing.T) {
 			}
 		}
 	}
-	if spec, _ := parseImage("mcp/time@sha256:0123", -1); spec.Pinned() {
-		t.Error("a torn digest passes for a pin")
-	}
+	spec, _ := parseImage("mcp/time@sha256:0123", -1)
+	assert.False(t, spec.Pinned(), "a torn digest passes for a pin")
 }
 
 func TestImageIDIsPinnedUnderItsName(t *testing.T) {
 	spec, ok := parseImage(someDigest, 3)
-	if !ok || !spec.Pinned() || spec.Arg != 3 {
-		t.Fatalf("%+v, %v", spec, ok)
-	}
-	if at, valid := spec.At("2"); valid {
-		t.Errorf("an id alone has no other version, and is given %q", at)
-	}
+	require.Truef(t, ok && spec.Pinned() && spec.Arg == 3, "%+v, %v", spec, ok)
+	at, valid := spec.At("2")
+	assert.Falsef(t, valid, "an id alone has no other version, and is given %q", at)
 	spec = spec.WithImageName("mcp/time:1")
-	if at, valid := spec.At("2"); !valid || at != "mcp/time:2" {
-		t.Errorf("%q, %v", at, valid)
-	}
-	if again := spec.WithImageName("other:3"); again.Package != "mcp/time" {
-		t.Errorf("named twice: %+v", again)
-	}
-	if npx := (Spec{Launcher: NPX}).WithImageName("mcp/time:1"); npx.Package != "" {
-		t.Errorf("%+v", npx)
-	}
+	at, valid = spec.At("2")
+	assert.Truef(t, valid && at == "mcp/time:2", "%q, %v", at, valid)
+	assert.Equal(t, "mcp/time", spec.WithImageName("other:3").Package, "named twice")
+	assert.Empty(t, (Spec{Launcher: NPX}).WithImageName("mcp/time:1").Package)
 }
 
 func TestResolvedVersionNamesItsSource(t *testing.T) {
@@ -145,12 +137,8 @@ func TestResolvedVersionNamesItsSource(t *testing.T) {
 	put := func(path, text string) {
 		t.Helper()
 		full := filepath.Join(home, filepath.FromSlash(path))
-		if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(full, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(full), 0o700))
+		require.NoError(t, os.WriteFile(full, []byte(text), 0o600))
 	}
 	put(".npm/_npx/0123456789abcdef/node_modules/@a/b/package.json", `{"version":"1.4.2"}`)
 	put(".cache/uv/archive-v0/xyz/lib/python3.12/site-packages/mcp_server_time-2025.1.dist-info/METADATA", "")
@@ -163,9 +151,8 @@ func TestResolvedVersionNamesItsSource(t *testing.T) {
 		{"uvx", "mcp-server-time"}: {"2025.1", FromCache},
 	} {
 		spec, ok := Find(&config.Server{Type: core.Stdio, Command: args[0], Args: []string{args[1]}})
-		if got := Resolve(spec, where, []int{os.Getpid()}, info); !ok || got != want {
-			t.Errorf("%v: %+v", args, got)
-		}
+		got := Resolve(spec, where, []int{os.Getpid()}, info)
+		assert.Truef(t, ok && got == want, "%v: %+v", args, got)
 		if cached := args[1] == "@a/b" || args[0] == "uvx"; Cached(spec, where) != cached { // not of another version
 			t.Errorf("%v: cached is not %v", args, cached)
 		}
@@ -178,13 +165,11 @@ func TestRegistryResponsesAreParsed(t *testing.T) {
 		if out[0] != '"' {
 			launcher = UVX
 		}
-		if got, err := parseLatest(launcher, out); err != nil || got != want {
-			t.Errorf("%q is read as %q, %v", out, got, err)
-		}
+		got, err := parseLatest(launcher, out)
+		assert.Truef(t, err == nil && got == want, "%q is read as %q, %v", out, got, err)
 	}
-	if _, err := parseLatest(NPX, "npm ERR! --evil"); err == nil {
-		t.Error("an error is read as a version")
-	}
+	_, err := parseLatest(NPX, "npm ERR! --evil")
+	assert.Error(t, err, "an error is read as a version")
 }
 
 // The error of an unknown newest version has the reason that npm or pip has printed.
@@ -199,9 +184,8 @@ func TestUnknownNewestVersionHasItsReason(t *testing.T) {
 		{&exec.ExitError{Stderr: []byte("Traceback\nno such package\n")}, "", "no such package"},
 		{exec.ErrNotFound, "", exec.ErrNotFound.Error()},
 	} {
-		if got := withOutput(c.err, []byte(c.out)); !strings.HasSuffix(got.Error(), c.want) || !errors.Is(got, c.err) {
-			t.Errorf("%v, want %s", got, c.want)
-		}
+		got := withOutput(c.err, []byte(c.out))
+		assert.Truef(t, strings.HasSuffix(got.Error(), c.want) && errors.Is(got, c.err), "%v, want %s", got, c.want)
 	}
 }
 
@@ -213,7 +197,6 @@ func TestNewestVersionIsLookedUpInTheRegistryOfTheServer(t *testing.T) {
 	}
 	got := registryEnv(s)
 	slices.Sort(got)
-	if want := []string{"NPM_CONFIG_@SCOPE:REGISTRY=http://b", "UV_INDEX_URL=http://c", "npm_config_registry=http://a"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	want := []string{"NPM_CONFIG_@SCOPE:REGISTRY=http://b", "UV_INDEX_URL=http://c", "npm_config_registry=http://a"}
+	assert.Equal(t, want, got)
 }

@@ -17,6 +17,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // fakeHouse is the rest of the program, without servers.
@@ -49,24 +52,19 @@ func TestInstallWritesOnlyWhatWasPreviewed(t *testing.T) {
 	}
 	status, text := s.Ask("POST", "/api/v1/directory/plan", body(""))
 	var plan Installation
-	if err := json.Unmarshal([]byte(text), &plan); err != nil || status != http.StatusOK {
-		t.Fatal(status, text)
-	}
-	if strings.Contains(text, canary) || plan.Command[0] != "npx" || len(plan.Secrets) != 1 || plan.Done {
-		t.Fatalf("%s", text)
-	}
+	err := json.Unmarshal([]byte(text), &plan)
+	require.Truef(t, err == nil && status == http.StatusOK, "%v %v", status, text)
+	require.Truef(t, !strings.Contains(text, canary) && plan.Command[0] == "npx" && len(plan.Secrets) == 1 && !plan.Done, "%s", text)
 	for _, shown := range []string{"", strings.Replace(plan.Entry, "npx", "sh", 1)} {
 		s.Want(t, "POST", "/api/v1/directory/install", body(shown), http.StatusConflict)
 	}
-	if _, err := s.feature.Secrets.Get(t.Context(), plan.Secrets[0]); err == nil {
-		t.Error("a secret of an installation that was refused is kept")
-	}
+	_, err = s.feature.Secrets.Get(t.Context(), plan.Secrets[0])
+	assert.Error(t, err, "a secret of an installation that was refused is kept")
 	if status, text := s.Ask("POST", "/api/v1/directory/install", body(plan.Entry)); status != http.StatusOK || strings.Contains(text, canary) {
 		t.Fatalf("%d %s", status, text)
 	}
-	if got, err := s.feature.Secrets.Get(t.Context(), plan.Secrets[0]); err != nil || got != canary {
-		t.Errorf("kept %q: %v", got, err)
-	}
+	got, err := s.feature.Secrets.Get(t.Context(), plan.Secrets[0])
+	assert.Truef(t, err == nil && got == canary, "kept %q: %v", got, err)
 	for _, wrong := range []string{`{"name":"nobody/knows"}`, `{"bundle":"/etc"}`, `{"bundle":"/nowhere.mcpb"}`, `{"upload":"none"}`} {
 		if status, text := s.Ask("POST", "/api/v1/directory/plan", wrong); status/100 != 4 {
 			t.Errorf("%s: %d %s", wrong, status, text)
@@ -85,21 +83,16 @@ func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 		"x.js":          "run()",
 	} {
 		w, err := z.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		io.WriteString(w, body)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, z.Close())
 	send := func(src []byte) string {
 		t.Helper()
 		status, text := s.Ask("POST", "/api/v1/directory/uploads", fmt.Sprintf(`{"size":%d}`, len(src)))
 		var up Upload
-		if err := json.Unmarshal([]byte(text), &up); err != nil || status != http.StatusOK {
-			t.Fatal(status, text)
-		}
+		err := json.Unmarshal([]byte(text), &up)
+		require.Truef(t, err == nil && status == http.StatusOK, "%v %v", status, text)
 		half := len(src) / 2
 		for offset, part := range [][]byte{src[:half], src[half:]} {
 			raw, _ := json.Marshal(map[string]any{"offset": offset * half, "part": part})
@@ -119,20 +112,15 @@ func TestUploadedBundleIsUnpackedOnInstallOnly(t *testing.T) {
 		t.Fatalf("%d %s", status, text)
 	}
 	ready, status, text := plan(`{"upload":"` + id + `","values":{"dir":"/tmp/notes"}}`)
-	if status != http.StatusOK || len(ready.Command) != 3 || ready.Command[2] != "/tmp/notes" {
-		t.Fatalf("%d %s", status, text)
-	}
-	if _, err := os.Stat(ready.Bundle.Folder); err == nil {
-		t.Error("it was unpacked before anybody agreed")
-	}
+	require.Truef(t, status == http.StatusOK && len(ready.Command) == 3 && ready.Command[2] == "/tmp/notes", "%d %s", status, text)
+	_, err := os.Stat(ready.Bundle.Folder)
+	assert.Error(t, err, "it was unpacked before anybody agreed")
 	body, _ := json.Marshal(map[string]any{"upload": id, "values": map[string]string{"dir": "/tmp/notes"}, "entry": ready.Entry})
 	s.Want(t, "POST", "/api/v1/directory/install", string(body), http.StatusOK, `"id":"hello"`)
-	if src, err := os.ReadFile(filepath.Join(ready.Bundle.Folder, "x.js")); err != nil || string(src) != "run()" {
-		t.Errorf("%q %v", src, err)
-	}
-	if left, _ := filepath.Glob(filepath.Join(s.feature.Uploads.Folder, ".*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	src, err := os.ReadFile(filepath.Join(ready.Bundle.Folder, "x.js"))
+	assert.Truef(t, err == nil && string(src) == "run()", "%q %v", src, err)
+	left, _ := filepath.Glob(filepath.Join(s.feature.Uploads.Folder, ".*"))
+	assert.Truef(t, len(left) <= 0, "left behind: %v", left)
 	hostile := send([]byte("MZ this is not an archive"))
 	if _, status, text := plan(`{"upload":"` + hostile + `"}`); status != http.StatusBadRequest || !strings.Contains(text, "not a zip") {
 		t.Errorf("%d %s", status, text)

@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const honest = `{"name":"io.github.me/weather-mcp","description":"d","version":"1.2.3","packages":[{"registryType":"npm","identifier":"@me/weather","version":"1.2.3","runtimeHint":"npx","transport":{"type":"stdio"},
@@ -21,35 +23,26 @@ const honest = `{"name":"io.github.me/weather-mcp","description":"d","version":"
 
 func TestRecordBecomesEntryWithSeparateSecrets(t *testing.T) {
 	r, err := Parse([]byte(honest))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ways := r.Options()
-	if len(ways) != 2 || ways[0].Launcher != "npx" || !ways[0].Pinned || len(ways[0].Fields) != 5 || !ways[0].Fields[2].Secret {
-		t.Fatalf("%+v", ways)
-	}
+	require.Truef(t, len(ways) == 2 && ways[0].Launcher == "npx" && ways[0].Pinned && len(ways[0].Fields) == 5 && ways[0].Fields[2].Secret, "%+v", ways)
 	plan, err := r.Install(0, "", map[string]string{"arg.0": "/a\n/b; rm -rf /", "arg.1": "f", "env.WEATHER_KEY": "k$1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := `{"command":"npx","args":["-y","@me/weather@1.2.3","/a","/b; rm -rf /","--unit","f","--quiet"],"env":{"LEVEL":"info-x","WEATHER_KEY":"${secret:WEATHER_WEATHER_KEY}"}}`
 	if string(plan.Entry) != want || plan.Secrets["WEATHER_WEATHER_KEY"] != "k$1" || plan.Label != "weather" {
 		t.Errorf("%s\n%s\n%v", plan.Entry, want, plan.Secrets)
 	}
 	plan, err = r.Install(1, "w", map[string]string{"url.region": "eu", "header.Authorization.token": "t"})
-	if err != nil || string(plan.Entry) != `{"type":"http","url":"https://eu.weather.example/mcp","headers":{"Authorization":"Bearer ${secret:W_TOKEN}"}}` {
-		t.Errorf("%s %v", plan.Entry, err)
-	}
+	require.NoError(t, err)
+	require.Equal(t, `{"type":"http","url":"https://eu.weather.example/mcp","headers":{"Authorization":"Bearer ${secret:W_TOKEN}"}}`, string(plan.Entry))
 	for way, values := range []map[string]string{
 		{"arg.0": "--evil", "env.WEATHER_KEY": "k"}, {"url.region": "evil.example/x?", "header.Authorization.token": "t"},
 	} {
-		if _, err := r.Install(way, "", values); err == nil {
-			t.Errorf("%v is taken", values)
-		}
+		_, err = r.Install(way, "", values)
+		assert.Errorf(t, err, "%v is taken", values)
 	}
-	if _, err := r.Install(0, "", map[string]string{"arg.0": "/a"}); err == nil || !strings.Contains(err.Error(), "required") {
-		t.Error(err)
-	}
+	_, err = r.Install(0, "", map[string]string{"arg.0": "/a"})
+	assert.True(t, err != nil && strings.Contains(err.Error(), "required"), err)
 }
 
 // pack1 returns a record with one package; the parts are JSON.
@@ -128,9 +121,8 @@ func TestHostileRecordsAreRefused(t *testing.T) {
 		"no JSON":                      {`{`, "cannot read"},
 		"endless":                      {`{"name":"io.x/y","description":"` + strings.Repeat("x", maxRecord) + `"}`, "larger than"},
 	} {
-		if _, err := Parse([]byte(c.src)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
+		_, err := Parse([]byte(c.src))
+		assert.Truef(t, err != nil && strings.Contains(err.Error(), c.want), "%s: %v, want %q", name, err, c.want)
 	}
 }
 
@@ -167,22 +159,14 @@ func FuzzRecord(f *testing.F) {
 				Env     map[string]string
 				URL     string
 			}
-			if err := json.Unmarshal(plan.Entry, &entry); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(plan.Entry, &entry))
 			if entry.Command == "" {
-				if requireHTTPSOrLoopback(strings.ReplaceAll(entry.URL, "${secret:", "")) != nil {
-					t.Fatalf("the address %q", entry.URL)
-				}
+				require.NoError(t, requireHTTPSOrLoopback(strings.ReplaceAll(entry.URL, "${secret:", "")), "the address")
 				continue
 			}
-			if !slices.Contains([]string{"npx", "uvx", "docker", "dnx"}, entry.Command) {
-				t.Fatalf("it would run %q", entry.Command)
-			}
+			require.Contains(t, []string{"npx", "uvx", "docker", "dnx"}, entry.Command, "it would run")
 			for name := range entry.Env {
-				if checkVariableName(name) != nil {
-					t.Fatalf("it would set %s", name)
-				}
+				require.NoError(t, checkVariableName(name), "it would set")
 			}
 			if !strings.Contains(a+b, "${") && strings.Count(string(plan.Entry), "${") != strings.Count(string(plan.Entry), "${secret:") {
 				t.Fatalf("it would expand something: %s", plan.Entry)
@@ -193,9 +177,7 @@ func FuzzRecord(f *testing.F) {
 
 func TestEmbeddedRecordsAreInstallable(t *testing.T) {
 	all, taken := NewList(filepath.Join(t.TempDir(), "directory.json")).All()
-	if len(all) < 20 || len(all) > 40 || !taken.IsZero() {
-		t.Fatalf("%d servers, taken %s", len(all), taken)
-	}
+	require.Truef(t, len(all) >= 20 && len(all) <= 40 && taken.IsZero(), "%d servers, taken %s", len(all), taken)
 	seen, labels := map[string]bool{}, map[string]string{}
 	for _, e := range all {
 		if other := labels[e.Record.Label()]; other != "" && other != e.Record.Title+" (hosted)" && e.Record.Title != other+" (hosted)" {
@@ -256,20 +238,15 @@ func TestFailedRefreshKeepsOldList(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r) }))
 	defer srv.Close()
 	n, err := l.Refresh(t.Context(), srv.URL)
-	if err != nil || n != 3 {
-		t.Fatal(n, err)
-	}
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
 	all, taken := l.All()
 	before := len(all)
-	if taken.IsZero() {
-		t.Error("nobody knows when it was taken")
-	}
-	if _, err := l.Find("io.x/s2"); err != nil {
-		t.Error(err)
-	}
-	if e, err := l.Find("io.x/y"); err == nil || !strings.Contains(err.Error(), "not a valid name for a package") || len(e.Record.Packages) > 0 {
-		t.Errorf("%+v %v", e, err)
-	}
+	assert.False(t, taken.IsZero(), "nobody knows when it was taken")
+	_, err = l.Find("io.x/s2")
+	assert.NoError(t, err)
+	e, err := l.Find("io.x/y")
+	assert.Truef(t, err != nil && strings.Contains(err.Error(), "not a valid name for a package") && len(e.Record.Packages) <= 0, "%+v %v", e, err)
 	for what, f := range map[string]http.HandlerFunc{
 		"an error": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
 		"no JSON":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
@@ -279,14 +256,12 @@ func TestFailedRefreshKeepsOldList(t *testing.T) {
 		},
 	} {
 		answer = f
-		if _, err := l.Refresh(t.Context(), srv.URL); err == nil {
-			t.Errorf("%s is taken", what)
-		}
+		_, err = l.Refresh(t.Context(), srv.URL)
+		assert.Errorf(t, err, "%s is taken", what)
 	}
 	for _, base := range []string{"http://registry.example", "file:///etc", "https://a:b@x.example", "ftp://x"} {
-		if _, err := l.Refresh(t.Context(), base); err == nil {
-			t.Errorf("%s is asked", base)
-		}
+		_, err = l.Refresh(t.Context(), base)
+		assert.Errorf(t, err, "%s is asked", base)
 	}
 	if all, _ := NewList(path).All(); len(all) != before {
 		t.Errorf("%d servers, there were %d", len(all), before)
@@ -296,19 +271,12 @@ func TestFailedRefreshKeepsOldList(t *testing.T) {
 func TestDockerSecretIsNotOnCommandLine(t *testing.T) {
 	r, err := Parse([]byte(pack1("oci", "ghcr.io/x/y:1.0", `,"runtimeArguments":[{"type":"positional","value":"run"},{"type":"named","name":"-i","value":"true"},
 	 {"type":"named","name":"-e","value":"TOKEN={token}","isRequired":true,"variables":{"token":{"isRequired":true,"isSecret":true}}}]`)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	plan, err := r.Install(0, "y", map[string]string{"runtime.2.token": "s3cret"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := `{"command":"docker","args":["run","-i","--rm","-e","TOKEN","ghcr.io/x/y:1.0"],"env":{"TOKEN":"${secret:Y_TOKEN}"}}`; string(plan.Entry) != want {
-		t.Errorf("%s\n%s", plan.Entry, want)
-	}
-	if line := r.Options()[0].Command; line[len(line)-1] != "ghcr.io/x/y:1.0" || line[len(line)-2] != "TOKEN" {
-		t.Errorf("%q", line)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, `{"command":"docker","args":["run","-i","--rm","-e","TOKEN","ghcr.io/x/y:1.0"],"env":{"TOKEN":"${secret:Y_TOKEN}"}}`, string(plan.Entry))
+	line := r.Options()[0].Command
+	assert.Truef(t, line[len(line)-1] == "ghcr.io/x/y:1.0" && line[len(line)-2] == "TOKEN", "%q", line)
 }
 
 func TestAmbiguousDocumentsAreRefused(t *testing.T) {
@@ -345,21 +313,17 @@ func FuzzStrict(f *testing.F) {
 		if CheckStrictJSON("it", src) != nil {
 			return
 		}
-		if len(strings.TrimSpace(string(src))) > 0 && !json.Valid(src) {
-			t.Fatalf("%q passes and is not JSON", src)
-		}
+		require.Falsef(t, len(strings.TrimSpace(string(src))) > 0 && !json.Valid(src), "%q passes and is not JSON", src)
 	})
 }
 
 func TestDuplicateKeyIsRefused(t *testing.T) {
 	src := strings.Replace(honest, `"identifier":"@me/weather"`, `"identifier":"@me/weather","Identifier":"@evil/weather"`, 1)
-	if _, err := Parse([]byte(src)); err == nil || !strings.Contains(err.Error(), "twice") {
-		t.Errorf("the record: %v", err)
-	}
+	_, err := Parse([]byte(src))
+	assert.Truef(t, err != nil && strings.Contains(err.Error(), "twice"), "the record: %v", err)
 	manifest := strings.Replace(nodeManifest, `"command":"node"`, `"command":"node","Command":"node"`, 1)
-	if _, err := ReadBundle(pack(t, zipped{name: "manifest.json", body: manifest}, zipped{name: "server/index.js", body: "x"})); err == nil || !strings.Contains(err.Error(), "twice") {
-		t.Errorf("the manifest: %v", err)
-	}
+	_, err = ReadBundle(pack(t, zipped{name: "manifest.json", body: manifest}, zipped{name: "server/index.js", body: "x"}))
+	assert.Truef(t, err != nil && strings.Contains(err.Error(), "twice"), "the manifest: %v", err)
 	for name, src := range map[string]string{
 		"a package that is a list": `{"name":"io.x/y","description":"d","packages":[[]]}`,
 		"packages that are a word": `{"name":"io.x/y","description":"d","packages":"npm"}`,
@@ -368,8 +332,7 @@ func TestDuplicateKeyIsRefused(t *testing.T) {
 		"a flag for a value":       pack1("npm", "good", `,"packageArguments":[{"type":"named","name":"--a","value":true}]`),
 		"parts of parts":           pack1("npm", "good", `,"environmentVariables":[{"name":"A","value":"{x}","variables":{"x":{"variables":{"y":{"variables":{"z":{}}}}}}}]`),
 	} {
-		if _, err := Parse([]byte(src)); err == nil {
-			t.Errorf("%s is taken", name)
-		}
+		_, err = Parse([]byte(src))
+		assert.Errorf(t, err, "%s is taken", name)
 	}
 }

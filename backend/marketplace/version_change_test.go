@@ -10,6 +10,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // fakeDialer starts servers by a function.
@@ -45,29 +48,21 @@ func TestCrashedVersionIsRestarted(t *testing.T) {
 		return upstream.Trial{}
 	}}
 	i := &comparedInstance{dialer: dialer, server: &config.Server{}, id: "s", text: "s@2"}
-	if err := i.start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, i.start(t.Context()))
 	send := func(tool string) error {
 		_, err := i.Send(t.Context(), &core.Call{Name: tool}, nil)
 		return err
 	}
 	for range maxRestarts {
-		if err := send("crash"); err == nil || errors.Is(err, history.ErrNotSent) {
-			t.Errorf("the call that ended the server: %v", err)
-		}
-		if err := send("other"); err != nil {
-			t.Errorf("after the restart: %v", err)
-		}
+		err := send("crash")
+		assert.Truef(t, err != nil && !errors.Is(err, history.ErrNotSent), "the call that ended the server: %v", err)
+		assert.NoError(t, send("other"), "after the restart")
 	}
-	if err := send("crash"); err == nil || errors.Is(err, history.ErrNotSent) {
-		t.Error(err)
-	}
-	if err := send("other"); !errors.Is(err, history.ErrNotSent) || !strings.Contains(err.Error(), "s@2 was restarted 5 times") {
-		t.Error(err)
-	}
+	err := send("crash")
+	assert.True(t, err != nil && !errors.Is(err, history.ErrNotSent), err)
+	err = send("other")
+	assert.True(t, errors.Is(err, history.ErrNotSent) && strings.Contains(err.Error(), "s@2 was restarted 5 times"), err)
 	i.stop()
-	if running != 0 || starts != maxRestarts+1 {
-		t.Errorf("%d starts, %d still run", starts, running)
-	}
+	assert.Equal(t, 0, running)
+	assert.Equal(t, maxRestarts+1, starts)
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func newMetrics() *Metrics {
@@ -55,9 +57,7 @@ func TestScrapeMeasuresAllServersAtTheSameTime(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		New(o).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-		if n := strings.Count(w.Body.String(), "\ndrawbridge_server_resident_memory_bytes{"); n != servers {
-			t.Fatalf("%d of %d servers were measured", n, servers)
-		}
+		require.Equal(t, servers, strings.Count(w.Body.String(), "\ndrawbridge_server_resident_memory_bytes{"))
 	})
 }
 
@@ -83,9 +83,7 @@ func TestPrometheusParsesMetrics(t *testing.T) {
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(w.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	value := func(name string, labels map[string]string) float64 {
 		for _, one := range families[name].GetMetric() {
 			same := len(one.GetLabel()) == len(labels)
@@ -119,9 +117,8 @@ func TestPrometheusParsesMetrics(t *testing.T) {
 		{"drawbridge_recorder_queue", nil, 4},
 		{"drawbridge_recorder_dropped_total", nil, 5},
 	} {
-		if got := value(c.name, c.labels); got != c.want {
-			t.Errorf("%s%v is %v, want %v", c.name, c.labels, got, c.want)
-		}
+		got := value(c.name, c.labels)
+		assert.Falsef(t, got != c.want, "%s%v is %v, want %v", c.name, c.labels, got, c.want)
 	}
 }
 
@@ -154,9 +151,7 @@ func TestCallWithATaskIsCountedWhenItsTaskEnds(t *testing.T) {
 			m.Call(end)
 		}
 		families, err := m.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		count, took := "", ""
 		for _, f := range families {
 			for _, one := range f.GetMetric() {
@@ -168,9 +163,8 @@ func TestCallWithATaskIsCountedWhenItsTaskEnds(t *testing.T) {
 				}
 			}
 		}
-		if got := count + took; got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		got := count + took
+		assert.Equal(t, c.want, got, name)
 	}
 }
 
@@ -178,9 +172,7 @@ func TestCallWithATaskIsCountedWhenItsTaskEnds(t *testing.T) {
 func toolCalls(t *testing.T, m *Metrics) map[string]float64 {
 	t.Helper()
 	families, err := m.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	counted := map[string]float64{}
 	for _, f := range families {
 		if f.GetName() != "drawbridge_tool_calls_total" {
@@ -216,9 +208,7 @@ func TestEachAnsweringToolIsALabel(t *testing.T) {
 	want := map[string]float64{
 		"files read ok": 2, "files read timeout": 1, "files write tool_error": 1, "files other rejected": 3, "files other ok": 2,
 	}
-	if got := toolCalls(t, m); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("counted %v, want %v", got, want)
-	}
+	assert.Equal(t, fmt.Sprint(want), fmt.Sprint(toolCalls(t, m)))
 }
 
 // Clients can call servers that do not exist.
@@ -234,9 +224,7 @@ func TestUnknownServerIsNone(t *testing.T) {
 	m.Forget("drawbridge")
 	recordCalls(m, "drawbridge", "status", core.OutcomeTimeout, 1)
 	want := map[string]float64{"none other rejected": 400, "none other timeout": 1, "files other timeout": 1}
-	if got := toolCalls(t, m); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("counted %v, want %v", got, want)
-	}
+	assert.Equal(t, fmt.Sprint(want), fmt.Sprint(toolCalls(t, m)))
 }
 
 func TestToolsBeyondLimitAreOther(t *testing.T) {

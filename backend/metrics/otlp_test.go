@@ -18,6 +18,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -145,26 +147,22 @@ func TestReceiverGetsSpansAndMetrics(t *testing.T) {
 		})
 	})
 	cancel() // what waits is sent at once
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	err := <-done
+	require.NoError(t, err)
 	to.mu.Lock()
 	defer to.mu.Unlock()
 	if len(to.wrong) > 0 || len(to.spans) != 3 || s.dropped.Load() != 0 {
 		t.Fatalf("%v wrong, %d spans, %d dropped", to.wrong, len(to.spans), s.dropped.Load())
 	}
-	if about := values(to.about); about["service.name"] != "drawbridge" || about["service.version"] != "1.2" {
-		t.Errorf("we say of ourselves %v", about)
-	}
+	about := values(to.about)
+	assert.Truef(t, about["service.name"] == "drawbridge" && about["service.version"] == "1.2", "we say of ourselves %v", about)
 	one := to.spans[0]
 	got := values(one.Attributes)
 	for key, want := range map[string]string{
 		"tool.name": "read", "gen_ai.tool.name": "files__read", "mcp.method.name": "tools/call", "mcp.session.id": "s1",
 		"mcp.protocol.version": core.LegacyVersion, "project.path": "/home/me/project", "error.type": "",
 	} {
-		if got[key] != want {
-			t.Errorf("%s is %q, want %q", key, got[key], want)
-		}
+		assert.Equal(t, want, got[key])
 	}
 	if hex.EncodeToString(one.TraceId) != ended.TraceID || hex.EncodeToString(one.ParentSpanId) != ended.SpanID || len(one.SpanId) != 8 ||
 		one.StartTimeUnixNano != uint64(at.UnixNano()) || one.EndTimeUnixNano-one.StartTimeUnixNano != 1_500_000 || one.Kind != tracepb.Span_SPAN_KIND_SERVER {
@@ -177,21 +175,17 @@ func TestReceiverGetsSpansAndMetrics(t *testing.T) {
 		t.Errorf("the span of a failed call is %v", three)
 	}
 	h := to.metrics["drawbridge_call_duration_seconds"].GetHistogram()
-	if h == nil || len(h.DataPoints) != 2 {
-		t.Fatalf("durations are %v", h)
-	}
+	require.NotNil(t, h)
+	require.Len(t, h.DataPoints, 2)
 	for _, p := range h.DataPoints {
 		total := uint64(0)
 		for _, n := range p.BucketCounts {
 			total += n
 		}
-		if total != p.Count || len(p.BucketCounts) != len(p.ExplicitBounds)+1 {
-			t.Errorf("buckets do not add up: %v", p)
-		}
+		require.Equal(t, p.Count, total, "buckets do not add up")
+		require.Len(t, p.BucketCounts, len(p.ExplicitBounds)+1, "buckets do not add up")
 	}
-	if to.metrics["go_goroutines"].GetGauge() == nil {
-		t.Error("a gauge is missing")
-	}
+	assert.NotNil(t, to.metrics["go_goroutines"].GetGauge(), "a gauge is missing")
 }
 
 // TestUnreachableReceiverDelaysNoCall fills the queue of a Sender whose receiver never answers.
@@ -222,9 +216,7 @@ func TestUnreachableReceiverDelaysNoCall(t *testing.T) {
 		}
 	}
 	lost := s.dropped.Load()
-	if lost == 0 {
-		t.Error("nothing was dropped, so something grows without end")
-	}
+	assert.NotEqualValues(t, 0, lost, "nothing was dropped, so something grows without end")
 	free()
 	eventually.True(t, "what the log says of it", func() bool {
 		told := regexp.MustCompile(`spans=(\d+)\n`).FindStringSubmatch(log.String())

@@ -16,6 +16,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -168,9 +170,7 @@ func newTestKeeper(t *testing.T, dir string, change ...func(*Options)) *testKeep
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := k.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, k.Close(ctx))
 	})
 	return &testKeeper{k, t}
 }
@@ -203,9 +203,7 @@ func openPage(t *testing.T, address string) string {
 	t.Helper()
 	own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
 	resp, err := own.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(resp.Body)
 	return string(body)
@@ -236,7 +234,5 @@ func (r *testKeeper) awaitSettled(id string) Status {
 
 func mustContain(t *testing.T, what, text, part string) {
 	t.Helper()
-	if !strings.Contains(text, part) {
-		t.Errorf("%s is %q, which lacks %q", what, text, part)
-	}
+	assert.Contains(t, text, part, what)
 }

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +12,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestNetworkZones(t *testing.T) {
@@ -23,9 +25,7 @@ func TestNetworkZones(t *testing.T) {
 		"169.254.169.254": forbidden, "::ffff:169.254.169.254": forbidden, "64:ff9b::a9fe:a9fe": forbidden, "fe80::1": forbidden, "fe80::1%eth0": forbidden,
 		"0.0.0.0": forbidden, "::": forbidden, "224.0.0.1": forbidden, "255.255.255.255": forbidden, "0.1.2.3": forbidden, "198.18.0.1": forbidden, "fec0::1": forbidden,
 	} {
-		if got := zoneOf(netip.MustParseAddr(text)); got != want {
-			t.Errorf("%s is %s, want %s", text, got, want)
-		}
+		assert.Equal(t, want, zoneOf(netip.MustParseAddr(text)), text)
 	}
 }
 
@@ -40,22 +40,18 @@ func TestPublicServerCannotRedirectToPrivateNetwork(t *testing.T) {
 		"https://10.0.0.1/", "https://169.254.169.254/latest", "https://[::1]:" + port, "https://[::ffff:127.0.0.1]:" + port, "https://0.0.0.0:" + port,
 		"https://user:pass@example.com/", "ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "http://example.com/", "https:///x", "",
 	} {
-		if _, err := g.parseURL("it", address); err == nil {
-			t.Errorf("%s is allowed", address)
-		}
+		_, err := g.parseURL("it", address)
+		assert.Errorf(t, err, "%s is allowed", address)
 	}
 	for _, address := range []string{"127.0.0.1:" + port, "10.0.0.1:443", "[fd00::1]:443", "[64:ff9b::7f00:1]:443", "nonsense"} {
 		if err := g.checkDial(address); err == nil { // as a resolved address
 			t.Errorf("%s is dialed", address)
 		}
 	}
-	if err := g.checkDial("93.184.216.34:443"); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, g.checkDial("93.184.216.34:443"))
 	g.serverZone.Store(int32(private)) // a server in the private network
-	if g.checkDial("10.0.0.1:443") != nil || g.checkDial("127.0.0.1:443") == nil {
-		t.Error("a private server leads to private addresses, and not to this machine")
-	}
+	require.NoError(t, g.checkDial("10.0.0.1:443"), "a private server leads to private addresses, and not to this machine")
+	require.Error(t, g.checkDial("127.0.0.1:443"), "a private server leads to private addresses, and not to this machine")
 }
 
 func TestHostileAuthorizationServers(t *testing.T) {
@@ -139,33 +135,20 @@ func TestHostileAuthorizationServers(t *testing.T) {
 			pending, err := r.Begin(t.Context(), "web")
 			want, atPage := strings.CutPrefix(c.want, "page:")
 			if !atPage {
-				if err == nil {
-					t.Fatalf("a sign-in begins: %s", pending.URL)
-				}
+				require.Errorf(t, err, "a sign-in begins: %s", pending.URL)
 				mustContain(t, "the error", err.Error(), want)
-				if strings.Contains(err.Error(), "hush") {
-					t.Errorf("it repeats a secret: %v", err)
-				}
-				if code := core.CodeOf(err); code != core.CodeUnavailable {
-					t.Errorf("code %s", code)
-				}
+				assert.NotContains(t, err.Error(), "hush", "it repeats a secret")
+				assert.Equal(t, core.CodeUnavailable, core.CodeOf(err))
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			text := openPage(t, pending.URL)
 			mustContain(t, "the page", text, want)
-			if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "<script") {
-				t.Errorf("the page holds what was sent: %q", text)
-			}
+			assert.Truef(t, !strings.ContainsAny(text, "\x1b\u202e") && !strings.Contains(text, "<script"), "the page holds what was sent: %q", text)
 			st := r.awaitSettled("web")
-			if st.State != core.LoginNeeded || st.Failed == "" || strings.ContainsAny(st.Failed, "\x1b\u202e") {
-				t.Errorf("%+v", st)
-			}
-			if _, err := r.post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
-				t.Errorf("afterwards: %v", err)
-			}
+			assert.Truef(t, st.State == core.LoginNeeded && st.Failed != "" && !strings.ContainsAny(st.Failed, "\x1b\u202e"), "%+v", st)
+			_, err = r.post(s, "hello")
+			assert.ErrorIs(t, err, core.ErrNeedsLogin)
 		})
 	}
 }
@@ -186,9 +169,7 @@ func TestSlowAuthorizationServerTimesOut(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err := r.Begin(ctx, "web")
-	if err == nil || !strings.Contains(err.Error(), "did not respond in time") {
-		t.Fatal(err)
-	}
+	require.ErrorContains(t, err, "did not respond in time")
 }
 
 func FuzzChallenge(f *testing.F) {
@@ -198,12 +179,8 @@ func FuzzChallenge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c := parseChallenge(http.Header{"Www-Authenticate": {text}})
 		for _, s := range c.scopes {
-			if !validScope(s) || strings.ContainsAny(s, " \r\n\"") {
-				t.Fatalf("scope %q", s)
-			}
+			require.Truef(t, validScope(s) && !strings.ContainsAny(s, " \r\n\""), "scope %q", s)
 		}
-		if len(c.scopes) > maxScopes || len(c.metadata) > 4096 {
-			t.Fatal("unbounded")
-		}
+		require.True(t, len(c.scopes) <= maxScopes && len(c.metadata) <= 4096, "unbounded")
 	})
 }

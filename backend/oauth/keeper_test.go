@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +8,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // newSignedInKeeper returns a testKeeper that is signed in to the servers ids.
@@ -34,13 +36,10 @@ func TestTokensOfRemovedServerExpire(t *testing.T) {
 	r := newSignedInKeeper(t, p, dir, "one", "two")
 	ctx, gone, now := t.Context(), map[string]time.Time{}, time.Now()
 	r.Apply(map[string]string{"one": "", "two": ""})
-	if next := r.deleteRemoved(ctx, gone, now); next != 0 || len(gone) != 0 {
-		t.Fatalf("nothing is gone, and it looks again after %s at %v", next, gone)
-	}
+	next := r.deleteRemoved(ctx, gone, now)
+	require.Truef(t, next == 0 && len(gone) == 0, "nothing is gone, and it looks again after %s at %v", next, gone)
 	r.Apply(map[string]string{"two": ""})
-	if next := r.deleteRemoved(ctx, gone, now); next != removalGrace {
-		t.Fatalf("it looks again after %s", next)
-	}
+	require.Equal(t, removalGrace, r.deleteRemoved(ctx, gone, now), "it looks again")
 	r.Apply(map[string]string{"one": "", "two": ""}) // the removal is undone
 	r.deleteRemoved(ctx, gone, now.Add(removalGrace))
 	r.mustRespond(Server{ID: "one", URL: p.endpoint()}, "200 hello")
@@ -49,12 +48,9 @@ func TestTokensOfRemovedServerExpire(t *testing.T) {
 	if next := r.deleteRemoved(ctx, gone, now.Add(2*removalGrace-time.Second)); next != time.Second || len(storedNames(t, dir)) != 3 {
 		t.Fatalf("it looks again after %s; kept is %v", next, storedNames(t, dir))
 	}
-	if next := r.deleteRemoved(ctx, gone, now.Add(2*removalGrace)); next != 0 {
-		t.Fatalf("it looks again after %s", next)
-	}
-	if names := storedNames(t, dir); slices.Contains(names, "server/one") || len(names) != 2 {
-		t.Errorf("kept is %v", names)
-	}
+	require.EqualValues(t, 0, r.deleteRemoved(ctx, gone, now.Add(2*removalGrace)), "it looks again")
+	names := storedNames(t, dir)
+	assert.Truef(t, !slices.Contains(names, "server/one") && len(names) == 2, "kept is %v", names)
 	p.awaitRevoked(2)
 	r.mustRespond(Server{ID: "two", URL: p.endpoint()}, "200 hello")
 
@@ -62,9 +58,7 @@ func TestTokensOfRemovedServerExpire(t *testing.T) {
 	other := newTestKeeper(t, dir)
 	other.Apply(nil)
 	other.deleteRemoved(ctx, map[string]time.Time{"two": now}, now.Add(removalGrace))
-	if names := storedNames(t, dir); len(names) != 0 {
-		t.Errorf("kept is %v", names)
-	}
+	assert.Empty(t, storedNames(t, dir))
 	p.awaitRevoked(4)
 }
 
@@ -72,31 +66,22 @@ func TestLockedKeyringDefersDeletion(t *testing.T) {
 	r := newTestKeeper(t, t.TempDir(), func(o *Options) { o.Vault = lockedVault{} })
 	now := time.Now()
 	r.Apply(nil)
-	if next := r.deleteRemoved(t.Context(), map[string]time.Time{"web": now}, now.Add(removalGrace)); next != lockedRetryInterval {
-		t.Errorf("it looks again after %s", next)
-	}
-	if _, err := r.Begin(t.Context(), "web"); core.CodeOf(err) != core.CodeConflict {
-		t.Errorf("of a server that nobody has reached: %v", err)
-	}
+	assert.Equal(t, lockedRetryInterval, r.deleteRemoved(t.Context(), map[string]time.Time{"web": now}, now.Add(removalGrace)), "it looks again")
+	_, err := r.Begin(t.Context(), "web")
+	assert.Equal(t, core.CodeConflict, core.CodeOf(err), "of a server that nobody has reached")
 	_, _ = r.Client(t.Context(), Server{ID: "web", URL: "https://example.com/mcp"})
-	if _, err := r.Begin(t.Context(), "web"); !errors.Is(err, secret.ErrLocked) {
-		t.Errorf("a sign-in whose tokens cannot be kept: %v", err)
-	}
+	_, err = r.Begin(t.Context(), "web")
+	assert.ErrorIs(t, err, secret.ErrLocked, "a sign-in whose tokens cannot be kept")
 }
 
 func TestRenamedServerStaysSignedIn(t *testing.T) {
 	p, dir := newFakeServer(t), t.TempDir()
 	r := newSignedInKeeper(t, p, dir, "old")
-	if err := r.Rename(t.Context(), "old", "new"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Rename(t.Context(), "old", "new"))
 	r.mustRespond(Server{ID: "new", URL: p.endpoint()}, "200 hello")
-	if _, err := r.post(Server{ID: "old", URL: p.endpoint()}, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
-		t.Errorf("the old name: %v", err)
-	}
-	if n := p.requestCount("authorization_code"); n != 1 {
-		t.Errorf("%d sign-ins", n)
-	}
+	_, err := r.post(Server{ID: "old", URL: p.endpoint()}, "hello")
+	assert.ErrorIs(t, err, core.ErrNeedsLogin, "the old name")
+	assert.Equal(t, 1, p.requestCount("authorization_code"))
 }
 
 func TestForgetAllLeavesNothing(t *testing.T) {
@@ -104,22 +89,13 @@ func TestForgetAllLeavesNothing(t *testing.T) {
 	newSignedInKeeper(t, p, dir, "one", "two")
 	r := newTestKeeper(t, dir)
 	r.mustRespond(Server{ID: "one", URL: p.endpoint()}, "200 hello") // two is not used in this run
-	if err := r.ForgetAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if names := storedNames(t, dir); len(names) != 0 {
-		t.Errorf("kept is %v", names)
-	}
+	require.NoError(t, r.ForgetAll(t.Context()))
+	assert.Empty(t, storedNames(t, dir))
 	p.awaitRevoked(4)
-	if _, err := r.post(Server{ID: "one", URL: p.endpoint()}, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
-		t.Errorf("afterwards: %v", err)
-	}
-	if err := r.ForgetAll(t.Context()); err != nil {
-		t.Errorf("twice: %v", err)
-	}
-	if strings.Contains(strings.Join(p.revoked, " "), "client") {
-		t.Error(p.revoked)
-	}
+	_, err := r.post(Server{ID: "one", URL: p.endpoint()}, "hello")
+	assert.ErrorIs(t, err, core.ErrNeedsLogin)
+	assert.NoError(t, r.ForgetAll(t.Context()))
+	assert.NotContains(t, strings.Join(p.revoked, " "), "client")
 }
 
 func TestRemovedServerCancelsSignInAndTokenSource(t *testing.T) {
@@ -134,16 +110,12 @@ func TestRemovedServerCancelsSignInAndTokenSource(t *testing.T) {
 	a.mu.Lock()
 	under := a.login
 	a.mu.Unlock()
-	if under != nil {
-		t.Error("a sign-in to a server that is gone is waited for")
-	}
+	assert.Nil(t, under, "a sign-in to a server that is gone is waited for")
 	resp, err := held.Post(s.URL, "application/json", strings.NewReader("hello"))
 	if err == nil {
 		resp.Body.Close()
 	}
-	if !errors.Is(err, core.ErrNeedsLogin) {
-		t.Errorf("who held a connection goes on with the tokens: %v", err)
-	}
+	assert.ErrorIs(t, err, core.ErrNeedsLogin, "who held a connection goes on with the tokens")
 	p.awaitRevoked(2)
 }
 
@@ -168,8 +140,7 @@ func TestSignInEndsWhenItsServerChanges(t *testing.T) {
 			continue
 		}
 		<-l.done
-		if st := r.Status("one"); st.Pending != nil || !strings.Contains(st.Failed, name) {
-			t.Errorf("%s: %+v", name, st)
-		}
+		st := r.Status("one")
+		assert.Truef(t, st.Pending == nil && strings.Contains(st.Failed, name), "%s: %+v", name, st)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"net/url"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A token that expired while Drawbridge was closed is refreshed before the first request to the
@@ -17,13 +20,9 @@ func TestLocalServerStaysSignedInWhenTokenExpiresWhileClosed(t *testing.T) {
 	r := newSignedInKeeper(t, p, dir, s.ID)
 	rec := must(r.readRecord(t.Context(), s.ID))
 	rec.Expires = time.Now().Add(-time.Hour)
-	if err := r.saveRecord(t.Context(), s.ID, rec); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.saveRecord(t.Context(), s.ID, rec))
 	newTestKeeper(t, dir).mustRespond(s, "200 hello")
-	if n := p.requestCount("refresh_token"); n != 1 {
-		t.Errorf("%d refreshes", n)
-	}
+	assert.Equal(t, 1, p.requestCount("refresh_token"))
 
 	again := newTestKeeper(t, dir) // signs in before the first request
 	_ = must(again.Client(t.Context(), s))
@@ -54,24 +53,17 @@ func TestZoneOfNamedServerIsResolvedBeforeItIsReached(t *testing.T) {
 			if lookups++; lookups == 1 {
 				return nil, errors.New("no network")
 			}
-			if host != "files.local" {
-				t.Errorf("looked up %q", host)
-			}
+			assert.Equal(t, "files.local", host, "looked up")
 			return test.addresses, nil
 		}
 		for range 2 { // a failed lookup is repeated
 			g.determineZone(t.Context())
 		}
-		if got := zone(g.serverZone.Load()); got != test.want {
-			t.Errorf("%s: %d, want %d", name, got, test.want)
-		}
+		assert.Equal(t, test.want, zone(g.serverZone.Load()), name)
 		_, err := g.requestToken(t.Context(), p.URL+"/token", clientIdentity{ID: "x"}, url.Values{"grant_type": {"x"}})
-		if blocked := new(blockedError); errors.As(err, &blocked) != (test.want != loopback) {
-			t.Errorf("%s: the token endpoint on this machine: %v", name, err)
-		}
-		if test.want != 0 && lookups != 2 {
-			t.Errorf("%s: %d lookups", name, lookups)
-		}
+		blocked := new(blockedError)
+		assert.Equal(t, test.want != loopback, errors.As(err, &blocked), name)
+		assert.Falsef(t, test.want != 0 && lookups != 2, "%s: %d lookups", name, lookups)
 	}
 }
 
@@ -82,13 +74,11 @@ func TestAddressesInUnusualNotationAreRefused(t *testing.T) {
 		"2130706433", "0x7f.0.0.1", "0x7F000001", "127.1", "127.0.1", "0177.0.0.1", "017700000001", "127.0.0.1.", "127.1.", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]",
 		"[64:ff9b::7f00:1]", "localhost.", "a.localhost", "LOCALHOST", "\uff11\uff12\uff17.0.0.1", "127\u30020\u30020\u30021", "0", "0.0.0.0", "3232235777", "0xa9fea9fe", "2852039166", "169.254.43518",
 	} {
-		if _, err := g.parseURL("the authorization_endpoint", "https://"+host+"/authorize"); err == nil {
-			t.Errorf("%s is accepted", host)
-		}
+		_, err := g.parseURL("the authorization_endpoint", "https://"+host+"/authorize")
+		assert.Errorf(t, err, "%s is accepted", host)
 	}
 	for _, host := range []string{"auth.example.com", "3com.com", "1.1.1.1", "2130706433.example.com", "xn--bcher-kva.example", "auth.example.com.", "3dbox"} {
-		if _, err := g.parseURL("the authorization_endpoint", "https://"+host+"/authorize"); err != nil {
-			t.Errorf("%s: %v", host, err)
-		}
+		_, err := g.parseURL("the authorization_endpoint", "https://"+host+"/authorize")
+		assert.NoError(t, err, host)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +12,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestSignInSurvivesDaemonRestart(t *testing.T) {
@@ -25,53 +27,37 @@ func TestSignInSurvivesDaemonRestart(t *testing.T) {
 	if _, err := r.post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
 		t.Fatalf("without a sign-in: %v", err)
 	}
-	if state, reason := r.LoginState("web"); state != core.LoginNeeded || reason == "" {
-		t.Fatalf("%s %q", state, reason)
-	}
+	state, reason := r.LoginState("web")
+	require.Truef(t, state == core.LoginNeeded && reason != "", "%s %q", state, reason)
 	pending, err := r.Begin(t.Context(), "web")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if pending.Host != strings.TrimPrefix(p.URL, "http://") || !slices.Equal(pending.Scopes, []string{"read"}) {
-		t.Errorf("%+v", pending)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, strings.TrimPrefix(p.URL, "http://"), pending.Host)
+	assert.Equal(t, []string{"read"}, pending.Scopes)
 	q := must(url.Parse(pending.URL)).Query()
 	for key, want := range map[string]string{"tenant": "1", "resource": p.endpoint(), "code_challenge_method": "S256", "response_type": "code"} {
-		if q.Get(key) != want {
-			t.Errorf("%s is %q", key, q.Get(key))
-		}
+		assert.Equal(t, want, q.Get(key))
 	}
 	waited := make(chan error, 1)
 	go func() { waited <- r.Await(t.Context(), "web") }()
 	mustContain(t, "the page", openPage(t, pending.URL), "is signed in to web")
-	if err := <-waited; err != nil {
-		t.Fatal(err)
-	}
+	err = <-waited
+	require.NoError(t, err)
 	r.mustRespond(s, "200 hello")
-	if st := r.awaitSettled("web"); st.State != core.LoginDone || st.Issuer != p.URL || !st.Renews || st.Pending != nil {
-		t.Errorf("%+v", st)
-	}
+	st := r.awaitSettled("web")
+	assert.Truef(t, st.State == core.LoginDone && st.Issuer == p.URL && st.Renews && st.Pending == nil, "%+v", st)
 	mu.Lock()
-	if len(heard) == 0 {
-		t.Error("nobody was told")
-	}
+	assert.NotEmpty(t, heard, "nobody was told")
 	mu.Unlock()
 
 	again := newTestKeeper(t, dir) // a new process
-	if err := again.Load(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
-	if st := again.Status("web"); st.Issuer != p.URL || !st.Renews {
-		t.Errorf("before the first request: %+v", st)
-	}
+	require.NoError(t, again.Load(t.Context(), s))
+	st = again.Status("web")
+	assert.Truef(t, st.Issuer == p.URL && st.Renews, "before the first request: %+v", st)
 	again.mustRespond(s, "200 hello")
-	if n := p.requestCount("authorization_code"); n != 1 {
-		t.Errorf("%d sign-ins", n)
-	}
+	assert.Equal(t, 1, p.requestCount("authorization_code"))
 	moved := Server{ID: "web", URL: p.URL + "/mcp?tenant=2"}
-	if _, err := newTestKeeper(t, dir).post(moved, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
-		t.Errorf("another address uses the tokens: %v", err)
-	}
+	_, err = newTestKeeper(t, dir).post(moved, "hello")
+	assert.ErrorIs(t, err, core.ErrNeedsLogin, "another address uses the tokens")
 }
 
 func must[T any](v T, err error) T {
@@ -89,25 +75,17 @@ func TestCallbackOfOtherSignInIsRefused(t *testing.T) {
 	pending := must(r.Begin(t.Context(), "web"))
 	back := must(url.Parse(must(url.Parse(pending.URL)).Query().Get("redirect_uri")))
 	state := must(url.Parse(pending.URL)).Query().Get("state")
-	if back.Hostname() != "127.0.0.1" {
-		t.Fatalf("the answer comes to %s", back)
-	}
+	require.Equal(t, "127.0.0.1", back.Hostname(), "the answer comes")
 	for _, wrong := range []string{"?code=x", "?code=x&state=guess", "?code=x&state=" + state + "&state=" + state, "/other?code=x&state=" + state} {
 		at := back.String() + wrong
-		if text := openPage(t, at); strings.Contains(text, "signed in to") {
-			t.Errorf("%s is taken: %s", wrong, text)
-		}
+		assert.NotContains(t, openPage(t, at), "signed in to", wrong)
 	}
 	rebound := must(http.NewRequest("GET", back.String()+"?code=x&state="+state, nil))
 	rebound.Host = "evil.example:80"
 	resp := must((&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(rebound))
 	resp.Body.Close()
-	if resp.StatusCode != http.StatusNotFound {
-		t.Errorf("a rebound name gets %d", resp.StatusCode)
-	}
-	if st := r.Status("web"); st.Pending == nil {
-		t.Fatal("a wrong answer has ended the sign-in")
-	}
+	assert.Equal(t, http.StatusNotFound, resp.StatusCode, "a rebound name gets")
+	require.NotNil(t, r.Status("web").Pending, "a wrong answer has ended the sign-in")
 	mustContain(t, "the page", openPage(t, pending.URL), "is signed in to web")
 	own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
 	eventually.True(t, "the listener ends with its sign-in", func() bool { // it closes after the response
@@ -116,9 +94,7 @@ func TestCallbackOfOtherSignInIsRefused(t *testing.T) {
 			return true
 		}
 		resp.Body.Close()
-		if resp.StatusCode == http.StatusOK {
-			t.Fatal("an answer is taken twice")
-		}
+		require.NotEqual(t, http.StatusOK, resp.StatusCode, "an answer is taken twice")
 		return false
 	})
 }
@@ -136,15 +112,9 @@ func TestSignInEndsOnTimeoutOrCancel(t *testing.T) {
 	_, _ = patient.post(s, "hello")
 	first := must(patient.Begin(t.Context(), "web"))
 	second := must(patient.Begin(t.Context(), "web")) // replaces the first
-	if first.URL == second.URL {
-		t.Error("the same address twice")
-	}
-	if err := patient.Cancel("web"); err != nil {
-		t.Fatal(err)
-	}
-	if err := patient.Cancel("web"); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("cancelled twice: %v", err)
-	}
+	assert.NotEqual(t, second.URL, first.URL, "the same address twice")
+	require.NoError(t, patient.Cancel("web"))
+	assert.Equal(t, core.CodeNotFound, core.CodeOf(patient.Cancel("web")), "cancelled twice")
 	mustContain(t, "the failure", patient.Status("web").Failed, "cancelled")
 }
 
@@ -164,21 +134,17 @@ func TestPreregisteredClientSecretIsNotStored(t *testing.T) {
 	bare := Server{ID: "web", URL: p.endpoint()}
 	r := newTestKeeper(t, dir)
 	_, _ = r.post(bare, "hello")
-	if _, err := r.Begin(t.Context(), "web"); err == nil || !strings.Contains(err.Error(), "oauth.clientId") {
-		t.Errorf("without a client: %v", err)
-	}
+	_, err := r.Begin(t.Context(), "web")
+	assert.Truef(t, err != nil && strings.Contains(err.Error(), "oauth.clientId"), "without a client: %v", err)
 	s := bare
 	s.ClientID, s.ClientSecret = "my client", "s3cret+/="
 	_, _ = r.post(s, "hello")
 	r.signIn(s)
 	r.mustRespond(s, "200 hello")
-	if user != "my+client" || pass != url.QueryEscape("s3cret+/=") {
-		t.Errorf("sent as %q %q", user, pass)
-	}
+	assert.Equal(t, "my+client", user, "sent as")
+	assert.Equal(t, url.QueryEscape("s3cret+/="), pass, "sent as")
 	text := must(newVault(dir).Get(t.Context(), "server/web"))
-	if strings.Contains(text, "s3cret") {
-		t.Error("the secret was copied out of the configuration")
-	}
+	assert.NotContains(t, text, "s3cret", "the secret was copied out of the configuration")
 }
 
 func TestStepUpStopsWhenScopeDoesNotHelp(t *testing.T) {
@@ -198,23 +164,17 @@ func TestStepUpStopsWhenScopeDoesNotHelp(t *testing.T) {
 		}
 	})
 	for n := range maxStepUps {
-		if _, err := r.post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
-			t.Fatalf("%d: %v", n, err)
-		}
-		if state, reason := r.LoginState("web"); state != core.LoginMorePermissions || !strings.Contains(reason, "write") {
-			t.Fatalf("%s %s", state, reason)
-		}
+		_, err := r.post(s, "hello")
+		require.ErrorIsf(t, err, core.ErrNeedsLogin, "%d", n)
+		state, reason := r.LoginState("web")
+		require.Truef(t, state == core.LoginMorePermissions && strings.Contains(reason, "write"), "%s %s", state, reason)
 		pending := must(r.Begin(t.Context(), "web"))
-		if !slices.Contains(pending.Scopes, "read") || !slices.Contains(pending.Scopes, "write") {
-			t.Errorf("it asks for %q", pending.Scopes)
-		}
+		assert.Contains(t, pending.Scopes, "read", "it asks")
+		assert.Contains(t, pending.Scopes, "write", "it asks")
 		openPage(t, pending.URL)
 	}
 	_, err := r.post(s, "hello")
-	if err == nil || errors.Is(err, core.ErrNeedsLogin) || core.CodeOf(err) != core.CodeUnauthorized {
-		t.Fatalf("it goes on asking: %v", err)
-	}
-	if state, _ := r.LoginState("web"); state == core.LoginMorePermissions {
-		t.Error("the page goes on offering a sign-in that does not help")
-	}
+	require.Truef(t, err != nil && !errors.Is(err, core.ErrNeedsLogin) && core.CodeOf(err) == core.CodeUnauthorized, "it goes on asking: %v", err)
+	state, _ := r.LoginState("web")
+	assert.NotEqual(t, core.LoginMorePermissions, state, "the page goes on offering a sign-in that does not help")
 }

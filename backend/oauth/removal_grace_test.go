@@ -11,6 +11,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // memoryVault is an in-memory vault that can be locked.
@@ -87,9 +89,8 @@ func TestRemovedServerTokensAreDeletedAfterTenMinutes(t *testing.T) {
 			t.Helper()
 			time.Sleep(wait)
 			synctest.Wait()
-			if names, _ := m.Names(ctx); !slices.Equal(names, want) {
-				t.Errorf("kept is %v, want %v", names, want)
-			}
+			names, _ := m.Names(ctx)
+			assert.Equal(t, want, names)
 		}
 		k.Apply(map[string]string{"two": ""})
 		after(removalGrace-time.Second, "server/one", "server/two")
@@ -104,12 +105,9 @@ func TestRemovedServerTokensAreDeletedAfterTenMinutes(t *testing.T) {
 		k.Apply(map[string]string{"two": ""}) // the removal is undone
 		after(3*removalGrace, "server/two")
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if err := k.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		err := <-done
+		assert.NoError(t, err)
+		assert.NoError(t, k.Close(context.Background()))
 	})
 }
 
@@ -119,9 +117,7 @@ func TestNextCheckIsAtEarliestDeadline(t *testing.T) {
 	now := time.Now()
 	since := map[string]time.Time{"a": now.Add(-3 * time.Minute), "b": now.Add(-7 * time.Minute), "c": now}
 	k.Apply(nil)
-	if next := k.deleteRemoved(t.Context(), since, now); next != 3*time.Minute {
-		t.Errorf("it looks again after %s", next)
-	}
+	assert.Equal(t, 3*time.Minute, k.deleteRemoved(t.Context(), since, now), "it looks again")
 }
 
 func TestForgetAllDeletesOrphanedTokens(t *testing.T) {

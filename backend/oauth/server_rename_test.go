@@ -2,13 +2,15 @@ package oauth
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A pending sign-in would store its tokens under the old id.
@@ -17,18 +19,12 @@ func TestRenameCancelsPendingSignIn(t *testing.T) {
 	r, s := newTestKeeper(t, dir), Server{ID: "old", URL: p.endpoint()}
 	_, _ = r.post(s, "hello")
 	pending := must(r.Begin(t.Context(), "old"))
-	if err := r.Rename(t.Context(), "old", "new"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Rename(t.Context(), "old", "new"))
 	if resp, err := http.Get(pending.URL); err == nil { // a late callback
 		resp.Body.Close()
 	}
-	if names := storedNames(t, dir); strings.Contains(strings.Join(names, " "), "server/old") {
-		t.Errorf("tokens of the old name are kept: %v", names)
-	}
-	if n := p.requestCount("authorization_code"); n != 0 {
-		t.Errorf("%d codes were taken after the rename", n)
-	}
+	assert.NotContains(t, strings.Join(storedNames(t, dir), " "), "server/old", "tokens of the old name are kept")
+	assert.Equal(t, 0, p.requestCount("authorization_code"))
 }
 
 // A refresh replaces the refresh token. If its result were stored under the old id after the
@@ -55,32 +51,22 @@ func TestRenameWaitsForPendingRefresh(t *testing.T) {
 	<-asked
 	soon, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if err := r.Rename(soon, "old", "new"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("beside a refresh it ends with %v", err)
-	}
+	assert.ErrorIs(t, r.Rename(soon, "old", "new"), context.DeadlineExceeded, "beside a refresh it ends")
 	close(answer)
-	if err := <-said; err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Rename(t.Context(), "old", "new"); err != nil {
-		t.Fatal(err)
-	}
+	err := <-said
+	require.NoError(t, err)
+	require.NoError(t, r.Rename(t.Context(), "old", "new"))
 	p.set(func() { p.override = nil; clear(p.valid) })
 	newTestKeeper(t, dir).mustRespond(Server{ID: "new", URL: p.endpoint()}, "200 hello") // with the refreshed token
-	if n := p.requestCount("authorization_code"); n != 1 {
-		t.Errorf("%d sign-ins", n)
-	}
+	assert.Equal(t, 1, p.requestCount("authorization_code"))
 }
 
 // The state of an earlier server with the new id is discarded.
 func TestRenamedServerGetsNoTokensOfFormerNamesake(t *testing.T) {
 	p, dir := newFakeServer(t), t.TempDir()
 	r, earlier := newSignedInKeeper(t, p, dir, "old"), Server{ID: "new", URL: p.endpoint()}
-	if _, err := r.post(earlier, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
-		t.Fatal(err)
-	}
-	if err := r.Rename(t.Context(), "old", "new"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.post(earlier, "hello")
+	require.ErrorIs(t, err, core.ErrNeedsLogin)
+	require.NoError(t, r.Rename(t.Context(), "old", "new"))
 	r.mustRespond(Server{ID: "new", URL: p.endpoint()}, "200 hello")
 }

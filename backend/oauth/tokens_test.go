@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +16,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestExpiredTokenIsRefreshedOnce(t *testing.T) {
@@ -32,18 +34,13 @@ func TestExpiredTokenIsRefreshedOnce(t *testing.T) {
 		all.Go(func() { r.mustRespond(s, "200 hello") })
 	}
 	all.Wait()
-	if n := p.requestCount("refresh_token"); n != 1 {
-		t.Fatalf("%d refreshes", n)
-	}
+	require.Equal(t, 1, p.requestCount("refresh_token"))
 	p.set(func() { clear(p.valid) }) // the server revokes the token before it expires
 	r.mustRespond(s, "200 hello")
-	if n := p.requestCount("refresh_token"); n != 2 {
-		t.Fatalf("%d refreshes", n)
-	}
+	require.Equal(t, 2, p.requestCount("refresh_token"))
 	newTestKeeper(t, dir).mustRespond(s, "200 hello") // the rotated tokens are stored
-	if known := r.KnownSecrets(); !slices.Contains(known, "access-3") || len(known) < 4 {
-		t.Errorf("masked are %q", known)
-	}
+	known := r.KnownSecrets()
+	assert.Truef(t, slices.Contains(known, "access-3") && len(known) >= 4, "masked are %q", known)
 }
 
 func TestRefusedRefreshAsksForSignIn(t *testing.T) {
@@ -55,13 +52,10 @@ func TestRefusedRefreshAsksForSignIn(t *testing.T) {
 	r.mustRespond(s, "200 hello")
 	p.set(func() { clear(p.valid); clear(p.refresh) })
 	for range 2 {
-		if _, err := r.post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
-			t.Fatal(err)
-		}
+		_, err := r.post(s, "hello")
+		require.ErrorIs(t, err, core.ErrNeedsLogin)
 	}
-	if n := p.requestCount("refresh_token"); n != 1 {
-		t.Errorf("%d refreshes with a token that was refused", n)
-	}
+	assert.Equal(t, 1, p.requestCount("refresh_token"))
 	r.signIn(s)
 	r.mustRespond(s, "200 hello")
 	p.set(func() {
@@ -74,12 +68,10 @@ func TestRefusedRefreshAsksForSignIn(t *testing.T) {
 		}
 	})
 	_, err := r.post(s, "hello")
-	if errors.Is(err, core.ErrNeedsLogin) || core.CodeOf(err) != core.CodeUnavailable {
-		t.Errorf("a broken token endpoint: %v", err)
-	}
-	if _, passes := wire.Unreachable(err); !passes {
-		t.Errorf("a server whose token endpoint is broken is not waited for: %v", err)
-	}
+	assert.NotErrorIs(t, err, core.ErrNeedsLogin, "a broken token endpoint")
+	assert.Equal(t, core.CodeUnavailable, core.CodeOf(err), "a broken token endpoint")
+	_, passes := wire.Unreachable(err)
+	assert.Truef(t, passes, "a server whose token endpoint is broken is not waited for: %v", err)
 	p.set(func() { p.override = nil })
 	r.mustRespond(s, "200 hello") // no sign-in was needed
 }
@@ -92,21 +84,15 @@ func TestServersOfOneIssuerStaySeparate(t *testing.T) {
 	_, _ = r.post(two, "hello")
 	r.signIn(one)
 	r.mustRespond(one, "200 hello")
-	if _, err := r.post(two, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
-		t.Fatalf("two uses the tokens of one: %v", err)
-	}
+	_, err := r.post(two, "hello")
+	require.ErrorIs(t, err, core.ErrNeedsLogin, "two uses the tokens of one")
 	r.signIn(two)
 	r.mustRespond(two, "200 hello")
-	if n := p.requestCount("/register"); n != 1 {
-		t.Errorf("we are registered %d times at one issuer", n)
-	}
-	if err := r.Logout(t.Context(), "one"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Equal(t, 1, p.requestCount("/register"), "we are registered")
+	require.NoError(t, r.Logout(t.Context(), "one"))
 	r.mustRespond(two, "200 hello")
-	if state, _ := r.LoginState("one"); state != core.LoginNeeded {
-		t.Errorf("one is %q", state)
-	}
+	state, _ := r.LoginState("one")
+	assert.Equal(t, core.LoginNeeded, state)
 }
 
 func TestLogoutForgetsAndRevokes(t *testing.T) {
@@ -115,16 +101,11 @@ func TestLogoutForgetsAndRevokes(t *testing.T) {
 	r := newTestKeeper(t, dir)
 	_, _ = r.post(s, "hello")
 	r.signIn(s)
-	if err := r.Logout(t.Context(), "web"); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Logout(t.Context(), "web"); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("twice: %v", err)
-	}
+	require.NoError(t, r.Logout(t.Context(), "web"))
+	assert.Equal(t, core.CodeNotFound, core.CodeOf(r.Logout(t.Context(), "web")))
 	p.awaitRevoked(2)
-	if _, err := newTestKeeper(t, dir).post(s, "hello"); !errors.Is(err, core.ErrNeedsLogin) {
-		t.Errorf("after a restart: %v", err)
-	}
+	_, err := newTestKeeper(t, dir).post(s, "hello")
+	assert.ErrorIs(t, err, core.ErrNeedsLogin, "after a restart")
 }
 
 // A stored sign-in can be ended before the server is used, and one whose token has expired is none.
@@ -135,35 +116,21 @@ func TestStoredSignInIsKnownBeforeUse(t *testing.T) {
 	r := newTestKeeper(t, dir)
 	for _, none := range []Server{{ID: "other", URL: s.URL}, {ID: "web", URL: p.URL + "/elsewhere"}} {
 		unused := newTestKeeper(t, dir)
-		if err := unused.Load(t.Context(), none); err != nil {
-			t.Fatal(err)
-		}
-		if st := unused.Status(none.ID); st.Issuer != "" || st.State != core.LoginNone {
-			t.Errorf("%v: %+v", none, st)
-		}
+		require.NoError(t, unused.Load(t.Context(), none))
+		st := unused.Status(none.ID)
+		assert.Truef(t, st.Issuer == "" && st.State == core.LoginNone, "%v: %+v", none, st)
 	}
-	if err := r.Load(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Logout(t.Context(), "web"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Load(t.Context(), s))
+	require.NoError(t, r.Logout(t.Context(), "web"))
 	p.awaitRevoked(2)
-	if st := r.Status("web"); st.State != core.LoginNeeded || st.Issuer != "" {
-		t.Errorf("after the logout: %+v", st)
-	}
+	st := r.Status("web")
+	assert.Truef(t, st.State == core.LoginNeeded && st.Issuer == "", "after the logout: %+v", st)
 
 	rec := &record{URL: s.URL, Issuer: p.URL, Access: "an-old-token", Expires: time.Now().Add(-time.Hour)}
-	if err := r.saveRecord(t.Context(), s.ID, rec); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.saveRecord(t.Context(), s.ID, rec))
 	late := newTestKeeper(t, dir)
-	if err := late.Load(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
-	if st := late.Status("web"); st.Issuer != "" {
-		t.Errorf("an expired token: %+v", st)
-	}
+	require.NoError(t, late.Load(t.Context(), s))
+	assert.Empty(t, late.Status("web").Issuer, "an expired token")
 }
 
 func TestTokenIsSentToItsServerOnly(t *testing.T) {
@@ -180,17 +147,14 @@ func TestTokenIsSentToItsServerOnly(t *testing.T) {
 	if resp, err := c.Get(other.URL); err == nil {
 		resp.Body.Close()
 	}
-	if leaked != "" {
-		t.Errorf("another origin was sent %q", leaked)
-	}
+	assert.Empty(t, leaked, "another origin was sent")
 }
 
 func TestLockedKeyringMakesServerWait(t *testing.T) {
 	r := newTestKeeper(t, t.TempDir(), func(o *Options) { o.Vault = lockedVault{} })
 	_, err := r.Client(t.Context(), Server{ID: "web", URL: "https://example.com/mcp"})
-	if core.CodeOf(err) != core.CodeUnavailable || !errors.Is(err, secret.ErrLocked) {
-		t.Fatal(err)
-	}
+	require.Equal(t, core.CodeUnavailable, core.CodeOf(err))
+	require.ErrorIs(t, err, secret.ErrLocked)
 }
 
 type lockedVault struct{}
@@ -211,21 +175,16 @@ func TestTokensAreEncryptedAndNotListedAsSecrets(t *testing.T) {
 	_, _ = r.post(s, "hello")
 	r.signIn(s)
 	store := secret.For(dir, func(string) string { return "off" })
-	if list := must(store.List(t.Context())); len(list) != 0 {
-		t.Errorf("listed: %v", list)
-	}
+	assert.Empty(t, must(store.List(t.Context())))
 	for _, name := range []string{"oauth:server/web", "server/web"} {
-		if _, err := store.Get(t.Context(), name); core.CodeOf(err) != core.CodeNotFound {
-			t.Errorf("%s can be read as a secret: %v", name, err)
-		}
+		_, err := store.Get(t.Context(), name)
+		assert.Equal(t, core.CodeNotFound, core.CodeOf(err), name)
 	}
 	files := must(filepath.Glob(filepath.Join(dir, "*")))
 	for _, file := range files {
 		text := string(must(os.ReadFile(file)))
 		for _, token := range r.KnownSecrets() {
-			if strings.Contains(text, token) {
-				t.Errorf("%s holds a token", file)
-			}
+			assert.NotContainsf(t, text, token, "%s holds a token", file)
 		}
 	}
 }
@@ -235,12 +194,8 @@ func FuzzGrant(f *testing.F) {
 	f.Add([]byte(`{"access_token":"a","token_type":"bearer","expires_in":"1e400","scope":"x"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		g, err := parseGrant(body)
-		if err == nil && (!validToken(g.access) || !g.expires.IsZero() && time.Until(g.expires) > maxLifetime) {
-			t.Fatalf("%+v", g)
-		}
-		if err != nil && len(fmt.Sprint(err)) > 2000 {
-			t.Fatal("unbounded")
-		}
+		require.Falsef(t, err == nil && (!validToken(g.access) || !g.expires.IsZero() && time.Until(g.expires) > maxLifetime), "%+v", g)
+		require.False(t, err != nil && len(fmt.Sprint(err)) > 2000, "unbounded")
 	})
 }
 
@@ -263,12 +218,9 @@ func TestCallIsAdmittedAgainBeforeItIsSentWithNewToken(t *testing.T) {
 		must(t, err)
 		changed := core.Errorf(core.CodeRejected, "not any more")
 		req, _ := http.NewRequestWithContext(core.WithReadmitter(t.Context(), admission{changed}), http.MethodPost, s.URL, strings.NewReader("hello"))
-		if resp, err := c.Do(req); !errors.Is(err, changed) {
-			t.Errorf("%s: %v, %v", name, resp, err)
-		}
-		if n := p.requestCount("refresh_token"); n != 1 {
-			t.Errorf("%s: %d refreshes", name, n)
-		}
+		resp, err := c.Do(req)
+		assert.ErrorIsf(t, err, changed, "%s: %v", name, resp)
+		assert.Equal(t, 1, p.requestCount("refresh_token"), name)
 		r.mustRespond(s, "200 hello")
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestConcurrentClosesRunOnce(t *testing.T) {
@@ -22,15 +24,11 @@ func TestConcurrentClosesRunOnce(t *testing.T) {
 					time.Sleep(time.Second)
 					return failed
 				})
-				if err != failed {
-					t.Errorf("one was told %v", err)
-				}
+				assert.Truef(t, err == failed, "one was told %v", err)
 			})
 		}
 		all.Wait()
-		if times.Load() != 1 {
-			t.Errorf("done %d times", times.Load())
-		}
+		assert.EqualValues(t, 1, times.Load())
 	})
 }
 
@@ -44,9 +42,7 @@ func TestFirstExpiredContextHurriesAll(t *testing.T) {
 		steps := 0
 		err := e.Run(ctx, func() error {
 			for range 3 {
-				if e.Wait(never, time.Hour) {
-					t.Error("what never ends has ended")
-				}
+				assert.False(t, e.Wait(never, time.Hour), "what never ends has ended")
 				steps++
 			}
 			return nil
@@ -62,13 +58,9 @@ func TestWaitReturnsWhenCloseIsDone(t *testing.T) {
 		e, done := NewCloser(), make(chan struct{})
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { close(done) })
-		if e.Wait(done, 10*time.Second) || !e.Wait(done, time.Hour) || time.Since(began) != time.Minute {
-			t.Errorf("waited %s", time.Since(began))
-		}
+		assert.Truef(t, !e.Wait(done, 10*time.Second) && e.Wait(done, time.Hour) && time.Since(began) == time.Minute, "waited %s", time.Since(began))
 		e.Expedite()
 		e.Expedite()
-		if !e.Wait(done, time.Hour) {
-			t.Error("in a hurry it does not see that it is over")
-		}
+		assert.True(t, e.Wait(done, time.Hour), "in a hurry it does not see that it is over")
 	})
 }

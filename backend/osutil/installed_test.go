@@ -1,6 +1,10 @@
 package osutil
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
 
 func TestProgramInTemporaryFolderIsNotInstalled(t *testing.T) {
 	for program, installed := range map[string]bool{
@@ -13,8 +17,6 @@ func TestProgramInTemporaryFolderIsNotInstalled(t *testing.T) {
 		"/Applications/Drawbridge.app/Contents/MacOS/drawbridge":                              true,
 		"/tmp/Temp1_x/drawbridge":                                                             true,
 	} {
-		if err := CheckInstalled(program); (err == nil) != installed {
-			t.Errorf("%s: %v", program, err)
-		}
+		assert.Equal(t, installed, CheckInstalled(program) == nil, program)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // The kernel reports a new address. The test uses a separate network namespace.
@@ -22,9 +24,7 @@ func TestKernelReportsNewAddress(t *testing.T) {
 			done <- "no network of its own can be made here: " + err.Error()
 			return
 		}
-		if err := subscribe(ctx, news); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, subscribe(ctx, news))
 		if err := exec.Command("ip", "addr", "add", "192.0.2.77/32", "dev", "lo").Run(); err != nil {
 			done <- "no address can be added here: " + err.Error()
 			return

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // fakeMachine is a watcher with a clock and addresses that are set by the test.
@@ -44,9 +47,8 @@ func testWatcher(t *testing.T, tells bool, f func(*fakeMachine)) {
 		synctest.Wait()
 		f(r)
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		err := <-ended
+		assert.NoError(t, err)
 	})
 }
 
@@ -58,19 +60,13 @@ func advance(d time.Duration) {
 func TestWakeUpIsReportedWithinFiveSeconds(t *testing.T) {
 	testWatcher(t, true, func(r *fakeMachine) {
 		advance(time.Hour)
-		if r.reports != 0 {
-			t.Fatalf("told %d times of nothing", r.reports)
-		}
+		require.Equal(t, 0, r.reports)
 		r.asleep.Store(int64(8 * time.Hour))
 		advance(pollInterval)
-		if r.reports != 1 {
-			t.Errorf("told %d times", r.reports)
-		}
+		assert.Equal(t, 1, r.reports)
 		r.asleep.Add(-int64(time.Hour)) // setting the clock back does not count as sleep
 		advance(time.Minute)
-		if r.reports != 1 {
-			t.Errorf("told %d times", r.reports)
-		}
+		assert.Equal(t, 1, r.reports)
 	})
 }
 
@@ -84,9 +80,7 @@ func TestChangeBurstIsReportedOnce(t *testing.T) {
 			advance(10 * time.Millisecond)
 		}
 		advance(debounce)
-		if r.reports != 1 {
-			t.Errorf("told %d times", r.reports)
-		}
+		assert.Equal(t, 1, r.reports)
 	})
 }
 
@@ -95,12 +89,8 @@ func TestAddressesArePolledWithoutSystemEvents(t *testing.T) {
 		advance(time.Minute)
 		r.known.Store(&[]string{"192.0.2.1/24", "198.51.100.7/24"})
 		advance(pollInterval)
-		if r.reports != 1 {
-			t.Errorf("told %d times", r.reports)
-		}
+		assert.Equal(t, 1, r.reports)
 		advance(time.Minute)
-		if r.reports != 1 {
-			t.Errorf("told %d times of one change", r.reports)
-		}
+		assert.Equal(t, 1, r.reports)
 	})
 }

@@ -10,6 +10,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestApprovalRecipients(t *testing.T) {
@@ -43,9 +46,7 @@ func TestApprovalRecipients(t *testing.T) {
 			if (err != nil) != (c.want == deny) || len(p.asked) != map[string]int{ask: 1}[c.want] || (made.Approval != "") != (c.want == ask) {
 				t.Errorf("%v, asked %d times, noted %q", err, len(p.asked), made.Approval)
 			}
-			if err != nil && core.CodeOf(err) != core.CodeRejected {
-				t.Error(err)
-			}
+			assert.False(t, err != nil && core.CodeOf(err) != core.CodeRejected, err)
 		})
 	}
 }
@@ -75,9 +76,7 @@ func TestApprovalOutcomes(t *testing.T) {
 					t.Fatalf("%v, noted %q", err, made.Approval)
 				}
 			}
-			if len(p.asked) != c.later {
-				t.Errorf("asked %d times", len(p.asked))
-			}
+			assert.Len(t, p.asked, c.later)
 			q := p.asked[0]
 			if q.Kind != approvals.Call || q.Held.Arguments != `{"path":"/x"}` || q.Held.Tool != "delete" || q.Held.Effect != approvals.EffectDestructive ||
 				q.Held.CallID != 7 || q.Client.Token != "cursor" || !strings.Contains(q.Message, `cursor ("Cursor") wants to call "delete" on "files"`) || q.Held.Why != `Your configuration requires approval before a tool on "files" runs.` {
@@ -100,9 +99,7 @@ func TestApprovalReasonIsASentence(t *testing.T) {
 		if _, err := s.make(call("delete", ""), "{}", nil); err != nil || len(p.asked) != 1 {
 			t.Fatal(err, p.asked)
 		}
-		if got := p.asked[0].Held.Why; got != c.want {
-			t.Errorf("%s %s: %q", c.server, c.root, got)
-		}
+		assert.Equalf(t, c.want, p.asked[0].Held.Why, "%s %s", c.server, c.root)
 	}
 }
 
@@ -114,36 +111,28 @@ func TestTemporaryPermissionExpiresAndIsRevocable(t *testing.T) {
 			c := call("delete", "")
 			change(c)
 			before := len(p.asked)
-			if _, err := s.make(c, "{}", nil); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.make(c, "{}", nil)
+			require.NoError(t, err)
 			return len(p.asked) - before
 		}
 		same := func(*core.Call) {}
-		if ask(same) != 1 || ask(same) != 0 {
-			t.Error("not for a while")
-		}
+		assert.Equal(t, 1, ask(same), "not for a while")
+		assert.Equal(t, 0, ask(same), "not for a while")
 		if ask(func(c *core.Call) { c.Client.Token = "other" }) != 1 || ask(func(c *core.Call) { c.Name = "put" }) != 1 {
 			t.Error("it reaches another client or tool")
 		}
 		if ask(func(c *core.Call) { c.Continues = true; c.Client.Token = "third" }) != 0 || ask(func(c *core.Call) { c.ByUser = true; c.Client.Token = "third" }) != 0 {
 			t.Error("a further round, or the user, is asked")
 		}
-		if g := s.Grants(); len(g) != 3 || g[0].Client != "cursor" || time.Until(g[0].Until) != GrantTime {
-			t.Errorf("%+v", g)
-		}
+		g := s.Grants()
+		assert.Truef(t, len(g) == 3 && g[0].Client == "cursor" && time.Until(g[0].Until) == GrantTime, "%+v", g)
 		time.Sleep(GrantTime)
-		if len(s.Grants()) != 0 || ask(same) != 1 {
-			t.Error("it does not end")
-		}
+		assert.Empty(t, s.Grants(), "it does not end")
+		assert.Equal(t, 1, ask(same), "it does not end")
 		s.apply(`, "approval": "ask", "args": ["another"]`, ``)
-		if ask(same) != 1 {
-			t.Error("it reaches another program")
-		}
+		assert.Equal(t, 1, ask(same), "it reaches another program")
 		s.ForgetGrants()
-		if ask(same) != 1 {
-			t.Error("it is not forgotten")
-		}
+		assert.Equal(t, 1, ask(same), "it is not forgotten")
 	})
 }
 
@@ -180,9 +169,7 @@ func TestApprovalDeadlineMeansDenial(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { _, err := s.Admit(ctx, call("plain", ""), nil); done <- err }()
 		synctest.Wait()
-		if len(box.List()) != 1 {
-			t.Fatal("it does not wait")
-		}
+		require.Len(t, box.List(), 1, "it does not wait")
 		cancel()
 		if err := <-done; core.CodeOf(err) != core.CodeCancelled || len(box.List()) != 0 {
 			t.Error(err, len(box.List()))

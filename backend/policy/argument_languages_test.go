@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -100,9 +102,7 @@ func TestRulesReadArgumentsAsLanguagesDo(t *testing.T) {
 	cases, seed := 300, uint64(1)
 	if text := os.Getenv("DRAWBRIDGE_ROUNDS"); text != "" {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			t.Fatalf("DRAWBRIDGE_ROUNDS=%q is not a number of rounds", text)
-		}
+		require.Truef(t, err == nil && n >= 1, "DRAWBRIDGE_ROUNDS=%q is not a number of rounds", text)
 		cases, seed = n*1000, uint64(time.Now().UnixNano())
 	}
 	for name, command := range map[string][]string{"node": {"node", "testdata/readings.mjs"}, "python": {"python3", "testdata/readings.py"}} {
@@ -119,24 +119,16 @@ func TestRulesReadArgumentsAsLanguagesDo(t *testing.T) {
 func compareReadings(t *testing.T, root string, command []string, seed uint64, cases int) {
 	parsed, problems := config.Parse("c.json", []byte(strings.ReplaceAll(`{"mcpServers": {"files": {"command": "x", "cwd": "ROOT/proj"}}, "policy": {"rules": [
 		{"where": {"/path": {"under": "ROOT/secret"}}, "then": "deny"}, {"where": {"/path": {"under": "ROOT/proj"}}, "then": "allow"}]}}`, "ROOT", root)))
-	if parsed == nil {
-		t.Fatal(problems)
-	}
+	require.NotNil(t, parsed, problems)
 	rules, s := compileArgumentRules(parsed.Policy.Arguments), &server{paths: compilePathSettings(&parsed.Servers[0])}
 
 	program := exec.Command(command[0], command[1:]...)
 	program.Stderr = os.Stderr
 	in, err := program.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := program.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, program.Start())
 	texts := make(chan string, cases)
 	go func() {
 		defer in.Close()
@@ -154,13 +146,9 @@ func compareReadings(t *testing.T, root string, command []string, seed uint64, c
 	answers := bufio.NewReader(out)
 	for range cases {
 		line, err := answers.ReadBytes('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var files []string
-		if err := json.Unmarshal(line, &files); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(line, &files))
 		text := <-texts
 		arguments, _ := json.Marshal(map[string]string{"path": text})
 		made := &core.Call{Server: "files", Method: "tools/call", Name: "put", Params: arguments, Arguments: core.Span{End: len(arguments)}}
@@ -195,18 +183,12 @@ func compareReadings(t *testing.T, root string, command []string, seed uint64, c
 				t.Errorf("seed %d: %q satisfies allow, and leads to %s", seed, text, leavesProject)
 			}
 		}
-		if faults > 20 {
-			t.Fatal("and more")
-		}
+		require.True(t, faults <= 20, "and more")
 	}
 	t.Logf("%d arguments (seed %d): %d lead to the denied folder, %d rules deny; %d lead out of the allowed folder, %d rules allow", cases, seed, secret, denied, outside, allowed)
-	if secret < cases/20 || outside < cases/20 || allowed < cases/50 || denied > cases*19/20 {
-		t.Error("the arguments are not varied enough")
-	}
+	assert.True(t, secret >= cases/20 && outside >= cases/20 && allowed >= cases/50 && denied <= cases*19/20, "the arguments are not varied enough")
 	_, _ = io.Copy(io.Discard, out)
-	if err := program.Wait(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, program.Wait())
 }
 
 var (

@@ -14,33 +14,26 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // pathFixture makes folders and links below a new folder, and makes its home the home folder.
 func pathFixture(t *testing.T, folders []string, links map[string]string) *strings.Replacer {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Setenv("HOME", root+"/home")
 	for _, dir := range append(folders, "home/secret", "home/proj") {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
 	}
 	for link, target := range links {
-		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(target, filepath.Join(root, link)))
 	}
 	for _, file := range []string{"server.js", "proj/data.db"} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, file), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(root, file), nil, 0o600))
 	}
 	return strings.NewReplacer("ROOT", root)
 }
@@ -122,9 +115,8 @@ func TestRelativePathsCountInEveryRootOfTheClient(t *testing.T) {
 		{"tool": "files__put", "where": {"/path": {"under": "ROOT/proj/secret"}}, "then": "deny"}]}, `), Options{})
 	made := call("put", `{"path":"secret/key"}`)
 	made.Workspace, made.OtherRoots = replace.Replace("ROOT/ws"), []string{replace.Replace("ROOT/other"), replace.Replace("ROOT/proj")}
-	if _, err := s.make(made, "{}", nil); core.CodeOf(err) != core.CodeRejected {
-		t.Errorf("a path in the third root: %v", err)
-	}
+	_, err := s.make(made, "{}", nil)
+	assert.Equal(t, core.CodeRejected, core.CodeOf(err), "a path in the third root")
 	if !s.WantsWorkspace(made) || s.WantsWorkspace(call("get", `{}`)) {
 		t.Error("the client must be asked for its folders on calls to which a rule about paths may apply, and only then")
 	}
@@ -137,13 +129,9 @@ func TestFolderUnderAnotherNameCounts(t *testing.T) {
 	for path, want := range map[string]bool{
 		"ROOT/proj/secret": true, "ROOT/proj/secret/deep/none/a": true, "ROOT/proj": false, "ROOT/other/secret/a": false, "/": false,
 	} {
-		if got := e.isInSameFolder(replace.Replace("ROOT/mounted"), replace.Replace(path)); got != want {
-			t.Errorf("%s: %v", path, got)
-		}
+		assert.Equal(t, want, e.isInSameFolder(replace.Replace("ROOT/mounted"), replace.Replace(path)), path)
 	}
-	if e.isInSameFolder(replace.Replace("ROOT/none"), replace.Replace("ROOT/none/a")) {
-		t.Error("a folder that does not exist has no other name")
-	}
+	assert.False(t, e.isInSameFolder(replace.Replace("ROOT/none"), replace.Replace("ROOT/none/a")), "a folder that does not exist has no other name")
 }
 
 // No arguments keep the processor busy for long: beyond a number of lookups, they are ambiguous.
@@ -151,9 +139,7 @@ func TestLookupsOfPathsAreBounded(t *testing.T) {
 	replace := pathFixture(t, []string{"proj/secret", "big"}, nil)
 	big := replace.Replace("ROOT/big/")
 	for i := range 3000 {
-		if err := os.WriteFile(big+strconv.Itoa(i), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(big+strconv.Itoa(i), nil, 0o600))
 	}
 	rules := NewArgumentRules([]config.ArgumentRule{}, config.Default())
 	for name, path := range map[string]string{
@@ -288,11 +274,9 @@ func TestBasesOfRelativePathsAreBounded(t *testing.T) {
 	for range maxPathBases {
 		c.Args = append(c.Args, "/"+strings.Repeat("a", 1+len(c.Args)))
 	}
-	if s := compilePathSettings(c); len(s.named) != maxPathBases || s.namedUnknown {
-		t.Error(len(s.named), s.namedUnknown)
-	}
+	s := compilePathSettings(c)
+	assert.Truef(t, len(s.named) == maxPathBases && !s.namedUnknown, "%v %v", len(s.named), s.namedUnknown)
 	c.Args = append(c.Args, "/b", "/a")
-	if s := compilePathSettings(c); len(s.named) != maxPathBases || !s.namedUnknown || slices.Contains(s.named, "/b") {
-		t.Error(len(s.named), s.namedUnknown)
-	}
+	s = compilePathSettings(c)
+	assert.Truef(t, len(s.named) == maxPathBases && s.namedUnknown && !slices.Contains(s.named, "/b"), "%v %v", len(s.named), s.namedUnknown)
 }

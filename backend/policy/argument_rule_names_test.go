@@ -5,15 +5,16 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // argumentRules returns the rules of a configuration, and what it warns of.
 func argumentRules(t *testing.T, text string) (*ArgumentRules, []config.Problem) {
 	t.Helper()
 	now, problems := config.Parse("c.json", []byte(text))
-	if now == nil {
-		t.Fatal(problems)
-	}
+	require.NotNil(t, now, problems)
 	return NewArgumentRules(now.Policy.Arguments, now), problems
 }
 
@@ -35,9 +36,7 @@ func TestRuleMatchesOwnNamesWithTwoUnderscores(t *testing.T) {
 		rules, _ := argumentRules(t, `{"mcpServers": {"t": {"command": "t", "tools": {"old": {"rename": "new__name"}}}, "db": {"command": "d"}},
 			"policy": {"rules": [{`+c.rule+`}]}}`)
 		then, _, _ := rules.Decide(&core.Call{Method: "tools/call", Server: c.server, Name: c.tool})
-		if then != c.then {
-			t.Errorf("%s, %s of %s: %q, not %q", c.rule, c.tool, c.server, then, c.then)
-		}
+		assert.Equalf(t, c.then, then, "%s, %s of %s", c.rule, c.tool, c.server)
 	}
 }
 
@@ -53,9 +52,7 @@ func TestRuleNamesServerByItsNameOrID(t *testing.T) {
 	} {
 		rules, problems := argumentRules(t, `{"mcpServers": {"My Files": {"command": "t"}, "a.b": {"command": "d"}}, "policy": {"rules": [{`+c.rule+`}]}}`)
 		then, _, _ := rules.Decide(&core.Call{Method: "tools/call", Server: c.server, Name: "pay"})
-		if then != c.then || len(problems) > 0 {
-			t.Errorf("%s of %s: %q, not %q; %v", c.rule, c.server, then, c.then, problems)
-		}
+		assert.Truef(t, then == c.then && len(problems) <= 0, "%s of %s: %q, not %q; %v", c.rule, c.server, then, c.then, problems)
 	}
 }
 
@@ -67,8 +64,6 @@ func TestTrialTellsWhichCallsDependOnTheirProfile(t *testing.T) {
 		client, tool string
 		want         bool
 	}{{"free", "drop", true}, {"bound", "drop", false}, {"free", "read", false}} {
-		if got := rules.DependsOnProfile(&core.Call{Method: "tools/call", Server: "t", Name: c.tool, Client: core.Client{Token: c.client}}); got != c.want {
-			t.Errorf("%+v: %v", c, got)
-		}
+		assert.Equal(t, c.want, rules.DependsOnProfile(&core.Call{Method: "tools/call", Server: "t", Name: c.tool, Client: core.Client{Token: c.client}}))
 	}
 }

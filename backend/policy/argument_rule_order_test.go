@@ -9,6 +9,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const orderedRules = `"policy": {"rules": [
@@ -37,16 +40,13 @@ func TestFirstRuleOnArgumentsDecides(t *testing.T) {
 		{"delete", `{}`, "cursor", "", Refuse, "mcpServers.files.tools.delete.approval"},
 	} {
 		e, err := s.Explain(ExplainRequest{Server: "files", Tool: c.tool, Client: c.client, Profile: c.profile, Arguments: []byte(c.arguments)})
-		if err != nil || e.Passes != (c.result != Refuse) {
-			t.Fatal(e, err)
-		}
+		require.NoError(t, err)
+		require.Equal(t, c.result != Refuse, e.Passes)
 		decided := false
 		for _, v := range e.Checks {
 			decided = decided || v.Result == c.result && v.Key == c.key
 		}
-		if !decided {
-			t.Errorf("%+v: %+v", c, e.Checks)
-		}
+		assert.Truef(t, decided, "%+v: %+v", c, e.Checks)
 		made := call(c.tool, c.arguments)
 		made.Client.Token, made.Profile = c.client, c.profile
 		if _, err = s.make(made, "{}", nil); (err == nil) != e.Passes {
@@ -60,9 +60,8 @@ func TestFirstRuleOnArgumentsDecides(t *testing.T) {
 		t.Errorf("%+v", e.Checks[4])
 	}
 	s.apply(``, ``) // a new configuration applies at once
-	if _, err := s.make(call("put", `{"p":"bb"}`), "{}", nil); err != nil {
-		t.Error(err)
-	}
+	_, err := s.make(call("put", `{"p":"bb"}`), "{}", nil)
+	assert.NoError(t, err)
 }
 
 // An allow rule needs no approval, but does not lift a setting that denies.
@@ -78,9 +77,8 @@ func TestRuleOverridesApproval(t *testing.T) {
 	} {
 		made := call(c.tool, c.arguments)
 		made.Client.Token = c.client
-		if _, err := s.make(made, "{}", nil); (err == nil) != c.passes {
-			t.Errorf("%+v: %v", c, err)
-		}
+		_, err := s.make(made, "{}", nil)
+		assert.Equal(t, c.passes, err == nil)
 	}
 }
 
@@ -95,9 +93,7 @@ func TestGrantHoldsForItsRuleOnly(t *testing.T) {
 				t.Errorf("%d: %v, asked %d times", i, err, len(user.asked))
 			}
 		}
-		if why := user.asked[1].Held.Why; why != "Approval is required by your rule policy.rules[0]: It is a." {
-			t.Error(why)
-		}
+		assert.Equal(t, "Approval is required by your rule policy.rules[0]: It is a.", user.asked[1].Held.Why)
 		time.Sleep(GrantTime)
 		if _, err := s.make(call("put", `{"p":"a"}`), "{}", nil); err != nil || len(user.asked) != 3 {
 			t.Error(err, len(user.asked))

@@ -10,6 +10,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // argumentCases is one deny rule and arguments, one JSON text a line: those that it must refuse, and
@@ -46,13 +49,9 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 		t.Skip("its paths are those of Unix")
 	}
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, dir := range []string{"ws/src", "out", "wsx"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
 	}
 	for link, target := range map[string]string{
 		"ws/out": "../out", "ws/abs": root + "/out", "ws/self": ".", "ws/loop": "loop", "ws/dangling": root + "/gone", "ws/chain": "out", "alias": "ws",
@@ -495,9 +494,7 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 	} {
 		n += c.run(t, replace, root+"/ws")
 	}
-	if n < 330 {
-		t.Errorf("only %d cases", n)
-	}
+	assert.Truef(t, n >= 330, "only %d cases", n)
 	t.Log(n, "cases")
 	// Without a working folder, it is not known what is under it.
 	argumentCases{where: `{"/path": {"notUnder": "${workspaceFolder}"}}`, denied: `{"path":"/etc"}`}.run(t, replace, "")
@@ -509,9 +506,7 @@ func TestNoArgumentSlipsPastDeny(t *testing.T) {
 func FuzzArgumentRules(f *testing.F) {
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"}}, "policy": {"rules": [
 		{"where": {"/p/*": {"under": "`+filepath.ToSlash(filepath.VolumeName(f.TempDir()))+`/usr", "glob": "*a"}, "not": {"/u": {"host": "a.b"}}, "any": [{"/n": {"min": 1}}, {"": {"matches": "x"}}]}, "then": "deny"}]}}`))
-	if c == nil {
-		f.Fatal(problems)
-	}
+	require.NotNil(f, c, problems)
 	deny := compileArgumentRules(c.Policy.Arguments)
 	allow := compileArgumentRules(c.Policy.Arguments)
 	allow[0].Then = config.RuleAllow
@@ -524,8 +519,6 @@ func FuzzArgumentRules(f *testing.F) {
 		if decideByArguments(allow, s, made).rule != nil && decideByArguments(deny, s, made).rule == nil {
 			t.Error("allowed for certain, and denied not even possibly")
 		}
-		if !json.Valid(arguments) && len(arguments) > 0 && decideByArguments(deny, s, made).rule == nil {
-			t.Error("arguments that are not JSON slipped past")
-		}
+		assert.False(t, !json.Valid(arguments) && len(arguments) > 0 && decideByArguments(deny, s, made).rule == nil, "arguments that are not JSON slipped past")
 	})
 }

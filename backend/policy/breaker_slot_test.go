@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A call that waited for a slot and then finds the breaker open releases the slot.
@@ -14,9 +17,7 @@ func TestSlotIsReleasedWhenBreakerOpensDuringWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := withRules(t, `, "concurrency": {"max": 1, "queue": 5}, "breaker": {"failures": 1, "openMs": 60000}`, ``, Options{})
 		working, err := s.Admit(t.Context(), call("plain", ""), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		refused := make(chan error, 3)
 		for range cap(refused) {
 			go func() {
@@ -25,22 +26,19 @@ func TestSlotIsReleasedWhenBreakerOpensDuringWait(t *testing.T) {
 			}()
 		}
 		synctest.Wait() // all three wait for the slot
-		if loads := s.Loads(); len(loads) != 1 || loads[0].Queued != 3 {
-			t.Fatalf("%+v", loads)
-		}
+		loads := s.Loads()
+		require.Truef(t, len(loads) == 1 && loads[0].Queued == 3, "%+v", loads)
 		s.End(working, core.Reply{}, gone, true)
 		for range cap(refused) {
 			if err := <-refused; core.CodeOf(err) != core.CodeBreakerOpen {
 				t.Errorf("after the wait: %v", err)
 			}
 		}
-		if loads := s.Loads(); len(loads) != 0 && (loads[0].Running != 0 || loads[0].Queued != 0) {
-			t.Errorf("%+v", loads)
-		}
+		loads = s.Loads()
+		assert.Falsef(t, len(loads) != 0 && (loads[0].Running != 0 || loads[0].Queued != 0), "%+v", loads)
 		time.Sleep(time.Minute)
-		if _, err := s.make(call("plain", ""), "{}", nil); err != nil {
-			t.Errorf("after the rest: %v", err)
-		}
+		_, err = s.make(call("plain", ""), "{}", nil)
+		assert.NoError(t, err, "after the rest")
 	})
 }
 
@@ -64,9 +62,7 @@ func TestClosedBreakerTakesNoLock(t *testing.T) {
 	select {
 	case err := <-done:
 		b.mu.Unlock()
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 	case <-time.After(20 * time.Second):
 		b.mu.Unlock()
 		<-done

@@ -11,6 +11,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // breakerModel is a simple reference implementation of the breaker.
@@ -80,9 +83,7 @@ func TestBreakerMatchesModel(t *testing.T) {
 				switch n := r.IntN(10); {
 				case n < 4:
 					ticket, err := b.admit()
-					if ok := m.admit(next, time.Now()); ok != (err == nil) {
-						t.Fatalf("seed %d, step %d: the breaker says %v, the specification %v", seed, step, err, ok)
-					}
+					require.Equalf(t, err == nil, m.admit(next, time.Now()), "seed %d, step %d", seed, step)
 					if err == nil {
 						open[next] = ticket
 					} else if core.CodeOf(err) != core.CodeBreakerOpen {
@@ -119,9 +120,7 @@ func TestFailuresCountedByBreaker(t *testing.T) {
 		"a login that is due":   {core.Errorf(core.CodeUnauthorized, "no"), true, neutral},
 		"a mistake of ours":     {context.DeadlineExceeded, true, neutral},
 	} {
-		if got := classifyOutcome(c.err, c.sent); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
+		assert.Equal(t, c.want, classifyOutcome(c.err, c.sent), name)
 	}
 }
 
@@ -135,27 +134,22 @@ func TestBreakerOpensAfterFiveFailuresForThirtySeconds(t *testing.T) {
 		}
 		_, _ = s.make(call("plain", ""), `{"isError":true}`, nil) // an error result of a tool is a success
 		for range 5 {
-			if _, err := s.make(call("plain", ""), "", late); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.make(call("plain", ""), "", late)
+			require.NoError(t, err)
 		}
 		_, err := s.make(call("plain", ""), "", nil)
 		if message, hint := core.Describe(err); core.CodeOf(err) != core.CodeBreakerOpen || message != `server "files" failed 5 times in a row; its circuit breaker is open` || hint != "Try again in 30s." {
 			t.Fatalf("%v, %s", err, hint)
 		}
-		if list := s.Breakers(); len(list) != 1 || list[0].State != BreakerOpen || list[0].Reason == "" {
-			t.Errorf("%+v", list)
-		}
+		list := s.Breakers()
+		assert.Truef(t, len(list) == 1 && list[0].State == BreakerOpen && list[0].Reason != "", "%+v", list)
 		time.Sleep(30 * time.Second)
-		if list := s.Breakers(); len(list) != 1 || list[0].State != BreakerHalfOpen {
-			t.Errorf("%+v", list)
-		}
+		list = s.Breakers()
+		assert.Truef(t, len(list) == 1 && list[0].State == BreakerHalfOpen, "%+v", list)
 		if _, err := s.make(call("plain", ""), "{}", nil); err != nil || len(s.Breakers()) != 0 {
 			t.Error(err, s.Breakers())
 		}
-		if len(told) != 3 || told[0] != BreakerOpen || told[2] != BreakerClosed {
-			t.Errorf("told %v", told)
-		}
+		assert.Truef(t, len(told) == 3 && told[0] == BreakerOpen && told[2] == BreakerClosed, "told %v", told)
 	})
 }
 
@@ -176,14 +170,12 @@ func TestCrashUnderManyCallsCountsOnce(t *testing.T) {
 	}
 	for range 4 {
 		crash(20)
-		if _, resting := b.currentStatus(); resting {
-			t.Fatal("it rests though it did not crash five times")
-		}
+		_, resting := b.currentStatus()
+		require.False(t, resting, "it rests though it did not crash five times")
 	}
 	crash(1)
-	if _, err := b.admit(); core.CodeOf(err) != core.CodeBreakerOpen {
-		t.Errorf("after five crashes: %v", err)
-	}
+	_, err := b.admit()
+	assert.Equal(t, core.CodeBreakerOpen, core.CodeOf(err), "after five crashes")
 }
 
 func TestUserResetsBreakerAndChangedServerKeepsIt(t *testing.T) {
@@ -195,19 +187,15 @@ func TestUserResetsBreakerAndChangedServerKeepsIt(t *testing.T) {
 	}
 	fail()
 	s.apply(`, "requestTimeoutMs": 1000`, ``)
-	if len(s.Breakers()) != 1 {
-		t.Error("another setting ends the rest")
-	}
+	assert.Len(t, s.Breakers(), 1, "another setting ends the rest")
 	s.Reset("files")
-	if _, err := s.make(call("plain", ""), "{}", nil); err != nil {
-		t.Error(err)
-	}
+	_, err := s.make(call("plain", ""), "{}", nil)
+	assert.NoError(t, err)
 	fail()
 	s.apply(`, "breaker": {"failures": 0}`, ``)
 	fail()
-	if _, err := s.make(call("plain", ""), "{}", nil); err != nil {
-		t.Error(err)
-	}
+	_, err = s.make(call("plain", ""), "{}", nil)
+	assert.NoError(t, err)
 }
 
 // A new process gets one call at once. Only its success closes the breaker: each call may hang.
@@ -223,16 +211,13 @@ func TestNewProcessIsTestedWithoutWaiting(t *testing.T) {
 			for range 5 {
 				_, _ = s.make(call("plain", ""), "", late)
 			}
-			if _, err := s.make(call("plain", ""), "{}", nil); core.CodeOf(err) != core.CodeBreakerOpen {
-				t.Fatal(err)
-			}
+			_, err := s.make(call("plain", ""), "{}", nil)
+			require.Equal(t, core.CodeBreakerOpen, core.CodeOf(err))
 			s.Connected("files", "")
-			if _, err := s.make(call("plain", ""), "{}", c.err); core.CodeOf(err) == core.CodeBreakerOpen {
-				t.Error("the new process gets no call:", err)
-			}
-			if b, open := s.Breaker("files"); open != (c.want == BreakerOpen) {
-				t.Errorf("after the test call with %v: %+v", c.err, b)
-			}
+			_, err = s.make(call("plain", ""), "{}", c.err)
+			assert.NotEqual(t, core.CodeBreakerOpen, core.CodeOf(err), "the new process gets no call")
+			b, open := s.Breaker("files")
+			assert.Equalf(t, c.want == BreakerOpen, open, "after the test call with %v: %+v", c.err, b)
 		}
 	})
 }
@@ -241,9 +226,7 @@ func TestNewProcessIsTestedWithoutWaiting(t *testing.T) {
 func TestEachAccountHasItsOwnBreaker(t *testing.T) {
 	cfg := func(accounts string) *config.Config {
 		c, problems := config.Parse("c.json", []byte(`{"mcpServers":{"hub":{"command":"h","breaker":{"failures":2,"openMs":60000},"accounts":{`+accounts+`}}}}`))
-		if c == nil {
-			t.Fatal(problems)
-		}
+		require.NotNil(t, c, problems)
 		return c
 	}
 	views := registry.New(registry.Options{})
@@ -263,28 +246,19 @@ func TestEachAccountHasItsOwnBreaker(t *testing.T) {
 		return err
 	}
 	for range 2 {
-		if err := admit("work"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, admit("work"))
 	}
-	if err := admit("work"); core.CodeOf(err) != core.CodeBreakerOpen || !strings.Contains(err.Error(), `account "work" of server "hub"`) {
-		t.Errorf("the broken account: %v", err)
-	}
+	err := admit("work")
+	assert.Truef(t, core.CodeOf(err) == core.CodeBreakerOpen && strings.Contains(err.Error(), `account "work" of server "hub"`), "the broken account: %v", err)
 	for _, account := range []string{"default", "home", ""} {
-		if err := admit(account); err != nil {
-			t.Errorf("account %q: %v", account, err)
-		}
+		assert.NoErrorf(t, admit(account), "account %q", account)
 	}
-	if list := p.Breakers(); len(list) != 1 || list[0].Account != "work" || list[0].State != BreakerOpen {
-		t.Errorf("%+v", list)
-	}
-	if b, open := p.Breaker("hub"); !open || !strings.HasPrefix(b.Reason, `account "work" failed 2 times`) {
-		t.Errorf("%+v", b)
-	}
+	list := p.Breakers()
+	assert.Truef(t, len(list) == 1 && list[0].Account == "work" && list[0].State == BreakerOpen, "%+v", list)
+	b, open := p.Breaker("hub")
+	assert.Truef(t, open && strings.HasPrefix(b.Reason, `account "work" failed 2 times`), "%+v", b)
 	p.Apply(cfg(`"work":{},"more":{}`)) // other changes leave it open
-	if err := admit("work"); core.CodeOf(err) != core.CodeBreakerOpen {
-		t.Errorf("after a change of another account: %v", err)
-	}
+	assert.Equal(t, core.CodeBreakerOpen, core.CodeOf(admit("work")), "after a change of another account")
 	changes := 0
 	p.ObserveBreakers(func(b BreakerStatus) {
 		if b.Account == "work" && b.State == BreakerClosed {
@@ -292,7 +266,6 @@ func TestEachAccountHasItsOwnBreaker(t *testing.T) {
 		}
 	})
 	p.Apply(cfg(`"more":{}`))
-	if list := p.Breakers(); len(list) != 0 || changes != 1 {
-		t.Errorf("a removed account: %+v, announced %d times", list, changes)
-	}
+	list = p.Breakers()
+	assert.Truef(t, len(list) == 0 && changes == 1, "a removed account: %+v, announced %d times", list, changes)
 }

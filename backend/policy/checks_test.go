@@ -12,6 +12,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestNamesAndURIsAreBounded(t *testing.T) {
@@ -27,12 +30,9 @@ func TestNamesAndURIsAreBounded(t *testing.T) {
 		"an URI to finish": {core.Call{Method: "completion/complete", Name: strings.Repeat("a", MaxName+1)}, true},
 	} {
 		err := checkNames(&c.call)
-		if (err == nil) != c.ok {
-			t.Errorf("%s: %v", name, err)
-		}
-		if e, ours := errors.AsType[*core.Error](err); err != nil && (!ours || e.Code != core.CodeValidation || len(e.Fields) != 1) {
-			t.Errorf("%s: %+v", name, e)
-		}
+		assert.Equal(t, c.ok, err == nil, name)
+		e, ours := errors.AsType[*core.Error](err)
+		assert.Falsef(t, err != nil && (!ours || e.Code != core.CodeValidation || len(e.Fields) != 1), "%s: %+v", name, e)
 	}
 }
 
@@ -54,9 +54,7 @@ func TestInvalidArgumentsAreRefusedByName(t *testing.T) {
 	} {
 		_, err := s.make(call(c.tool, c.arguments), "{}", nil)
 		if c.want == "" {
-			if err != nil {
-				t.Errorf("%s %s: %v", c.tool, c.arguments, err)
-			}
+			assert.NoErrorf(t, err, "%s %s", c.tool, c.arguments)
 			continue
 		}
 		e, ok := errors.AsType[*core.Error](err)
@@ -65,9 +63,7 @@ func TestInvalidArgumentsAreRefusedByName(t *testing.T) {
 			continue
 		}
 		for _, want := range strings.Split(c.want, "|") {
-			if !strings.Contains(e.Message, want) {
-				t.Errorf("%s: %s, want %s", c.arguments, e.Message, want)
-			}
+			assert.Contains(t, e.Message, want, c.arguments)
 		}
 	}
 }
@@ -90,22 +86,16 @@ func TestRateLimitHasBucketPerCallerAndTool(t *testing.T) {
 		put := func(session string) func() *core.Call {
 			return func() *core.Call { c := call("put", ""); c.Session = session; return c }
 		}
-		if a, b, c, d := allowed(9, plain), allowed(9, other), allowed(9, put("s1")), allowed(9, put("s2")); a != 3 || b != 3 || c != 1 || d != 1 {
-			t.Errorf("passed %d, %d, %d, %d", a, b, c, d)
-		}
+		a, b, c, d := allowed(9, plain), allowed(9, other), allowed(9, put("s1")), allowed(9, put("s2"))
+		assert.Truef(t, a == 3 && b == 3 && c == 1 && d == 1, "passed %d, %d, %d, %d", a, b, c, d)
 		time.Sleep(time.Second)
-		if n := allowed(9, plain); n != 2 {
-			t.Errorf("a second later %d", n)
-		}
+		assert.Equal(t, 2, allowed(9, plain), "a second later")
 		s.apply(`, "rateLimit": {"perSecond": 2, "burst": 3}`, ``)
-		if n := allowed(1, plain); n != 0 {
-			t.Error("a new configuration with the same limit of the server fills the buckets")
-		}
+		assert.Equal(t, 0, allowed(1, plain), "a new configuration with the same limit of the server fills the buckets")
 		again := plain()
 		again.Continues = true
-		if _, err := s.make(again, "{}", nil); err != nil {
-			t.Error("a further round of a call counts")
-		}
+		_, err := s.make(again, "{}", nil)
+		assert.NoError(t, err, "a further round of a call counts")
 	})
 }
 
@@ -138,14 +128,12 @@ func TestLimitsApplyPerClientAndPerTool(t *testing.T) {
 			{"put", "other", 4, `1 call per second for each client, in bursts of up to 4 (tools.put.rateLimit)`},
 			{"put", "", 4, `for each client, in bursts of up to 4`},
 		} {
-			if n, says := allowed(c.tool, c.token); n != c.want || !strings.Contains(says, c.says) {
-				t.Errorf("%s of %q: %d passed, then %s", c.tool, c.token, n, says)
-			}
+			n, says := allowed(c.tool, c.token)
+			assert.Truef(t, n == c.want && strings.Contains(says, c.says), "%s of %q: %d passed, then %s", c.tool, c.token, n, says)
 		}
 		_, err := s.make(made("put", "cursor"), "{}", nil)
-		if _, hint := core.Describe(err); hint != "Try again in 2s." {
-			t.Error(hint)
-		}
+		_, hint := core.Describe(err)
+		assert.Equal(t, "Try again in 2s.", hint)
 		if e, _ := s.Explain(ExplainRequest{Server: "files", Tool: "put", Client: "cursor"}); e.Passes || e.Checks[6].Key != "mcpServers.files.tools.put.clients.cursor.rateLimit" {
 			t.Errorf("%+v", e.Checks[6])
 		}
@@ -153,13 +141,11 @@ func TestLimitsApplyPerClientAndPerTool(t *testing.T) {
 			t.Errorf("%+v", e.Checks[6])
 		}
 		s.apply(server, root)
-		if n, _ := allowed("put", "cursor"); n != 0 {
-			t.Error("a new configuration with the same limits of clients fills the buckets")
-		}
+		n, _ := allowed("put", "cursor")
+		assert.Equal(t, 0, n, "a new configuration with the same limits of clients fills the buckets")
 		s.apply(server, "")
-		if n, _ := allowed("plain", "cursor"); n != 5 {
-			t.Errorf("%d calls pass where the client has no limit of its own any more", n)
-		}
+		n, _ = allowed("plain", "cursor")
+		assert.Equal(t, 5, n)
 	})
 }
 
@@ -168,9 +154,8 @@ func TestClientOnlyLimitApplies(t *testing.T) {
 	s := withRules(t, ``, `"policy": {"clients": {"cursor": {"rateLimit": {"perSecond": 0.001, "burst": 1}}}}, `, Options{})
 	_, first := s.make(call("plain", ""), "{}", nil)
 	_, second := s.make(call("plain", ""), "{}", nil)
-	if first != nil || core.CodeOf(second) != core.CodeRateLimited {
-		t.Error(first, second)
-	}
+	assert.NoError(t, first)
+	assert.Equal(t, core.CodeRateLimited, core.CodeOf(second))
 }
 
 func TestForgedCallersDoNotFillMemory(t *testing.T) {
@@ -180,9 +165,8 @@ func TestForgedCallersDoNotFillMemory(t *testing.T) {
 		c.Client = core.Client{Name: strings.Repeat("x", i%50) + string(rune('a'+i%26)) + time.Duration(i).String()}
 		_, _ = s.make(c, "{}", nil)
 	}
-	if n := len(s.rules.Load().servers["files"].toolDefaults.buckets.limiters); n > maxBuckets+1 {
-		t.Errorf("%d buckets", n)
-	}
+	n := len(s.rules.Load().servers["files"].toolDefaults.buckets.limiters)
+	assert.Truef(t, n <= maxBuckets+1, "%d buckets", n)
 }
 
 func TestConcurrencySlotsAndQueue(t *testing.T) {
@@ -200,12 +184,10 @@ func TestConcurrencySlotsAndQueue(t *testing.T) {
 		go func() { plan, err := s.Admit(t.Context(), waiting, nil); queued <- got{plan, err} }()
 		synctest.Wait()
 		_, err := admit()
-		if e, _ := errors.AsType[*core.Error](err); e == nil || e.Code != core.CodeRejected || !e.Retriable {
-			t.Fatalf("%v", err)
-		}
-		if loads := s.Loads(); len(loads) != 1 || loads[0] != (Load{"files", 2, 1, 1}) {
-			t.Errorf("%+v", loads)
-		}
+		e, _ := errors.AsType[*core.Error](err)
+		require.True(t, e != nil && e.Code == core.CodeRejected && e.Retriable, err)
+		loads := s.Loads()
+		assert.Truef(t, len(loads) == 1 && loads[0] == (Load{"files", 2, 1, 1}), "%+v", loads)
 		time.Sleep(3 * time.Second)
 		s.End(first, core.Reply{}, nil, true)
 		if g := <-queued; g.err != nil || waiting.Queued != 3*time.Second {
@@ -215,19 +197,16 @@ func TestConcurrencySlotsAndQueue(t *testing.T) {
 		}
 		third, _ := admit()
 		began := time.Now()
-		if _, err := admit(); core.CodeOf(err) != core.CodeRejected || time.Since(began) != 10*time.Second {
-			t.Errorf("%v after %s", err, time.Since(began))
-		}
+		_, err = admit()
+		assert.Truef(t, core.CodeOf(err) == core.CodeRejected && time.Since(began) == 10*time.Second, "%v after %s", err, time.Since(began))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := s.Admit(ctx, call("plain", ""), nil); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		_, err = s.Admit(ctx, call("plain", ""), nil)
+		assert.ErrorIs(t, err, context.Canceled)
 		s.End(second, core.Reply{}, nil, true)
 		s.End(third, core.Reply{}, gone, true)
-		if loads := s.Loads(); loads[0].Running != 0 || loads[0].Queued != 0 {
-			t.Errorf("%+v", loads)
-		}
+		loads = s.Loads()
+		assert.Truef(t, loads[0].Running == 0 && loads[0].Queued == 0, "%+v", loads)
 	})
 }
 
@@ -255,9 +234,7 @@ func TestRetryableFailures(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := withRules(t, c.server, ``, Options{})
 			plan, err := s.make(call(c.tool, ""), "{}", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var pauses []time.Duration
 			for tries := 1; ; tries++ {
 				pause, again := plan.ShouldRetry(call(c.tool, ""), tries, c.err, c.sent)
@@ -266,13 +243,9 @@ func TestRetryableFailures(t *testing.T) {
 				}
 				pauses = append(pauses, pause)
 			}
-			if len(pauses) != len(c.pauses) {
-				t.Fatalf("%v, want %v", pauses, c.pauses)
-			}
+			require.Len(t, pauses, len(c.pauses))
 			for i := range pauses {
-				if pauses[i] != c.pauses[i] {
-					t.Errorf("%v, want %v", pauses, c.pauses)
-				}
+				assert.Equal(t, c.pauses[i], pauses[i])
 			}
 		})
 	}
@@ -295,12 +268,8 @@ func TestOnlySuccessfulReadOnlyResultsAreCached(t *testing.T) {
 		s := withRules(t, keys, ``, Options{})
 		hit := func(c *core.Call, reply string) bool {
 			plan, err := s.make(c, reply, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if (plan.Cached != nil) != c.Cached {
-				t.Error("a hit is not marked")
-			}
+			require.NoError(t, err)
+			assert.Equal(t, c.Cached, plan.Cached != nil, "a hit is not marked")
 			return plan.Cached != nil
 		}
 		if hit(call("read", `{"path":"a","n":1}`), `{"content":[1]}`) || !hit(call("read", ` { "n" : 1,"path":"\u0061" } `), ``) {
@@ -309,34 +278,22 @@ func TestOnlySuccessfulReadOnlyResultsAreCached(t *testing.T) {
 		for name, c := range map[string]*core.Call{
 			"other arguments": call("read", `{"path":"b","n":1}`), "another spelling of a number": call("read", `{"path":"a","n":1.0}`),
 		} {
-			if hit(c, `{"isError":true}`) {
-				t.Errorf("%s hit", name)
-			}
+			assert.Falsef(t, hit(c, `{"isError":true}`), "%s hit", name)
 		}
 		other := call("read", `{"path":"a","n":1}`)
 		other.Client.Token = "other"
-		if hit(other, `{"resultType":"input_required"}`) || hit(call("read", `{"path":"b","n":1}`), `{}`) {
-			t.Error("another client, or an error, hit")
-		}
+		assert.True(t, !hit(other, `{"resultType":"input_required"}`) && !hit(call("read", `{"path":"b","n":1}`), `{}`), "another client, or an error, hit")
 		for range 2 {
-			if hit(call("put", `{}`), `{}`) {
-				t.Error("a tool that is not read-only is kept")
-			}
+			assert.False(t, hit(call("put", `{}`), `{}`), "a tool that is not read-only is kept")
 		}
 		twice := `{"path":"a","path":"b"}`
 		for range 2 {
-			if hit(call("read", twice), `{}`) {
-				t.Error("arguments with two meanings are kept")
-			}
+			assert.False(t, hit(call("read", twice), `{}`), "arguments with two meanings are kept")
 		}
 		time.Sleep(time.Second)
-		if hit(call("read", `{"path":"a","n":1}`), `{}`) {
-			t.Error("it outlived its time")
-		}
+		assert.False(t, hit(call("read", `{"path":"a","n":1}`), `{}`), "it outlived its time")
 		s.apply(keys+`, "trust": true`, ``)
-		if hit(call("read", `{"path":"a","n":1}`), `{}`) {
-			t.Error("it outlived its configuration")
-		}
+		assert.False(t, hit(call("read", `{"path":"a","n":1}`), `{}`), "it outlived its configuration")
 	})
 }
 
@@ -349,17 +306,11 @@ func TestResourceCacheFollowsServerTTL(t *testing.T) {
 			return err == nil && plan.Cached != nil
 		}
 		for range 2 {
-			if read("a:0", `{"contents":[],"ttlMs":0}`) || read("a:none", `{"contents":[]}`) {
-				t.Error("kept without leave")
-			}
+			assert.True(t, !read("a:0", `{"contents":[],"ttlMs":0}`) && !read("a:none", `{"contents":[]}`), "kept without leave")
 		}
-		if read("a:1", `{"contents":[],"ttlMs":500}`) || !read("a:1", ``) {
-			t.Error("not kept")
-		}
+		assert.True(t, !read("a:1", `{"contents":[],"ttlMs":500}`) && read("a:1", ``), "not kept")
 		time.Sleep(500 * time.Millisecond)
-		if read("a:1", ``) {
-			t.Error("kept too long")
-		}
+		assert.False(t, read("a:1", ``), "kept too long")
 	})
 }
 
@@ -373,27 +324,23 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Errorf("%d bytes of %d results", s.cache.bytes, len(s.cache.byKey))
 	}
 	_, _ = s.make(call("read", `{"path":"huge"}`), `{"content":"`+strings.Repeat("x", maxCachedResult)+`"}`, nil)
-	if plan, _ := s.make(call("read", `{"path":"huge"}`), `{}`, nil); plan.Cached != nil {
-		t.Error("a huge result is kept")
-	}
+	plan, _ := s.make(call("read", `{"path":"huge"}`), `{}`, nil)
+	assert.Nil(t, plan.Cached, "a huge result is kept")
 }
 
 func TestStrictPreset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := withRules(t, ``, `"policy": {"preset": "strict"}, `, Options{})
 		plan, err := s.make(call("plain", ""), "", gone)
-		if err != nil || plan.Timeout != 5*time.Second {
-			t.Fatal(plan.Timeout, err)
-		}
+		require.NoError(t, err)
+		require.Equal(t, 5*time.Second, plan.Timeout)
 		unsent := &core.Error{Code: core.CodeUnavailable, Retriable: true, Unsent: true}
 		for tries, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
-			if pause, again := plan.ShouldRetry(call("plain", ""), tries+1, unsent, true); !again || pause != want {
-				t.Errorf("pause %d: %s, %v", tries+1, pause, again)
-			}
+			pause, again := plan.ShouldRetry(call("plain", ""), tries+1, unsent, true)
+			assert.Truef(t, again && pause == want, "pause %d: %s, %v", tries+1, pause, again)
 		}
-		if _, again := plan.ShouldRetry(call("plain", ""), 4, unsent, true); again {
-			t.Error("a fourth retry")
-		}
+		_, again := plan.ShouldRetry(call("plain", ""), 4, unsent, true)
+		assert.False(t, again, "a fourth retry")
 		passed := 1
 		for range 30 {
 			if _, err := s.make(call("plain", ""), "{}", nil); err == nil {

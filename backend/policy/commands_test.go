@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestWaitForServersHasExitCode(t *testing.T) {
@@ -30,23 +33,17 @@ func TestWaitForServersHasExitCode(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got := f.Run(false, "explain", "--all", "--wait", "--json")
-	if want := `{"items":[{"server":"my-files","label":"my files","state":"running","ready":true,"reason":"","tools":2,"refused":["rm"]},{"server":"off","label":"off","state":"disabled","ready":false,"reason":"","tools":0,"refused":[]}],"next":"","ready":true}` + "\n"; got.Code != 0 || got.Out != want {
-		t.Errorf("%+v", got)
-	}
+	want := `{"items":[{"server":"my-files","label":"my files","state":"running","ready":true,"reason":"","tools":2,"refused":["rm"]},{"server":"off","label":"off","state":"disabled","ready":false,"reason":"","tools":0,"refused":[]}],"next":"","ready":true}` + "\n"
+	assert.Truef(t, got.Code == 0 && got.Out == want, "%+v", got)
 	for _, args := range [][]string{{"explain"}, {"explain", "x"}, {"explain", "--all", "x", "y"}, {"explain", "x", "y", "--wait"}, {"explain", "x", "y", "--arguments", "{"}, {"explain", "x", "y", "--arguments", "[1]"}} {
-		if got := f.Run(false, args...); got.Code != 2 {
-			t.Errorf("%v: %+v", args, got)
-		}
+		assert.Equal(t, 2, f.Run(false, args...).Code, args)
 	}
 }
 
 func TestTooLargeRulesAreRefused(t *testing.T) {
 	f := terminaltest.New(t, Commands)
 	path := filepath.Join(t.TempDir(), "rules.jsonc")
-	if err := os.WriteFile(path, []byte("[]"+strings.Repeat(" ", maxRules)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := f.Run(true, "policy", "try", path); got.Code != 1 || !strings.Contains(got.Err, "larger than 1 MiB") {
-		t.Errorf("%+v", got)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("[]"+strings.Repeat(" ", maxRules)), 0o600))
+	got := f.Run(true, "policy", "try", path)
+	assert.Truef(t, got.Code == 1 && strings.Contains(got.Err, "larger than 1 MiB"), "%+v", got)
 }

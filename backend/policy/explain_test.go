@@ -9,6 +9,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestExplainMatchesAdmit(t *testing.T) {
@@ -41,48 +44,35 @@ func TestExplainMatchesAdmit(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := withRules(t, c.server, c.root, Options{Approvals: &fakeUser{answer: approvals.Answer{Action: approvals.Accept}}})
 			e, err := s.Explain(ExplainRequest{Server: "files", Tool: c.tool, Client: "cursor"})
-			if err != nil || e.Passes != c.passes || len(e.Checks) != 13 {
-				t.Fatalf("%v %+v", err, e)
-			}
+			require.Truef(t, err == nil && e.Passes == c.passes && len(e.Checks) == 13, "%v %+v", err, e)
 			for _, v := range e.Checks {
-				if v.Detail == "" {
-					t.Errorf("%s says nothing", v.Name)
-				}
-				if v.Name == c.check && (v.Result != c.result || v.Key != c.key) {
-					t.Errorf("%+v", v)
-				}
+				assert.NotEmptyf(t, v.Detail, "%s says nothing", v.Name)
+				assert.Falsef(t, v.Name == c.check && (v.Result != c.result || v.Key != c.key), "%+v", v)
 			}
 			made := call(e.Tool, `{"path":"a"}`)
-			if _, err := s.make(made, "{}", nil); (err == nil) != e.Passes {
-				t.Errorf("explained as %v, and then: %v", e.Passes, err)
-			}
+			_, err = s.make(made, "{}", nil)
+			assert.Equal(t, e.Passes, err == nil, "explained as")
 		})
 	}
 	s := withRules(t, ``, ``, Options{})
-	if _, err := s.Explain(ExplainRequest{Server: "gone", Tool: "x"}); core.CodeOf(err) != core.CodeNotFound {
-		t.Error(err)
-	}
+	_, err := s.Explain(ExplainRequest{Server: "gone", Tool: "x"})
+	assert.Equal(t, core.CodeNotFound, core.CodeOf(err))
 	for range 5 {
 		_, _ = s.make(call("read", ""), "", gone)
 	}
-	if e, _ := s.Explain(ExplainRequest{Server: "files", Tool: "read"}); e.Passes || e.Checks[9].Result != Refuse {
-		t.Errorf("%+v", e)
-	}
+	e, _ := s.Explain(ExplainRequest{Server: "files", Tool: "read"})
+	assert.Truef(t, !e.Passes && e.Checks[9].Result == Refuse, "%+v", e)
 }
 
 // An allow rule about folders that seems to apply says why it does not.
 func TestExplainSaysWhyFolderRuleIgnoresRelativePath(t *testing.T) {
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := withRules(t, ``, `"policy": {"rules": [{"where": {"/path": {"under": "`+volume+`/notes"}}, "then": "allow"}, {"then": "ask"}]}, `, Options{})
 	for path, want := range map[string]bool{"b.txt": true, volume + "/notes/b.txt": false, volume + "/etc/passwd": false} {
 		e, err := s.Explain(ExplainRequest{Server: "files", Tool: "read", Arguments: []byte(`{"path":"` + path + `"}`)})
 		at := slices.IndexFunc(e.Checks, func(v Verdict) bool { return v.Name == "rules" })
-		if err != nil || at < 0 {
-			t.Fatal(err, e)
-		}
+		require.Truef(t, err == nil && at >= 0, "%v %v", err, e)
 		if got := e.Checks[at].Detail; strings.Contains(got, `rules[0] (allow) does not apply to the relative path "b.txt", which may be `+filepath.VolumeName(dir)+string(filepath.Separator)) != want {
 			t.Errorf("%s: %s", path, got)
 		}
@@ -92,9 +82,8 @@ func TestExplainSaysWhyFolderRuleIgnoresRelativePath(t *testing.T) {
 func TestHiddenToolIsNotCallable(t *testing.T) {
 	s := withRules(t, `, "includeTools": ["re*", "put"], "excludeTools": ["read"], "tools": {"put": {"rename": "store"}}`, ``, Options{})
 	for tool, ok := range map[string]bool{"read": false, "delete": false, "put": true, "store": false} {
-		if _, err := s.make(call(tool, ""), "{}", nil); (err == nil) != ok || err != nil && core.CodeOf(err) != core.CodeNotFound {
-			t.Errorf("%s: %v", tool, err)
-		}
+		_, err := s.make(call(tool, ""), "{}", nil)
+		assert.Truef(t, (err == nil) == ok && !(err != nil && core.CodeOf(err) != core.CodeNotFound), "%s: %v", tool, err)
 	}
 }
 
@@ -102,13 +91,11 @@ func TestDisabledServerIsReportedToUserOnly(t *testing.T) {
 	s := withRules(t, ``, ``, Options{})
 	s.views.Configure("", nil) // as if the server was disabled
 	made := call("read", "")
-	if _, err := s.make(made, "{}", nil); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("a client hears of it: %v", err)
-	}
+	_, err := s.make(made, "{}", nil)
+	assert.Equal(t, core.CodeNotFound, core.CodeOf(err), "a client hears of it")
 	made.ByUser = true
-	if _, err := s.make(made, "{}", nil); core.CodeOf(err) != core.CodeUnavailable {
-		t.Errorf("the user is told %v", err)
-	}
+	_, err = s.make(made, "{}", nil)
+	assert.Equal(t, core.CodeUnavailable, core.CodeOf(err), "the user is told")
 }
 
 func TestDisabledServerIsCalledDisabled(t *testing.T) {
@@ -118,8 +105,7 @@ func TestDisabledServerIsCalledDisabled(t *testing.T) {
 		made := call("read", "")
 		made.ByUser = true
 		_, err := s.make(made, "{}", nil)
-		if message, _ := core.Describe(err); message != want {
-			t.Errorf("%q: %q", settings, message)
-		}
+		message, _ := core.Describe(err)
+		assert.Equalf(t, want, message, "%q", settings)
 	}
 }

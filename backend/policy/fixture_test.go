@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
@@ -41,9 +42,7 @@ func withRules(t testing.TB, server, root string, o Options) *testPolicy {
 	s.Policy = New(o)
 	s.apply(server, root)
 	var raws []json.RawMessage
-	if err := json.Unmarshal([]byte(catalog), &raws); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(catalog), &raws))
 	c := &core.Catalog{}
 	for _, raw := range raws {
 		var tool struct{ Name string }

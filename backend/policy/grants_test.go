@@ -11,6 +11,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/approvals"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // An approval for the session releases the calls of the session that wait for the same answer.
@@ -43,9 +46,8 @@ func TestGrantReleasesPendingCallsThatItCovers(t *testing.T) {
 		start("other arguments", "one", `{"path":"`+volume+`/nowhere/b"}`)
 		start("other session", "two", `{"path":"`+volume+`/nowhere/a/b"}`)
 		pending := inbox.List()
-		if err := inbox.AnswerFor(t.Context(), pending[0].ID, approvals.Accept, approvals.Session, pending[0].Held.Seen, []byte(`{"/path":{"under":"`+volume+`/nowhere/a"}}`)); err != nil || len(pending) != 4 {
-			t.Fatal(err, pending)
-		}
+		err := inbox.AnswerFor(t.Context(), pending[0].ID, approvals.Accept, approvals.Session, pending[0].Held.Seen, []byte(`{"/path":{"under":"`+volume+`/nowhere/a"}}`))
+		require.Truef(t, err == nil && len(pending) == 4, "%v %v", err, pending)
 		synctest.Wait()
 		mu.Lock()
 		slices.Sort(done)
@@ -158,9 +160,8 @@ func TestGrantHoldsForItsSessionAndArguments(t *testing.T) {
 				second := call("put", c.arguments)
 				second.Session = c.session
 				_, err := s.make(second, "{}", nil)
-				if asked := len(user.asked) == 2; err != nil || asked != c.asked {
-					t.Errorf("asked: %v, %v", asked, err)
-				}
+				asked := len(user.asked) == 2
+				assert.Truef(t, err == nil && asked == c.asked, "asked: %v, %v", asked, err)
 				if !c.asked && second.Approval != core.Approval(c.scope) {
 					t.Error(second.Approval)
 				}

@@ -12,6 +12,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func views() *registry.Registry {
@@ -52,9 +55,8 @@ func TestAdmit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan, err := p.Admit(context.Background(), &c.call, nil)
-			if core.CodeOf(err) != c.code || plan.Unlisted != c.unlisted {
-				t.Fatalf("got %q (%v), unlisted %v", core.CodeOf(err), err, plan.Unlisted)
-			}
+			require.Equal(t, c.code, core.CodeOf(err))
+			require.Equal(t, c.unlisted, plan.Unlisted)
 		})
 	}
 }
@@ -63,9 +65,8 @@ func TestAdmit(t *testing.T) {
 func TestUnknownTargetIsNamedByItsKind(t *testing.T) {
 	p := New(Options{Views: views()})
 	for method, want := range map[string]string{"tools/call": "no tool named", "prompts/get": "no prompt named", "resources/read": "no resource named", "completion/complete": "no prompt or resource named"} {
-		if _, err := p.Admit(t.Context(), &core.Call{Method: method, PublicName: "x"}, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", method, err)
-		}
+		_, err := p.Admit(t.Context(), &core.Call{Method: method, PublicName: "x"}, nil)
+		assert.Truef(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", method, err)
 	}
 }
 
@@ -75,9 +76,7 @@ func TestServerTimeoutWinsWithinCeiling(t *testing.T) {
 		{ID: "slow", RequestTimeout: time.Minute}, {ID: "odd", RequestTimeout: time.Hour}, {ID: "both", RequestTimeout: time.Hour, MaxRequest: 2 * time.Hour},
 	}})
 	for server, want := range map[string]time.Duration{"files": DefaultTimeout, "slow": time.Minute, "odd": DefaultCeiling, "both": time.Hour} {
-		if got := p.rules.Load().server(server).toolDefaults.timeout; got != want {
-			t.Errorf("%s: %s, want %s", server, got, want)
-		}
+		assert.Equal(t, want, p.rules.Load().server(server).toolDefaults.timeout, server)
 	}
 }
 

@@ -17,6 +17,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Conditions are suggested for recorded and for pending calls, and only those that a rule certainly
@@ -26,13 +29,9 @@ func TestConditionsAreSuggestedForCalls(t *testing.T) {
 		t.Skip("its paths are those of Unix")
 	}
 	now, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"}, "local": {"command": "x", "cwd": "/srv/notes"}, "far": {"url": "https://example.com/mcp"}}}`))
-	if now == nil {
-		t.Fatal(problems)
-	}
+	require.NotNil(t, now, problems)
 	kept, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer kept.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	var recorder sync.WaitGroup
@@ -53,9 +52,8 @@ func TestConditionsAreSuggestedForCalls(t *testing.T) {
 	kept.Recorder().Flush(t.Context())
 	suggest := func(body string, status int, want string) {
 		t.Helper()
-		if got, text := s.Ask("POST", "/api/v1/policy/suggest", body); got != status || !strings.Contains(text, want) {
-			t.Errorf("%s: %d %s, want %s", body, got, text, want)
-		}
+		got, text := s.Ask("POST", "/api/v1/policy/suggest", body)
+		assert.Truef(t, got == status && strings.Contains(text, want), "%s: %d %s, want %s", body, got, text, want)
 	}
 	id := func(i int64) string { return `{"call":"` + strconv.FormatInt(at.UnixMicro()+i, 10) + `"}` }
 	suggest(id(0), http.StatusOK, `"similar":1,"where":["{\"/path\":{\"under\":\"/srv/notes/files\"}}","{\"/mode\":{\"glob\":\"r\"}}"]`)
@@ -72,8 +70,6 @@ func TestConditionsAreSuggestedForCalls(t *testing.T) {
 	eventually.True(t, "one approval is pending", func() bool { return len(inbox.List()) == 1 })
 	held := inbox.List()[0].ID
 	suggest(`{"approval":"`+held+`"}`, http.StatusOK, `"where":["{\"/path\":{\"under\":\"${workspaceFolder}\"}}"]`)
-	if err := inbox.Answer(held, approvals.Decline, nil); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, inbox.Answer(held, approvals.Decline, nil))
 	<-answered
 }

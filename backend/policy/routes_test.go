@@ -8,6 +8,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestExplanationCoversServerState(t *testing.T) {
@@ -26,16 +28,10 @@ func TestExplanationCoversServerState(t *testing.T) {
 		{core.StateNeedsApproval, "", Refuse, "It does not start until you approve its command."},
 	} {
 		got := explainServer(core.ServerStatus{ID: "files", Label: "Files", State: c.state, Reason: c.reason})
-		if got.Name != "server" || got.Result != c.result || got.Detail != c.say {
-			t.Errorf("%s: %+v, want %q and %q", c.state, got, c.result, c.say)
-		}
-		if key := got.Key; (key != "") != (c.state == core.StateDisabled) {
-			t.Errorf("%s: the setting that decides is %q", c.state, key)
-		}
+		assert.Truef(t, got.Name == "server" && got.Result == c.result && got.Detail == c.say, "%s: %+v, want %q and %q", c.state, got, c.result, c.say)
+		assert.Equal(t, c.state == core.StateDisabled, got.Key != "")
 	}
-	if got := explainServer(core.ServerStatus{ID: "files", State: core.StateStopped, ManualOnly: true}); got.Result != Refuse {
-		t.Errorf("a server that only the user starts: %+v", got)
-	}
+	assert.Equal(t, Refuse, explainServer(core.ServerStatus{ID: "files", State: core.StateStopped, ManualOnly: true}).Result)
 }
 
 func TestExplanationAppliesClientProfile(t *testing.T) {
@@ -48,21 +44,16 @@ func TestExplanationAppliesClientProfile(t *testing.T) {
 	r.Set("files", "", &core.Catalog{Tools: []core.Item{tool("read"), tool("write")}})
 	a := &Feature{Views: r}
 	for tool, want := range map[string]string{"read": Pass, "write": Refuse} {
-		if _, v := a.explainProfile("p", "clients.cursor.profile", "files", tool); v.Result != want || v.Key != "clients.cursor.profile" {
-			t.Errorf("%s: %+v", tool, v)
-		}
+		_, v := a.explainProfile("p", "clients.cursor.profile", "files", tool)
+		assert.Truef(t, v.Result == want && v.Key == "clients.cursor.profile", "%s: %+v", tool, v)
 	}
-	if _, v := a.explainProfile("p", "clients.cursor.profile", "files", "later"); v.Name != "" {
-		t.Errorf("a tool that nobody has listed: %+v", v)
-	}
-	if view, v := a.explainProfile("gone", "k", "files", "read"); v.Result != Refuse || len(view.Items(core.Tools)) != 0 {
-		t.Errorf("a profile that is not there: %+v", v)
-	}
+	_, v := a.explainProfile("p", "clients.cursor.profile", "files", "later")
+	assert.Empty(t, v.Name, "a tool that nobody has listed")
+	view, v := a.explainProfile("gone", "k", "files", "read")
+	assert.Truef(t, v.Result == Refuse && len(view.Items(core.Tools)) == 0, "a profile that is not there: %+v", v)
 	folders := []config.Profile{{Name: "p", Folders: []string{"/a", "/b", "/c", "/d"}}, {Name: "gone"}}
 	if v := a.explainFolders(folders, "files", "write"); len(v) != 1 || v[0].Result != Pass || !strings.Contains(v[0].Detail, "/a, /b, /c and 1 more") {
 		t.Errorf("in its folders: %+v", v)
 	}
-	if v := a.explainFolders(folders, "files", "read"); v != nil {
-		t.Errorf("in its folders: %+v", v)
-	}
+	assert.Nil(t, a.explainFolders(folders, "files", "read"), "in its folders")
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/require"
 )
 
 // allAtOnce serves all records in one page.
@@ -84,16 +86,12 @@ func (r fakeCalls) Call(_ context.Context, id int64) (*store.Record, error) {
 
 func TestRulesAreTriedOnRecordedCalls(t *testing.T) {
 	now, problems := config.Parse("c.json", []byte(`{"mcpServers": {"files": {"command": "x"}}, "profiles": {"office": {}}, "clients": {"tied": {"profile": "office"}}}`))
-	if now == nil {
-		t.Fatal(problems)
-	}
+	require.NotNil(t, now, problems)
 	rules, problems := config.ParseArgumentRules("rules.jsonc", []byte(`[ // a list alone
 		{"tool": "files__put", "where": {"/path": {"notUnder": "${workspaceFolder}"}}, "then": "deny", "because": "outside"},
 		{"tool": "put", "where": {"/mode": {"present": true}}, "then": "ask"},
 		{"profiles": "office", "then": "allow"}]`))
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	require.True(t, len(problems) <= 0, problems)
 	var calls fakeCalls
 	start := time.Now().Add(-time.Hour)
 	add := func(client, tool, arguments string, change func(*store.Record)) {
@@ -129,9 +127,7 @@ func TestRulesAreTriedOnRecordedCalls(t *testing.T) {
 	add("", "put", `{"path":"`+volume+`/etc/passwd"}`, user(func(c *core.Call) { c.Account = "work" }))
 	add("cursor", "x", `{}`, func(r *store.Record) { r.Method = "prompts/get" })
 	got, err := TryRules(t.Context(), calls, NewArgumentRules(rules, now), start.Add(-time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got.Calls != 13 || got.Denied != 2 || got.Asked != 4 || got.Allowed != 1 || got.Redacted != 1 || got.Cut != 1 || got.NotRecorded != 1 || !got.Complete {
 		t.Errorf("%+v", got)
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestNpmCommandFilesRunWithoutCmdInterpreter(t *testing.T) {
@@ -35,9 +37,8 @@ func TestNpmCommandFilesRunWithoutCmdInterpreter(t *testing.T) {
 		if c.script != "" {
 			want = append([]string{c.script}, args...)
 		}
-		if program != c.program || !slices.Equal(got, want) {
-			t.Errorf("%s becomes %s %q, want %s %q", c.path, program, got, c.program, want)
-		}
+		assert.Equal(t, c.program, program, c.path)
+		assert.Equal(t, want, got, c.path)
 	}
 }
 
@@ -52,8 +53,6 @@ func TestCmdIsLeftOutUnlessItHasMoreToDo(t *testing.T) {
 	} {
 		args := strings.Fields(c.args)
 		command, rest, ok := cmdCommand(c.path, args)
-		if ok != c.ok || ok && (command != "npx" || !slices.Equal(rest, args[2:])) {
-			t.Errorf("%s %s: %s %q %v", c.path, c.args, command, rest, ok)
-		}
+		assert.Truef(t, ok == c.ok && !(ok && (command != "npx" || !slices.Equal(rest, args[2:]))), "%s %s: %s %q %v", c.path, c.args, command, rest, ok)
 	}
 }

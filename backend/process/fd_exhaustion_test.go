@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
@@ -21,43 +23,34 @@ func TestStartWithoutFreeDescriptorsFailsAndRecovers(t *testing.T) {
 	p, _ := start(t, s, "echo", 0) // starts the thread and the reaper
 	_ = p.Stop(t.Context())
 	open, err := os.ReadDir("/proc/self/fd")
-	must(t, err)
+	require.NoError(t, err)
 	var was unix.Rlimit
-	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
 	failed := 0
 	for extra := range 8 { // fails at every place that needs a descriptor
 		few := was
 		few.Cur = uint64(len(open) + extra)
-		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
+		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 		p, err := s.Start(Spec{Name: "x", Path: os.Args[0], Env: []string{act + "=exit3", quickExit}})
-		if rerr := unix.Setrlimit(unix.RLIMIT_NOFILE, &was); rerr != nil {
-			t.Fatal(rerr)
-		}
+		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
 		switch {
 		case err == nil:
 			<-p.Done()
-			if err := p.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, p.Stop(t.Context()))
 		case !errors.Is(err, syscall.EMFILE):
 			t.Errorf("with %d more descriptors: %v", extra, err)
 		default:
 			failed++
 		}
 	}
-	if failed == 0 {
-		t.Error("no start ever ran out of descriptors")
-	}
+	assert.NotEqual(t, 0, failed, "no start ever ran out of descriptors")
 	// The reaper closes the descriptor of a process a moment after it has ended.
 	eventually.True(t, fmt.Sprintf("at most %d descriptors are open", len(open)+1), func() bool {
 		after, err := os.ReadDir("/proc/self/fd")
 		return err == nil && len(after) <= len(open)+1
 	})
 	p, _ = start(t, s, "echo", 0)
-	if err := p.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if len(s.running) != 0 || len(s.ledger.entries) != 0 {
-		t.Errorf("%d live, %d in ledger", len(s.running), len(s.ledger.entries))
-	}
+	assert.NoError(t, p.Stop(t.Context()))
+	require.Empty(t, s.running)
+	require.Empty(t, s.ledger.entries)
 }

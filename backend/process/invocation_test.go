@@ -2,25 +2,20 @@ package process
 
 import (
 	"os"
-	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestInvocationOfProcessHasItsProgramArgumentsAndEnvironment(t *testing.T) {
 	inv, err := InvocationOf(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(inv.Args, os.Args) {
-		t.Errorf("arguments %q, want %q", inv.Args, os.Args)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, os.Args, inv.Args)
 	self, _ := os.Executable()
 	was, _ := os.Stat(self)
 	is, err := os.Stat(inv.Path)
-	if err != nil || !os.SameFile(was, is) {
-		t.Errorf("program %q, want %q", inv.Path, self)
-	}
-	if want := "PATH=" + os.Getenv("PATH"); !slices.Contains(inv.Env, want) {
-		t.Errorf("%q is not in the environment %q", want, inv.Env)
-	}
+	assert.Truef(t, err == nil && os.SameFile(was, is), "program %q, want %q", inv.Path, self)
+	want := "PATH=" + os.Getenv("PATH")
+	assert.Contains(t, inv.Env, want)
 }

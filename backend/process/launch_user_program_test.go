@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestLaunchReportsWhetherWindowIsShown(t *testing.T) {
@@ -28,7 +30,5 @@ func TestLaunchReportsWhetherWindowIsShown(t *testing.T) {
 			}
 		})
 	}
-	if err := LaunchAndWaitReady(time.Minute, nil, "/nonexistent/program"); err == nil {
-		t.Error("a program that is not there was launched")
-	}
+	assert.Error(t, LaunchAndWaitReady(time.Minute, nil, "/nonexistent/program"), "a program that is not there was launched")
 }

@@ -12,6 +12,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestLoginEnvIsParsedFromChattyShell(t *testing.T) {
@@ -19,13 +22,13 @@ func TestLoginEnvIsParsedFromChattyShell(t *testing.T) {
 	t.Setenv("HOME", home)
 	// A start-up file that prints, and starts a process that keeps stdout open.
 	profile := "echo 'Welcome!'\nexport PATH=/opt/node/bin:$PATH\nexport MULTI='a\nb=c'\nsleep 90 &\n"
-	must(t, os.WriteFile(filepath.Join(home, ".bash_profile"), []byte(profile), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(home, ".bash_profile"), []byte(profile), 0o600))
 	bash, err := Resolve("bash", "/bin:/usr/bin")
 	if err != nil {
 		t.Skip(err)
 	}
 	env, err := readShellEnv(bash, time.Minute) // less than the lifetime of the process that keeps stdout open
-	must(t, err)
+	require.NoError(t, err)
 	if !strings.HasPrefix(env["PATH"], "/opt/node/bin:") || env["MULTI"] != "a\nb=c" {
 		t.Errorf("PATH %q, MULTI %q", env["PATH"], env["MULTI"])
 	}
@@ -35,13 +38,11 @@ func TestLoginEnvIsReadWithoutNULs(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	env := shellScript(t, "#!/bin/sh\n[ $# = 0 ] || exit 1\nexec /usr/bin/env\n")
-	must(t, os.Rename(env, filepath.Join(filepath.Dir(env), "env")))
-	must(t, os.WriteFile(filepath.Join(home, ".profile"), []byte("PATH="+filepath.Dir(env)+":$PATH\n"), 0o600))
+	require.NoError(t, os.Rename(env, filepath.Join(filepath.Dir(env), "env")))
+	require.NoError(t, os.WriteFile(filepath.Join(home, ".profile"), []byte("PATH="+filepath.Dir(env)+":$PATH\n"), 0o600))
 	vars, err := readShellEnv("/bin/sh", time.Minute)
-	must(t, err)
-	if vars["HOME"] != home {
-		t.Errorf("HOME %q", vars["HOME"])
-	}
+	require.NoError(t, err)
+	assert.Equal(t, home, vars["HOME"])
 }
 
 // shellScript writes a shell that runs text. A process that another test starts during the write
@@ -51,7 +52,7 @@ func shellScript(t *testing.T, text string) string {
 	path := filepath.Join(t.TempDir(), "sh")
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	must(t, os.WriteFile(path, []byte(text), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o700))
 	return path
 }
 
@@ -60,12 +61,9 @@ func TestHangingLoginShellIsAbandoned(t *testing.T) {
 	shell := shellScript(t, "#!/bin/sh\nsleep 60\n")
 	begun := time.Now()
 	_, err := readShellEnv(shell, 200*time.Millisecond)
-	if err == nil || !strings.Contains(err.Error(), "did not respond") {
-		t.Errorf("err = %v", err)
-	}
-	if took := time.Since(begun); took > 30*time.Second {
-		t.Errorf("took %s", took)
-	}
+	assert.ErrorContains(t, err, "did not respond")
+	took := time.Since(begun)
+	assert.Truef(t, took <= 30*time.Second, "took %s", took)
 }
 
 // A shell that is ended during its start-up files lets their children remove their locks. If it
@@ -82,13 +80,10 @@ func TestKilledLoginShellLeavesNoLock(t *testing.T) {
 		if _, err := os.Stat(came); err == nil {
 			break
 		}
-		if limit > time.Minute {
-			t.Fatal("the shell never took its lock")
-		}
+		require.True(t, limit <= time.Minute, "the shell never took its lock")
 	}
-	if _, err := os.Stat(lock); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the lock is still there: %v", err)
-	}
+	_, err := os.Stat(lock)
+	assert.ErrorIs(t, err, os.ErrNotExist, "the lock is still there")
 }
 
 func TestLoginEnvIsReadOnceAndFallsBack(t *testing.T) {
@@ -108,14 +103,11 @@ func TestLoginEnvIsReadOnceAndFallsBack(t *testing.T) {
 	close(release)
 	for range 3 {
 		env, err := r.get(t.Context())
-		if err == nil || env["MINE"] != "1" {
-			t.Errorf("%v, MINE %q", err, env["MINE"])
-		}
+		require.Error(t, err)
+		require.Equal(t, "1", env["MINE"])
 		env["MINE"] = "changed by one caller"
 	}
-	if reads != 1 {
-		t.Errorf("read %d times", reads)
-	}
+	assert.Equal(t, 1, reads)
 }
 
 // A newly installed program is found, and the result of an earlier read is kept if the shell
@@ -132,37 +124,24 @@ func TestLoginEnvIsReadAgainAfterExpiry(t *testing.T) {
 		reads++
 		return map[string]string{"PATH": a.path}, a.err
 	})
-	if r.expire(0) {
-		t.Error("what nobody has read has expired")
-	}
+	assert.False(t, r.expire(0), "what nobody has read has expired")
 	get := func(want string, failed bool) {
 		t.Helper()
 		env, err := r.get(t.Context())
-		if env["PATH"] != want || (err != nil) != failed {
-			t.Errorf("PATH %q, %v; want %q", env["PATH"], err, want)
-		}
+		assert.Equal(t, want, env["PATH"])
+		assert.Equal(t, failed, err != nil)
 	}
 	get("/old", false)
-	if r.expire(time.Hour) {
-		t.Error("a new answer has expired")
-	}
+	assert.False(t, r.expire(time.Hour), "a new answer has expired")
 	get("/old", false)
-	if len(r.changed) != 0 {
-		t.Error("the first reading counts as a change")
-	}
-	if !r.expire(0) {
-		t.Error("an old answer has not expired")
-	}
+	assert.True(t, len(r.changed) == 0, "the first reading counts as a change")
+	assert.True(t, r.expire(0), "an old answer has not expired")
 	get("/new", false)
-	if len(r.changed) != 1 {
-		t.Error("nobody hears of the second reading")
-	}
+	assert.True(t, len(r.changed) == 1, "nobody hears of the second reading")
 	r.expire(0)
 	get("/new", true)
 	get("/new", true)
-	if reads != 3 {
-		t.Errorf("read %d times", reads)
-	}
+	assert.Equal(t, 3, reads)
 }
 
 func TestLongerLimitRetriesTimedOutLoginShell(t *testing.T) {
@@ -173,9 +152,8 @@ func TestLongerLimitRetriesTimedOutLoginShell(t *testing.T) {
 		}
 		return map[string]string{"PATH": "/slow"}, nil
 	})
-	if _, err := r.get(t.Context()); err == nil {
-		t.Error("it answered within 10 s")
-	}
+	_, err := r.get(t.Context())
+	assert.Error(t, err, "it answered within 10 s")
 	r.setLimit(time.Minute)
 	for _, limit := range []time.Duration{time.Minute, time.Second} { // the known environment is kept
 		if env, err := r.get(t.Context()); err != nil || env["PATH"] != "/slow" {
@@ -189,9 +167,7 @@ func TestBaseEnvContainsNoSecrets(t *testing.T) {
 	t.Setenv("GITHUB_TOKEN", "x")
 	t.Setenv("LC_TIME", "C")
 	env := BaseEnv()
-	if slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "GITHUB_TOKEN=") }) {
-		t.Error("a token leaked")
-	}
+	assert.False(t, slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "GITHUB_TOKEN=") }), "a token leaked")
 	if !slices.Contains(env, "LC_TIME=C") || !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") }) {
 		t.Errorf("missing: %v", env)
 	}

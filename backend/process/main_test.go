@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
@@ -238,9 +240,7 @@ func newTestSpawner(t *testing.T) *Spawner {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel() // skip the timeouts
-		if err := s.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Close(ctx))
 	})
 	return s
 }
@@ -257,7 +257,7 @@ func start(t *testing.T, s *Spawner, role string, n int, change ...func(*Spec)) 
 		c(&spec)
 	}
 	p, err := s.Start(spec)
-	must(t, err)
+	require.NoError(t, err)
 	t.Cleanup(func() { // also if the test fails
 		for _, pid := range pidsIn(dir) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -273,14 +273,6 @@ func start(t *testing.T, s *Spawner, role string, n int, change ...func(*Spec)) 
 func firstLine(t *testing.T, r io.Reader) string {
 	t.Helper()
 	line, err := bufio.NewReader(r).ReadString('\n')
-	must(t, err)
+	require.NoError(t, err)
 	return strings.TrimSpace(line)
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

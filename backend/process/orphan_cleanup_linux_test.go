@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A process that starts its successor and exits may be missed by every process list of a crowded
@@ -30,9 +33,8 @@ func TestEndOrphansKillsProcessesMissedByScans(t *testing.T) {
 	}
 	endOrphansFrom(blind, instance, "this", nil)
 	for range 20 {
-		if left := reborn(listProcesses()); len(left) > 0 {
-			t.Fatalf("%d are left", len(left))
-		}
+		left := reborn(listProcesses())
+		require.Truef(t, len(left) <= 0, "%d are left", len(left))
 		<-time.After(5 * time.Millisecond)
 	}
 }
@@ -45,22 +47,19 @@ func TestEndOrphansSparesReusedGroupID(t *testing.T) {
 	leader := exec.Command("/bin/sh", "-c", `"$0" & exit`, os.Args[0])
 	leader.Env = []string{act + "=unkillable", "READY=" + dir, quickExit}
 	leader.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	must(t, leader.Start())
+	require.NoError(t, leader.Start())
 	began, _ := readProcess(leader.Process.Pid)
 	_ = leader.Wait()
 	awaitReady(dir, 1)
 	t.Cleanup(func() { _ = syscall.Kill(-leader.Process.Pid, syscall.SIGKILL) })
 	path := filepath.Join(t.TempDir(), "ledger.json")
 	src := fmt.Sprintf(`{"boot":%q,"processes":[{"pid":%d,"start":%d,"name":"x","mark":"y"}]}`, bootID(), leader.Process.Pid, began.start)
-	must(t, os.WriteFile(path, []byte(src), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(src), 0o600))
 	sweeper := exec.Command(os.Args[0])
 	sweeper.Env = append(os.Environ(), act+"=sweep", "LEDGER="+path, quickExit)
-	if out, err := sweeper.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "[] <nil>" {
-		t.Errorf("%v: swept %s", err, out)
-	}
-	if len(pidsIn(dir)) != 1 {
-		t.Error("it was ended")
-	}
+	out, err := sweeper.CombinedOutput()
+	assert.Truef(t, err == nil && strings.TrimSpace(string(out)) == "[] <nil>", "%v: swept %s", err, out)
+	assert.Len(t, pidsIn(dir), 1, "it was ended")
 }
 
 func TestEndOrphansKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
@@ -85,18 +84,12 @@ func TestEndOrphansKillsLeftoversOfDaemonAndWatchdog(t *testing.T) {
 	sweeper := exec.Command(os.Args[0])
 	sweeper.Env = append(os.Environ(), act+"=sweep", "LEDGER="+filepath.Join(s.dir, "ledger.json"), quickExit)
 	out, err := sweeper.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if alive := s.alive(); len(alive) > 0 {
-		t.Errorf("left: %v\n%s", alive, out)
-	}
-	if !strings.Contains(string(out), "s0") || !strings.Contains(string(out), "s2") {
-		t.Errorf("swept: %s", out)
-	}
-	if alive := pidsIn(dir); len(alive) != 2 {
-		t.Errorf("another daemon lost its server: %v", alive)
-	}
+	require.NoError(t, err, out)
+	alive := s.alive()
+	assert.Truef(t, len(alive) <= 0, "left: %v\n%s", alive, out)
+	assert.Contains(t, string(out), "s0")
+	assert.Contains(t, string(out), "s2")
+	assert.Len(t, pidsIn(dir), 2, "another daemon lost its server")
 	_ = other.Stop(t.Context())
 }
 
@@ -105,22 +98,19 @@ func TestEndOrphansSparesReusedPID(t *testing.T) {
 	dir := t.TempDir()
 	stranger := selfCommand("unkillable")
 	stranger.Env = append(withoutVariables(stranger.Env, "READY"), "READY="+dir, quickExit)
-	must(t, stranger.Start())
+	require.NoError(t, stranger.Start())
 	t.Cleanup(func() {
 		_ = stranger.Process.Kill()
 		_ = stranger.Wait()
 	})
 	awaitReady(dir, 1)
 	p, ok := readProcess(stranger.Process.Pid)
-	if !ok {
-		t.Fatal("it does not run")
-	}
+	require.True(t, ok, "it does not run")
 	path := filepath.Join(t.TempDir(), "ledger.json")
 	src := fmt.Sprintf(`{"boot":%q,"processes":[{"pid":%d,"start":%d,"name":"x","mark":"y"}]}`, bootID(), p.pid, p.start-1)
-	must(t, os.WriteFile(path, []byte(src), 0o600))
-	if swept, err := NewSpawner(Options{Ledger: path}).EndOrphans(); err != nil || len(swept) != 0 {
-		t.Errorf("swept %v, %v", swept, err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(src), 0o600))
+	swept, err := NewSpawner(Options{Ledger: path}).EndOrphans()
+	assert.Truef(t, err == nil && len(swept) == 0, "swept %v, %v", swept, err)
 	if now, ok := readProcess(p.pid); !ok || now.zombie {
 		t.Error("it was ended")
 	}
@@ -128,20 +118,17 @@ func TestEndOrphansSparesReusedPID(t *testing.T) {
 
 func TestLedgerOfPreviousBootIsIgnored(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.json")
-	must(t, os.WriteFile(path, []byte(`{"boot":"another","processes":[{"pid":1,"start":1,"name":"x","mark":"y"}]}`), 0o600))
-	if entries, err := (&ledger{path: path}).readEarlier(); err != nil || len(entries) != 0 {
-		t.Errorf("%v, %v", entries, err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(`{"boot":"another","processes":[{"pid":1,"start":1,"name":"x","mark":"y"}]}`), 0o600))
+	entries, err := (&ledger{path: path}).readEarlier()
+	assert.Truef(t, err == nil && len(entries) == 0, "%v, %v", entries, err)
 }
 
 func TestEndOrphansSurvivesCorruptLedger(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.json")
-	must(t, os.WriteFile(path, []byte(`{"boot":`), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(`{"boot":`), 0o600))
 	s := NewSpawner(Options{Ledger: path})
-	if _, err := s.EndOrphans(); err == nil {
-		t.Error("a broken ledger is not told")
-	}
-	if swept, err := s.EndOrphans(); err != nil || len(swept) != 0 {
-		t.Errorf("the second time: %v, %v", swept, err)
-	}
+	_, err := s.EndOrphans()
+	assert.Error(t, err, "a broken ledger is not told")
+	swept, err := s.EndOrphans()
+	assert.Truef(t, err == nil && len(swept) == 0, "the second time: %v, %v", swept, err)
 }

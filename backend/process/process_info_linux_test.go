@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,7 +18,7 @@ import (
 func TestScanFindsForkBombAmongThousands(t *testing.T) {
 	for range 1000 { // zombies, which are in every list
 		dead, err := os.StartProcess("/bin/true", nil, &os.ProcAttr{})
-		must(t, err)
+		require.NoError(t, err)
 		t.Cleanup(func() { dead.Wait() })
 	}
 	life := 50 * time.Millisecond
@@ -38,9 +40,7 @@ func TestScanFindsForkBombAmongThousands(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d looks missed it; it lived for %s, a look took %s", missed, looks, life, (took / looks).Round(time.Microsecond))
-	if missed > looks/2 {
-		t.Errorf("%d of %d looks missed a process that is always there", missed, looks)
-	}
+	assert.Truef(t, missed <= looks/2, "%d of %d looks missed a process that is always there", missed, looks)
 }
 
 // whileTestRuns is a line of a script that exits if this test's process is gone: a test that is killed
@@ -54,7 +54,7 @@ func startForkingProcess(t *testing.T, name, value string, life time.Duration) (
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "reborn.sh")
 	text := fmt.Sprintf("trap '' TERM\n%ssleep %f\nsetsid sh \"$1\" \"$1\" &\n", whileTestRuns(), life.Seconds())
-	must(t, os.WriteFile(script, []byte(text), 0o600))
+	require.NoError(t, os.WriteFile(script, []byte(text), 0o600))
 	reborn = func(all []processInfo) (found []processInfo) {
 		for _, p := range all {
 			if !p.zombie && environVariable(p.pid, name) == value {
@@ -65,7 +65,7 @@ func startForkingProcess(t *testing.T, name, value string, life time.Duration) (
 	}
 	first := exec.Command("/bin/sh", script, script)
 	first.Env = append(os.Environ(), name+"="+value)
-	must(t, first.Start())
+	require.NoError(t, first.Start())
 	_ = first.Wait()
 	t.Cleanup(func() {
 		_ = os.Remove(script) // a successor that the scan misses cannot start another one

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
@@ -23,34 +25,27 @@ func TestEchoWorksBothWays(t *testing.T) {
 	p, _ := start(t, newTestSpawner(t), "echo", 0, func(s *Spec) {
 		s.Stop = StopTimeouts{CloseStdin: time.Minute, Term: time.Minute}
 	})
-	if _, err := io.WriteString(p.Stdin(), "hello\n"); err != nil {
-		t.Fatal(err)
-	}
-	if got := firstLine(t, p.Stdout()); got != "hello" {
-		t.Fatalf("got %q", got)
-	}
+	_, err := io.WriteString(p.Stdin(), "hello\n")
+	require.NoError(t, err)
+	require.Equal(t, "hello", firstLine(t, p.Stdout()))
 	begun := time.Now()
-	must(t, p.Stop(t.Context()))
+	require.NoError(t, p.Stop(t.Context()))
 	if took := time.Since(begun); took > 30*time.Second { // a process that does not exit would be waited for a minute
 		t.Errorf("a server that ends with its input took %s to stop", took)
 	}
-	if exit := p.Exit(); exit != (Exit{}) {
-		t.Errorf("exit %+v", exit)
-	}
+	assert.Equal(t, Exit{}, p.Exit())
 }
 
 func TestExitReportsCodeAndSignal(t *testing.T) {
 	s := newTestSpawner(t)
 	p, _ := start(t, s, "exit3", 0)
 	<-p.Done()
-	if exit := p.Exit(); exit.Code != 3 || exit.Signal != "" {
-		t.Errorf("exit %+v", exit)
-	}
+	exit := p.Exit()
+	assert.Truef(t, exit.Code == 3 && exit.Signal == "", "exit %+v", exit)
 	p, _ = start(t, s, "unkillable", 1)
-	must(t, p.Stop(t.Context()))
-	if exit := p.Exit(); exit.Code != -1 || exit.Signal != "killed" {
-		t.Errorf("exit %+v", exit)
-	}
+	require.NoError(t, p.Stop(t.Context()))
+	exit = p.Exit()
+	assert.Truef(t, exit.Code == -1 && exit.Signal == "killed", "exit %+v", exit)
 }
 
 // Every shape of process tree, each ending in a process that ignores end of input and SIGTERM.
@@ -71,13 +66,10 @@ func TestStopLeavesNoDescendants(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, dir := start(t, newTestSpawner(t), shape.role, shape.ready)
-			if alive := pidsIn(dir); len(alive) != shape.ready {
-				t.Fatalf("alive before the stop: %v", alive)
-			}
-			must(t, p.Stop(t.Context()))
-			if alive := pidsIn(dir); len(alive) > 0 {
-				t.Fatalf("left: %v", alive)
-			}
+			require.Len(t, pidsIn(dir), shape.ready, "alive before the stop")
+			require.NoError(t, p.Stop(t.Context()))
+			alive := pidsIn(dir)
+			require.Truef(t, len(alive) <= 0, "left: %v", alive)
 		})
 	}
 }
@@ -87,15 +79,11 @@ func TestStopIsIdempotentAndConcurrent(t *testing.T) {
 	var stops sync.WaitGroup
 	for range 5 {
 		stops.Go(func() {
-			if err := p.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, p.Stop(t.Context()))
 		})
 	}
 	stops.Wait()
-	if err := p.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, p.Stop(t.Context()))
 }
 
 func TestStopEscalatesInOrder(t *testing.T) {
@@ -104,13 +92,10 @@ func TestStopEscalatesInOrder(t *testing.T) {
 		s.Stop = StopTimeouts{CloseStdin: 300 * time.Millisecond, Term: time.Minute}
 	})
 	begun := time.Now()
-	must(t, p.Stop(t.Context()))
-	if took := time.Since(begun); took < 300*time.Millisecond || took > 30*time.Second {
-		t.Errorf("took %s", took)
-	}
-	if exit := p.Exit(); exit.Code != 0 {
-		t.Errorf("TERM was to be handled, exit %+v", exit)
-	}
+	require.NoError(t, p.Stop(t.Context()))
+	took := time.Since(begun)
+	assert.Truef(t, took >= 300*time.Millisecond && took <= 30*time.Second, "took %s", took)
+	assert.Equal(t, 0, p.Exit().Code, "TERM was to be handled, exit")
 }
 
 func TestStopKillsWhenContextEnds(t *testing.T) {
@@ -121,10 +106,9 @@ func TestStopKillsWhenContextEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	begun := time.Now()
-	must(t, p.Stop(ctx))
-	if took := time.Since(begun); took > 30*time.Second {
-		t.Errorf("took %s", took)
-	}
+	require.NoError(t, p.Stop(ctx))
+	took := time.Since(begun)
+	assert.Truef(t, took <= 30*time.Second, "took %s", took)
 }
 
 func TestTwentyStubbornServersStopWithinSixSeconds(t *testing.T) {
@@ -136,16 +120,14 @@ func TestTwentyStubbornServersStopWithinSixSeconds(t *testing.T) {
 		dirs = append(dirs, dir)
 	}
 	begun := time.Now()
-	must(t, s.Close(t.Context()))
+	require.NoError(t, s.Close(t.Context()))
 	// Five times the expected duration, because other tests run at the same time. Stopped one
 	// after the other they would take 100 s.
-	if took := time.Since(begun); took > 30*time.Second {
-		t.Errorf("took %s", took)
-	}
+	took := time.Since(begun)
+	assert.Truef(t, took <= 30*time.Second, "took %s", took)
 	for _, dir := range dirs {
-		if alive := pidsIn(dir); len(alive) > 0 {
-			t.Errorf("left: %v", alive)
-		}
+		alive := pidsIn(dir)
+		assert.Truef(t, len(alive) <= 0, "left: %v", alive)
 	}
 }
 
@@ -153,25 +135,19 @@ func TestExitIsDetectedWhileGrandchildHoldsStdout(t *testing.T) {
 	t.Parallel()
 	p, dir := start(t, newTestSpawner(t), "leave>unkillable", 1)
 	eventually.Receive(t, 30*time.Second, "exit not noticed", p.Done())
-	if exit := p.Exit(); exit.Code != 7 {
-		t.Errorf("exit %+v", exit)
-	}
-	if alive := pidsIn(dir); len(alive) > 0 {
-		t.Errorf("left: %v", alive)
-	}
-	if _, err := io.ReadAll(p.Stdout()); err != nil {
-		t.Error(err)
-	}
-	if err := p.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, 7, p.Exit().Code)
+	alive := pidsIn(dir)
+	assert.Truef(t, len(alive) <= 0, "left: %v", alive)
+	_, err := io.ReadAll(p.Stdout())
+	assert.NoError(t, err)
+	assert.NoError(t, p.Stop(t.Context()))
 }
 
 func TestNoZombieRemains(t *testing.T) {
 	s := newTestSpawner(t)
 	for _, role := range []string{"leave>unkillable", "stay>fork>unkillable", "sh>sh>unkillable"} {
 		p, _ := start(t, s, role, 1)
-		must(t, p.Stop(t.Context()))
+		require.NoError(t, p.Stop(t.Context()))
 	}
 	eventually.TrueWithin(t, reapAfter+3*time.Second, "no zombie child", func() bool {
 		return !slices.ContainsFunc(listProcesses(), func(p processInfo) bool { return p.zombie && p.ppid == os.Getpid() })
@@ -190,7 +166,7 @@ func TestReaperCollectsOrphans(t *testing.T) {
 		"somebody waits for it himself": {direct: true, group: true, waited: time.Hour},
 	} {
 		dead, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
-		must(t, err)
+		require.NoError(t, err)
 		var p processInfo
 		eventually.True(t, "a zombie", func() bool {
 			p, _ = readProcess(dead.Pid)
@@ -201,9 +177,8 @@ func TestReaperCollectsOrphans(t *testing.T) {
 			r.firstSeen[processKey(p)] = time.Now().Add(-c.waited)
 		}
 		r.reapOrphans()
-		if _, there := readProcess(dead.Pid); there == c.collected {
-			t.Errorf("%s: still there: %v", name, there)
-		}
+		_, there := readProcess(dead.Pid)
+		assert.NotEqual(t, c.collected, there, name)
 		_, _ = dead.Wait()
 	}
 }
@@ -219,9 +194,7 @@ func TestStdoutClosesWhileEscapedProcessHoldsIt(t *testing.T) {
 		_, err := io.ReadAll(p.Stdout())
 		ended <- err
 	}()
-	if err := eventually.Receive(t, 30*time.Second, "stdout does not end", ended); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, eventually.Receive(t, 30*time.Second, "stdout does not end", ended))
 	_ = p.Stop(t.Context())
 	for _, pid := range pidsIn(dir) {
 		if proc, err := os.FindProcess(pid); err == nil {
@@ -235,9 +208,7 @@ func TestLastStderrIsLoggedBeforeDone(t *testing.T) {
 	var log bytes.Buffer
 	p, _ := start(t, newTestSpawner(t), "noisy", 0, func(s *Spec) { s.Stderr = &log })
 	<-p.Done()
-	if got := log.String(); got != "line one\nlast words" {
-		t.Errorf("log %q", got)
-	}
+	assert.Equal(t, "line one\nlast words", log.String())
 }
 
 type failingWriter struct{}
@@ -248,9 +219,7 @@ func TestStderrIsDrainedWhenWriterFails(t *testing.T) {
 	for name, w := range map[string]io.Writer{"nil": nil, "failing": failingWriter{}} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := start(t, newTestSpawner(t), "flood", 0, func(s *Spec) { s.Stderr = w })
-			if got := firstLine(t, p.Stdout()); got != "flooded" {
-				t.Errorf("got %q", got)
-			}
+			assert.Equal(t, "flooded", firstLine(t, p.Stdout()))
 		})
 	}
 }
@@ -258,14 +227,10 @@ func TestStderrIsDrainedWhenWriterFails(t *testing.T) {
 func TestStdinHasWriteDeadline(t *testing.T) {
 	p, _ := start(t, newTestSpawner(t), "unkillable", 1) // never reads its input
 	stdin, ok := p.Stdin().(interface{ SetWriteDeadline(time.Time) error })
-	if !ok {
-		t.Fatal("no SetWriteDeadline")
-	}
-	must(t, stdin.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
+	require.True(t, ok, "no SetWriteDeadline")
+	require.NoError(t, stdin.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
 	_, err := p.Stdin().Write(make([]byte, 1<<20))
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Fatalf("err = %v", err)
-	}
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
 
 // Otherwise the data folder of a test, or of a daemon that has just exited, could be written to
@@ -280,23 +245,18 @@ func TestCloseWaitsForLedgerUpdate(t *testing.T) {
 	_, known := s.running[p.pid]
 	s.mu.Unlock()
 	s.ledger.mu.Unlock()
-	if !known {
-		t.Error("Close would not wait for a process whose end is not written yet")
-	}
+	assert.True(t, known, "Close would not wait for a process whose end is not written yet")
 	<-p.Done()
 }
 
 func TestUsageCoversWholeTree(t *testing.T) {
 	p, _ := start(t, newTestSpawner(t), "sh>sh>unkillable", 3)
 	u, err := p.Usage()
-	must(t, err)
-	if len(u.Tree) != 3 || u.Tree[0].PID != p.PID() || u.RSS < 1<<20 || u.CPU < 0 {
-		t.Errorf("usage %+v", u)
-	}
+	require.NoError(t, err)
+	assert.Truef(t, len(u.Tree) == 3 && u.Tree[0].PID == p.PID() && u.RSS >= 1<<20 && !(u.CPU < 0), "usage %+v", u)
 	_ = p.Stop(t.Context())
-	if _, err := p.Usage(); err == nil {
-		t.Error("usage of an ended process")
-	}
+	_, err = p.Usage()
+	assert.Error(t, err, "usage of an ended process")
 }
 
 func TestHundredStartsLeakNoDescriptor(t *testing.T) {
@@ -311,9 +271,9 @@ func TestHundredStartsLeakNoDescriptor(t *testing.T) {
 	}
 	cycle := func() {
 		p, err := s.Start(Spec{Name: "t", Path: truth})
-		must(t, err)
+		require.NoError(t, err)
 		<-p.Done()
-		must(t, p.Stop(t.Context()))
+		require.NoError(t, p.Stop(t.Context()))
 	}
 	for range 10 {
 		cycle()
@@ -330,7 +290,6 @@ func TestHundredStartsLeakNoDescriptor(t *testing.T) {
 		}
 		return fmt.Sprintf("descriptors: %d before, %d after", before, after)
 	})
-	if len(s.running) != 0 || len(s.ledger.entries) != 0 {
-		t.Errorf("%d live, %d in ledger", len(s.running), len(s.ledger.entries))
-	}
+	require.Empty(t, s.running)
+	require.Empty(t, s.ledger.entries)
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/windows"
 	"golang.org/x/sys/windows/registry"
 
@@ -78,19 +80,13 @@ func TestJobObjectKillsTreeOfTerminatedDaemon(t *testing.T) {
 	daemon := exec.Command(os.Args[0])
 	daemon.Env = append(os.Environ(), windowsRole+"=daemon")
 	out, err := daemon.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := daemon.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, daemon.Start())
 	var text strings.Builder
 	for buf := make([]byte, 256); !strings.Contains(text.String(), "ready"); {
 		n, err := out.Read(buf)
 		text.Write(buf[:n])
-		if err != nil {
-			t.Fatalf("%v after %q", err, text.String())
-		}
+		require.NoError(t, err)
 	}
 	var pids []int
 	for line := range strings.Lines(text.String()) {
@@ -98,9 +94,7 @@ func TestJobObjectKillsTreeOfTerminatedDaemon(t *testing.T) {
 			pids = append(pids, pid)
 		}
 	}
-	if len(pids) < 3 {
-		t.Fatalf("a tree of %v", pids)
-	}
+	require.Truef(t, len(pids) >= 3, "a tree of %v", pids)
 	_ = daemon.Process.Kill() // TerminateProcess, so no cleanup code runs
 	_ = daemon.Wait()
 	requireGone(t, pids)
@@ -112,9 +106,7 @@ func TestStopKillsWholeTree(t *testing.T) {
 	tree := spec("tree")
 	tree.Stop = StopTimeouts{CloseStdin: 50 * time.Millisecond, Term: 50 * time.Millisecond}
 	p, err := s.Start(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var pids []int
 	eventually.True(t, "a tree of three processes", func() bool {
 		u, err := p.Usage()
@@ -127,9 +119,7 @@ func TestStopKillsWholeTree(t *testing.T) {
 		}
 		return len(pids) >= 3
 	})
-	if err := p.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Stop(t.Context()))
 	requireGone(t, pids)
 }
 
@@ -139,9 +129,7 @@ func TestStopEndsProcessThatDoesNotReadItsInput(t *testing.T) {
 	deaf := spec("wait")
 	deaf.Stop = StopTimeouts{CloseStdin: 50 * time.Millisecond, Term: 50 * time.Millisecond}
 	p, err := s.Start(deaf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	written := make(chan error, 1)
 	var amount atomic.Int64
 	before := int64(0)
@@ -165,61 +153,43 @@ func TestStopEndsProcessThatDoesNotReadItsInput(t *testing.T) {
 	})
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.Stop(context.Background()) }()
-	if err := eventually.Receive(t, 20*time.Second, "it does not stop", stopped); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, eventually.Receive(t, 20*time.Second, "it does not stop", stopped))
 	eventually.Receive(t, 5*time.Second, "the write does not end", written)
 }
 
 func TestScriptsAreResolvedByPATHEXTWithCheckedArguments(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "npx.cmd")
-	if err := os.WriteFile(script, []byte("@echo off\r\nexit /b 3\r\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(script, []byte("@echo off\r\nexit /b 3\r\n"), 0o700))
 	t.Setenv("PATHEXT", ".EXE;.CMD")
 	got, err := Resolve("npx", dir)
-	if err != nil || !strings.EqualFold(got, script) {
-		t.Fatalf("%q, %v", got, err)
-	}
+	require.Truef(t, err == nil && strings.EqualFold(got, script), "%q, %v", got, err)
 	for _, arg := range []string{"a&calc", "%PATH%", "!x!", "a|b", "a^b", "<a", `"`, "a\nb"} {
-		if err := (Spec{Name: "x", Path: got, Args: []string{arg}}).validate(); err == nil {
-			t.Errorf("%q is passed to the command interpreter", arg)
-		}
+		assert.Errorf(t, (Spec{Name: "x", Path: got, Args: []string{arg}}).validate(), "%q is passed to the command interpreter", arg)
 	}
-	if err := (Spec{Name: "x", Path: got, Args: []string{"-y", "@scope/name@1.2.3", "C:\\Program Files"}}).validate(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, (Spec{Name: "x", Path: got, Args: []string{"-y", "@scope/name@1.2.3", "C:\\Program Files"}}).validate())
 }
 
 func TestConfigFoldersArePassedToChildren(t *testing.T) {
 	t.Setenv("APPDATA", `C:\settings`)
 	t.Setenv("MY_TOKEN", "secret")
 	env := strings.Join(BaseEnv(), "\n")
-	if !strings.Contains(env, `APPDATA=C:\settings`) || strings.Contains(env, "MY_TOKEN") {
-		t.Error(env)
-	}
+	assert.Contains(t, env, `APPDATA=C:\settings`)
+	assert.NotContains(t, env, "MY_TOKEN")
 }
 
 // The variable is usually named Path, and servers are found in the one that the registry has now.
 func TestPathIsFoundWhateverItsCase(t *testing.T) {
 	env := asMap([]string{"Path=a", "PathExt=b"})
 	SetVariable(env, "PATHEXT", "c")
-	if len(env) != 2 || env["PATH"] != "a" || env["PathExt"] != "c" {
-		t.Error(env)
-	}
+	assert.True(t, len(env) == 2 && env["PATH"] == "a" && env["PathExt"] == "c", env)
 	key, err := registry.OpenKey(registry.CURRENT_USER, "Environment", registry.SET_VALUE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer key.Close()
 	dir := t.TempDir()
-	if err := key.SetStringValue("Path", dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, key.SetStringValue("Path", dir))
 	defer key.DeleteValue("Path")
 	now, err := readLoginEnv(0)
-	if all := filepath.SplitList(now["PATH"]); err != nil || !slices.Contains(all, dir) || !slices.Contains(all, filepath.SplitList(os.Getenv("PATH"))[0]) {
-		t.Errorf("%v, %q", err, all)
-	}
+	all := filepath.SplitList(now["PATH"])
+	assert.Truef(t, err == nil && slices.Contains(all, dir) && slices.Contains(all, filepath.SplitList(os.Getenv("PATH"))[0]), "%v, %q", err, all)
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,19 +22,17 @@ func TestChildInheritsOnlyItsMarker(t *testing.T) {
 		s.Env = append(s.Env, "MINE=1", MarkVariable+"=forged/by/the/config")
 	})
 	out, err := io.ReadAll(p.Stdout())
-	must(t, err)
+	require.NoError(t, err)
 	text := string(out)
-	if strings.Contains(text, "SECRET_OF_ANOTHER") || strings.Contains(text, "forged") {
-		t.Errorf("environment:\n%s", text)
-	}
-	if !strings.Contains(text, "MINE=1\n") || strings.Count(text, MarkVariable+"=") != 1 {
-		t.Errorf("environment:\n%s", text)
-	}
+	assert.NotContains(t, text, "SECRET_OF_ANOTHER")
+	assert.NotContains(t, text, "forged")
+	assert.Contains(t, text, "MINE=1\n")
+	assert.Equal(t, 1, strings.Count(text, MarkVariable+"="))
 }
 
 func TestChildInheritsNoDescriptorThatWeInherited(t *testing.T) {
 	inherited, err := unix.FcntlInt(2, unix.F_DUPFD, 231)
-	must(t, err)
+	require.NoError(t, err)
 	defer unix.Close(inherited)
 	p, _ := start(t, newTestSpawner(t), "", 0, func(s *Spec) { s.Path, s.Args = "/bin/ls", []string{"/proc/self/fd"} })
 	if out, err := io.ReadAll(p.Stdout()); err != nil || !strings.Contains(string(out), "0\n1\n2\n") || strings.Contains(string(out), fmt.Sprintln(inherited)) {
@@ -44,8 +44,8 @@ func TestStartNamesMissingProgram(t *testing.T) {
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "plain")
 	script := filepath.Join(dir, "script")
-	must(t, os.WriteFile(plain, []byte("x"), 0o600))
-	must(t, os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700))
+	require.NoError(t, os.WriteFile(plain, []byte("x"), 0o600))
+	require.NoError(t, os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700))
 	s := newTestSpawner(t)
 	for name, c := range map[string]struct {
 		spec Spec
@@ -62,9 +62,7 @@ func TestStartNamesMissingProgram(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.spec.Name = "x"
 			_, err := s.Start(c.spec)
-			if err == nil || !strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is) {
-				t.Errorf("err = %v", err)
-			}
+			assert.Truef(t, err != nil && strings.Contains(err.Error(), c.says) && !(c.is != nil && !errors.Is(err, c.is)), "err = %v", err)
 		})
 	}
 }
@@ -72,28 +70,23 @@ func TestStartNamesMissingProgram(t *testing.T) {
 func TestResolveReportsUsedPATH(t *testing.T) {
 	dir := t.TempDir()
 	tool := filepath.Join(dir, "tool")
-	must(t, os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o700))
-	if got, err := Resolve("tool", "/nowhere:"+dir); err != nil || got != tool {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if _, err := Resolve("npx", "/nowhere:/neither"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "/nowhere:/neither") {
-		t.Errorf("err = %v", err)
-	}
-	must(t, os.Chmod(tool, 0o600))
-	if _, err := Resolve("tool", dir); !errors.Is(err, ErrNotExecutable) {
-		t.Errorf("err = %v", err)
-	}
+	require.NoError(t, os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o700))
+	got, err := Resolve("tool", "/nowhere:"+dir)
+	assert.Truef(t, err == nil && got == tool, "got %q, %v", got, err)
+	_, err = Resolve("npx", "/nowhere:/neither")
+	assert.Truef(t, errors.Is(err, ErrNotFound) && strings.Contains(err.Error(), "/nowhere:/neither"), "err = %v", err)
+	require.NoError(t, os.Chmod(tool, 0o600))
+	_, err = Resolve("tool", dir)
+	assert.ErrorIs(t, err, ErrNotExecutable)
 	t.Chdir(dir)
-	must(t, os.Chmod(tool, 0o700))
-	if got, err := Resolve("tool", ".:"); err == nil {
-		t.Errorf("found %q through a relative folder of the PATH", got)
-	}
+	require.NoError(t, os.Chmod(tool, 0o700))
+	got, err = Resolve("tool", ".:")
+	assert.Errorf(t, err, "found %q through a relative folder of the PATH", got)
 }
 
 func TestStartAfterCloseIsRefused(t *testing.T) {
 	s := newTestSpawner(t)
-	must(t, s.Close(t.Context()))
-	if _, err := s.Start(Spec{Name: "x", Path: os.Args[0]}); !errors.Is(err, errClosed) {
-		t.Errorf("err = %v", err)
-	}
+	require.NoError(t, s.Close(t.Context()))
+	_, err := s.Start(Spec{Name: "x", Path: os.Args[0]})
+	assert.ErrorIs(t, err, errClosed)
 }

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // watchdogFixture is a watchdog with a daemon and its servers, all real processes.
@@ -36,7 +39,7 @@ func startStage(t *testing.T, roles string, ready int, env ...string) *watchdogF
 	t.Helper()
 	s := &watchdogFixture{t: t, dir: t.TempDir(), exited: make(chan struct{})}
 	for _, sub := range []string{"notes", "ready"} {
-		must(t, os.Mkdir(filepath.Join(s.dir, sub), 0o700))
+		require.NoError(t, os.Mkdir(filepath.Join(s.dir, sub), 0o700))
 	}
 	s.watchdog = exec.Command(os.Args[0])
 	// The watched role passes its environment on; ROLE contains the role of the daemon.
@@ -47,7 +50,7 @@ func startStage(t *testing.T, roles string, ready int, env ...string) *watchdogF
 	var stderr bytes.Buffer
 	s.watchdog.Stderr = &stderr
 	s.watchdog.WaitDelay = 3 * time.Second
-	must(t, s.watchdog.Start())
+	require.NoError(t, s.watchdog.Start())
 	go func() {
 		defer close(s.exited)
 		_ = s.watchdog.Wait()
@@ -74,9 +77,7 @@ func startStage(t *testing.T, roles string, ready int, env ...string) *watchdogF
 		entries, _ := os.ReadDir(filepath.Join(s.dir, "ready"))
 		return len(entries) >= ready
 	})
-	if alive := s.alive(); len(alive) != ready {
-		t.Fatalf("alive at the start: %v", alive)
-	}
+	require.Len(t, s.alive(), ready, "alive at the start")
 	return s
 }
 
@@ -100,12 +101,8 @@ func TestNoProcessOutlivesKilledDaemon(t *testing.T) {
 			s := startStage(t, hostile, hostileReady)
 			_ = syscall.Kill(s.daemon, syscall.SIGKILL)
 			eventually.TrueWithin(t, 10*time.Second, "0 processes left", func() bool { return len(s.alive()) == 0 })
-			if code := s.waitExit(30 * time.Second); code != 128+9 {
-				t.Errorf("watchdog exited with %d", code)
-			}
-			if !s.noted("after") {
-				t.Error("after was not called")
-			}
+			assert.Equal(t, 128+9, s.waitExit(30*time.Second), "watchdog exited")
+			assert.True(t, s.noted("after"), "after was not called")
 		})
 	}
 }
@@ -120,9 +117,7 @@ func TestDaemonStopsWhenWatchdogDies(t *testing.T) {
 		p, ok := readProcess(s.daemon)
 		return !ok || p.zombie
 	})
-	if !s.noted("lost") {
-		t.Error("the daemon did not learn it")
-	}
+	assert.True(t, s.noted("lost"), "the daemon did not learn it")
 }
 
 func TestWatchdogForwardsSignalsAndExitStatus(t *testing.T) {
@@ -130,18 +125,11 @@ func TestWatchdogForwardsSignalsAndExitStatus(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		s := startStage(t, "sh>unkillable", 2)
 		_ = s.watchdog.Process.Signal(sig)
-		if code := s.waitExit(30 * time.Second); code != 5 {
-			t.Errorf("%s: exit status %d", sig, code)
-		}
-		if !s.noted(sig.String()) {
-			t.Errorf("%s did not reach the daemon", sig)
-		}
-		if !s.noted("after") {
-			t.Errorf("%s: containers that the daemon left are not looked for", sig)
-		}
-		if alive := s.alive(); len(alive) > 0 {
-			t.Errorf("%s: left %v", sig, alive)
-		}
+		assert.Equal(t, 5, s.waitExit(30*time.Second), sig)
+		assert.Truef(t, s.noted(sig.String()), "%s did not reach the daemon", sig)
+		assert.Truef(t, s.noted("after"), "%s: containers that the daemon left are not looked for", sig)
+		alive := s.alive()
+		assert.Truef(t, len(alive) <= 0, "%s: left %v", sig, alive)
 	}
 }
 
@@ -150,13 +138,9 @@ func TestWatchdogSparesProgramsLaunchedForUser(t *testing.T) {
 	s := startStage(t, "unkillable", 3, "KEEP=sh>unkillable") // two processes of the launched tree
 	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
 	s.waitExit(30 * time.Second)
-	if alive := s.alive(); len(alive) != 2 {
-		t.Fatalf("%d of the launched tree's 2 processes are alive: %v", len(alive), alive)
-	}
+	require.Len(t, s.alive(), 2)
 	for _, pid := range s.alive() {
-		if environVariable(pid, keepVariable) == "" {
-			t.Errorf("process %d should have been ended", pid)
-		}
+		assert.NotEmpty(t, environVariable(pid, keepVariable))
 	}
 }
 
@@ -165,7 +149,6 @@ func TestWatchdogKillsServerWithForgedMarker(t *testing.T) {
 	s := startStage(t, "kept>unkillable", 2)
 	_ = syscall.Kill(s.daemon, syscall.SIGKILL)
 	s.waitExit(30 * time.Second)
-	if alive := s.alive(); len(alive) > 0 {
-		t.Errorf("left: %v", alive)
-	}
+	alive := s.alive()
+	assert.Truef(t, len(alive) <= 0, "left: %v", alive)
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"github.com/tiktoken-go/tokenizer"
 )
 
@@ -14,22 +16,22 @@ import (
 // error is published in docs/profiles.md.
 func TestEstimateIsNearAnExactTokenizer(t *testing.T) {
 	exact, err := tokenizer.Get(tokenizer.O200kBase)
-	must(t, err)
+	require.NoError(t, err)
 	texts := map[string][]string{"Chinese": {chinese}, "Japanese": {japanese}}
 	file, err := os.Open("../registry/testdata/tool-search-500-tools.jsonl")
-	must(t, err)
+	require.NoError(t, err)
 	defer file.Close()
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		var one struct{ Tool json.RawMessage }
-		must(t, json.Unmarshal(lines.Bytes(), &one))
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &one))
 		texts["tool definitions"] = append(texts["tool definitions"], string(one.Tool))
 	}
 	for kind, pattern := range map[string]string{"prose": "../../docs/*.md", "code": "../bridge/*.go"} {
 		files, err := filepath.Glob(pattern)
-		must(t, err)
+		require.NoError(t, err)
 		for _, name := range files {
 			text, err := os.ReadFile(name)
-			must(t, err)
+			require.NoError(t, err)
 			texts[kind] = append(texts[kind], string(text))
 		}
 	}
@@ -37,14 +39,12 @@ func TestEstimateIsNearAnExactTokenizer(t *testing.T) {
 		bytes, tokens := 0, 0
 		for _, text := range texts[kind] {
 			n, err := exact.Count(text)
-			must(t, err)
+			require.NoError(t, err)
 			bytes, tokens = bytes+len(text), tokens+n
 		}
 		off := float64(EstimateTokens(bytes))/float64(tokens) - 1
 		t.Logf("%s: %d bytes, %d tokens, %.2f bytes per token, estimate off by %+.1f %%", kind, bytes, tokens, float64(bytes)/float64(tokens), 100*off)
-		if off < within[0] || off > within[1] {
-			t.Errorf("%s: the estimate is off by %+.1f %%", kind, 100*off)
-		}
+		assert.Truef(t, !(off < within[0]) && !(off > within[1]), "%s: the estimate is off by %+.1f %%", kind, 100*off)
 	}
 }
 

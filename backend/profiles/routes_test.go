@@ -13,6 +13,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -48,25 +50,16 @@ type site struct {
 func newSite(t *testing.T, editor Editor) *site {
 	t.Helper()
 	tokens, err := loopback.NewTokens(t.TempDir(), nil)
-	must(t, err)
+	require.NoError(t, err)
 	s := &site{views: registry.New(registry.Options{})}
 	s.feature = Feature{Config: editor, Views: s.views, Tokens: tokens}
 	s.Site = webtest.New(&s.feature)
 	return s
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func newVisibilitySite(t *testing.T) (*site, *fakeVisibilityEditor) {
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers":{},"profiles":{"office":{"servers":{}},"free":{}},"clients":{"cursor":{"profile":"office"}}}`))
-	if c == nil || len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	require.True(t, c != nil && len(problems) <= 0, problems)
 	b := &fakeVisibilityEditor{now: c}
 	return newSite(t, b), b
 }
@@ -74,12 +67,10 @@ func newVisibilitySite(t *testing.T) (*site, *fakeVisibilityEditor) {
 // The tag that a profile edit is based on reaches the writer.
 func TestProfileEditNeedsItsBaseVersion(t *testing.T) {
 	s, b := newVisibilitySite(t)
-	if status, said := s.Ask("PUT", "/api/v1/profiles/free", `{"entry":{"servers":{}}}`, "If-Match", "tag-1"); status != http.StatusOK {
-		t.Error(status, said)
-	}
-	if status, said := s.Ask("DELETE", "/api/v1/profiles/free", "", "If-Match", "tag-2"); status != http.StatusNoContent {
-		t.Error(status, said)
-	}
+	status, said := s.Ask("PUT", "/api/v1/profiles/free", `{"entry":{"servers":{}}}`, "If-Match", "tag-1")
+	assert.Equal(t, http.StatusOK, status, said)
+	status, said = s.Ask("DELETE", "/api/v1/profiles/free", "", "If-Match", "tag-2")
+	assert.Equal(t, http.StatusNoContent, status, said)
 	if len(b.wrote) != 2 || b.wrote[0] != `free {"servers":{}} tag-1` || b.wrote[1] != "free  tag-2" {
 		t.Errorf("%q", b.wrote)
 	}
@@ -110,15 +101,11 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 	s, b := newVisibilitySite(t)
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers":{"hub":{"command":"h","accounts":{"work":{}}}},
 		"profiles":{"office":{"accounts":{"hub":"work"}}},"clients":{"cursor":{"accounts":{"hub":"work"}}}}`))
-	if c == nil || len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	require.True(t, c != nil && len(problems) <= 0, problems)
 	b.now = c
 	_, listed := s.Ask("GET", "/api/v1/profiles", "")
 	uses := `"accounts":[{"server":"hub","account":"default","profiles":[],"clients":[]},{"server":"hub","account":"work","profiles":["office"],"clients":["cursor"]}]`
-	if !strings.Contains(listed, uses) {
-		t.Errorf("profiles: %s, want %s", listed, uses)
-	}
+	assert.Contains(t, listed, uses)
 	s.Ask("PUT", "/api/v1/profiles/office", `{"entry":{"toolMode":"search"}}`)
 	s.Ask("PUT", "/api/v1/profiles/office", `{"entry":{"accounts":{}}}`)
 	s.Ask("PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":""}`)
@@ -135,9 +122,7 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 	s.Ask("PUT", "/api/v1/client-views/cursor", `{"singleCopy":true}`) // the rest stays
 	want := []string{`office {"accounts":{"hub":"work"},"toolMode":"search"} `, `office {} `, `cursor {"accounts":{"hub":"work"},"profile":"office"}`, `cursor {"accounts":{"hub":"work"},"profile":"office","results":{"maxTokens":8000}}`,
 		`cursor {"accounts":{"hub":"default"}}`, `cursor {"toolMode":"search"}`, `cursor {"accounts":{"hub":"work"},"results":{"singleCopy":true}}`}
-	if !slices.Equal(b.wrote, want) {
-		t.Errorf("wrote %q, want %q", b.wrote, want)
-	}
+	assert.Equal(t, want, b.wrote)
 }
 
 // The tray lists clients with a token, and only if there are profiles. It changes nothing but the
@@ -153,9 +138,7 @@ func TestTrayAssignsClientToProfile(t *testing.T) {
 	}
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers":{"hub":{"command":"h","accounts":{"work":{}}}},"profiles":{"office":{},"free":{}},
 		"clients":{"cursor":{"profile":"office","toolMode":"search","accounts":{"hub":"work"},"results":{"maxTokens":8000}}}}`))
-	if c == nil || len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	require.True(t, c != nil && len(problems) <= 0, problems)
 	b.now = c
 	for _, profile := range []string{"free", ""} {
 		_ = s.feature.SetClientProfile(t.Context(), "cursor", profile) // the configuration of this test does not change
@@ -164,9 +147,7 @@ func TestTrayAssignsClientToProfile(t *testing.T) {
 		`cursor {"accounts":{"hub":"work"},"profile":"free","results":{"maxTokens":8000},"toolMode":"search"}`,
 		`cursor {"accounts":{"hub":"work"},"results":{"maxTokens":8000},"toolMode":"search"}`,
 	}
-	if !slices.Equal(b.wrote, want) {
-		t.Errorf("wrote %q, want %q", b.wrote, want)
-	}
+	assert.Equal(t, want, b.wrote)
 	b.now = new(config.Config)
 	if profiles, clients, err := s.feature.ClientProfiles(); len(profiles)+len(clients) > 0 || err != nil {
 		t.Errorf("without profiles: %q %+v %v", profiles, clients, err)

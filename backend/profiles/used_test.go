@@ -10,15 +10,18 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestToolsOfTwoDaysAreUsed(t *testing.T) {
 	history, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
-	must(t, err)
+	require.NoError(t, err)
 	recorder, recorded := history.Recorder(), make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { recorded <- recorder.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-recorded; must(t, history.Close()) })
+	t.Cleanup(func() { cancel(); <-recorded; require.NoError(t, history.Close()) })
 	id := int64(0)
 	for name, days := range map[string][]int{"daily": {0, 1, 3}, "once": {0, 0, 0}, "long ago": {40, 41}} {
 		for _, ago := range days {
@@ -28,11 +31,8 @@ func TestToolsOfTwoDaysAreUsed(t *testing.T) {
 		}
 	}
 	f := &Feature{Store: history}
-	if f.Used("cursor") != nil {
-		t.Error("known before the history was read")
-	}
-	must(t, f.readUsed(t.Context()))
-	if got := f.Used("cursor"); got == nil || !maps.Equal(*got, bridge.UsedTools{{"files", "daily"}: 3}) || f.Used("other") != nil {
-		t.Errorf("used: %v", got)
-	}
+	assert.Nil(t, f.Used("cursor"), "known before the history was read")
+	require.NoError(t, f.readUsed(t.Context()))
+	got := f.Used("cursor")
+	assert.Truef(t, got != nil && maps.Equal(*got, bridge.UsedTools{{"files", "daily"}: 3}) && f.Used("other") == nil, "used: %v", got)
 }

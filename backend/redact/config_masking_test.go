@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // secretShapes are values that an import stores, or that the history redacts, because of
@@ -28,9 +30,7 @@ func TestDiffMasksEverySecretShapeEverywhere(t *testing.T) {
 			"  \"args\": [\"run\", \"%s\"],", "\"%s\",", "args = ['x', '%s']", "  - %s", "  plain: %s", "plain = \"%s\"", "\"url\": \"https://example.com/mcp?v=1&x=%s\"",
 			"\"X\": \"Bearer %s\"", "\"-e\", \"X=%s\"", "  - X=%s", "\"json\": \"{\\\"a\\\": \\\"%s\\\"}\"", "# %s",
 		} {
-			if line := fmt.Sprintf(place, secret); strings.Contains(maskLine(line), secret) {
-				t.Errorf("%s\nis shown as %s", line, maskLine(line))
-			}
+			assert.NotContains(t, maskLine(fmt.Sprintf(place, secret)), secret)
 		}
 	}
 }
@@ -41,13 +41,9 @@ func TestDiffMasksValuesOfSecretNames(t *testing.T) {
 			"  \"env\": {\"%s\": \"hunter22\"},", "\"%s\" : \"hunter22\"", "%s = \"hunter22\"", "env = { %s = 'hunter22', X = \"1\" }", "    %s: hunter22", "    %s: \"hunter22\"",
 			"\"-e\", \"%s=hunter22\"", "  - %s=hunter22", "\"--header\", \"%s: hunter22\"", "\"url\": \"https://example.com/?%s=hunter22\"", "\"--%s\", \"hunter22\"", "\"--%s=hunter22\"",
 		} {
-			if line := fmt.Sprintf(place, name); strings.Contains(maskLine(line), "hunter22") {
-				t.Errorf("%s\nis shown as %s", line, maskLine(line))
-			}
+			assert.NotContains(t, maskLine(fmt.Sprintf(place, name)), "hunter22")
 		}
-		if text := fmt.Sprintf("[\n  \"--%s\",\n  \"hunter22\"\n]", name); strings.Contains(maskAll(text), "hunter22") {
-			t.Errorf("%s\nis shown as %s", text, maskAll(text))
-		}
+		assert.NotContains(t, maskAll(fmt.Sprintf("[\n  \"--%s\",\n  \"hunter22\"\n]", name)), "hunter22")
 	}
 }
 
@@ -55,9 +51,8 @@ func TestDiffMasksValuesOfSecretNames(t *testing.T) {
 func TestDiffMasksPasswordsInURLs(t *testing.T) {
 	for _, place := range []string{"\"args\": [\"run\", \"%s\"]", "  - %s", "url: %s", "url = '%s'", "\"DATABASE\": \"%s\""} {
 		line := fmt.Sprintf(place, "postgresql://alice:s3cretPGpass@host.docker.internal:5432/app")
-		if got := maskLine(line); strings.Contains(got, "s3cret") || !strings.Contains(got, "postgresql://") {
-			t.Errorf("%s\nis shown as %s", line, got)
-		}
+		got := maskLine(line)
+		assert.Truef(t, !strings.Contains(got, "s3cret") && strings.Contains(got, "postgresql://"), "%s\nis shown as %s", line, got)
 	}
 }
 
@@ -66,9 +61,7 @@ func TestDiffShowsNonSecrets(t *testing.T) {
 		"  \"command\": \"npx\",", "  \"args\": [\"-y\", \"@modelcontextprotocol/server-filesystem\", \"/home/me/notes\"],", "  - /home/me/notes", "url: https://example.com/mcp?v=1",
 		"\"env\": {\"LOG_LEVEL\": \"debug\", \"PORT\": \"8080\"}", "args = ['--port', '8080']", "timeout: 300", "\"type\": \"stdio\"", "[mcp_servers.files]", "  # a comment",
 	} {
-		if got := maskLine(line); got != line {
-			t.Errorf("%s\nis shown as %s", line, got)
-		}
+		assert.Equal(t, line, maskLine(line))
 	}
 }
 
@@ -93,9 +86,7 @@ func TestLinesMaskSecretsAndKeepReferences(t *testing.T) {
 		`"args": ["--token", "${TOKEN}"]`:            `"args": ["--token", "${TOKEN}"]`,
 		`"note": "a token: how to get one"`:          `"note": "a token: how to get one"`,
 	} {
-		if got := maskLine(line); got != want {
-			t.Errorf("%s\nis shown as %s\nwant        %s", line, got, want)
-		}
+		assert.Equal(t, want, maskLine(line), line)
 	}
 }
 
@@ -111,9 +102,7 @@ func TestSecretOnLineAfterFlagIsMasked(t *testing.T) {
 		{"  \"--token\"\n]", "  \"--token\"\n]"},
 		{"  \"a\": \"--token\",\n  \"command\": \"npx\"", "  \"a\": \"--token\",\n  \"command\": \"npx\""},
 	} {
-		if got := maskAll(c.text); got != c.want {
-			t.Errorf("%s\nis shown as\n%s\nwant\n%s", c.text, got, c.want)
-		}
+		assert.Equal(t, c.want, maskAll(c.text), c.text)
 	}
 }
 
@@ -121,9 +110,7 @@ func TestPrivateKeyIsMaskedOverItsLines(t *testing.T) {
 	lines := strings.Split("key: |\n  -----BEGIN RSA PRIVATE KEY-----\n  MIIEcanary\n  more\n  -----END RSA PRIVATE KEY-----\nurl: x", "\n")
 	for from := range lines {
 		got := strings.Join(Lines(lines, from, len(lines)), "\n")
-		if strings.Contains(got, "canary") || strings.Contains(got, "more") || !strings.HasSuffix(got, "url: x") {
-			t.Errorf("from line %d: %s", from, got)
-		}
+		assert.Truef(t, !strings.Contains(got, "canary") && !strings.Contains(got, "more") && strings.HasSuffix(got, "url: x"), "from line %d: %s", from, got)
 	}
 }
 

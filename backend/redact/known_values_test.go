@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestSecretValuesAreRedactedInEveryEncoding(t *testing.T) {
@@ -25,31 +28,19 @@ func TestSecretValuesAreRedactedInEveryEncoding(t *testing.T) {
 				continue
 			}
 			got := string(r.AppendJSON(nil, []byte(text)))
-			if !strings.Contains(got, Mark) || !json.Valid([]byte(got)) {
-				t.Errorf("%s: %s became %s", what, text, got)
-			}
-			if strings.Contains(got, string(quoted[1:len(quoted)-1])) || strings.Contains(got, url.QueryEscape(v)) {
-				t.Errorf("%s: %s holds the secret", what, got)
-			}
+			assert.Truef(t, strings.Contains(got, Mark) && json.Valid([]byte(got)), "%s: %s became %s", what, text, got)
+			assert.NotContains(t, got, string(quoted[1:len(quoted)-1]), what)
+			assert.NotContains(t, got, url.QueryEscape(v), what)
 		}
-		if got := r.Text("cannot open " + v + ": no"); got != "cannot open "+Mark+": no" {
-			t.Errorf("a sentence became %q", got)
-		}
+		assert.Equal(t, "cannot open "+Mark+": no", r.Text("cannot open "+v+": no"), "a sentence became")
 	}
 	for _, same := range []string{`{"text":"short hunter1 hunte"}`, `{"a":"0123456789abcde"}`, `{}`, ``, `"correct horse"`} {
-		if got := string(k.Redact([]byte(same), 0)); got != same {
-			t.Errorf("%q became %q", same, got)
-		}
+		assert.Equal(t, same, string(k.Redact([]byte(same), 0)))
 	}
-	if got := string(k.Redact([]byte(`"a\nhunter2"`), 0)); got != `"a\n[redacted]"` {
-		t.Errorf("got %s", got)
-	}
-	if got := string(NewValues([]string{"nopqrst"}).Redact([]byte(`"a\nopqrst"`), 0)); !json.Valid([]byte(got)) {
-		t.Errorf("%s is not JSON", got)
-	}
-	if NewValues([]string{"", "12345", "  "}) != nil {
-		t.Error("short words are looked for")
-	}
+	assert.Equal(t, `"a\n[redacted]"`, string(k.Redact([]byte(`"a\nhunter2"`), 0)))
+	got := string(NewValues([]string{"nopqrst"}).Redact([]byte(`"a\nopqrst"`), 0))
+	assert.Truef(t, json.Valid([]byte(got)), "%s is not JSON", got)
+	assert.Nil(t, NewValues([]string{"", "12345", "  "}), "short words are looked for")
 }
 
 // A log has a line for each line of a key, and tools return JSON in strings of JSON.
@@ -59,16 +50,14 @@ func TestLinesAndNestedJSONOfSecretsAreRedacted(t *testing.T) {
 	token := `tk/+=%&"quoted"-Zz81-end`
 	r := &Redactor{Values: NewValues([]string{key, token})}
 	for line := range strings.Lines("fatal: " + key) {
-		if got := r.Text(line); strings.Contains(got, "QWxh") || strings.Contains(got, "U2Vj") {
-			t.Errorf("%q became %q", line, got)
-		}
+		got := r.Text(line)
+		assert.Truef(t, !strings.Contains(got, "QWxh") && !strings.Contains(got, "U2Vj"), "%q became %q", line, got)
 	}
 	text, _ := json.Marshal(map[string]string{"pem": key, "t": token})
 	for depth := range 4 {
 		got := r.AppendJSON(nil, text)
-		if s := string(got); strings.Contains(s, "QWxh") || strings.Contains(s, "Zz81") || !json.Valid(got) {
-			t.Errorf("depth %d: %s", depth, got)
-		}
+		s := string(got)
+		assert.Truef(t, !strings.Contains(s, "QWxh") && !strings.Contains(s, "Zz81") && json.Valid(got), "depth %d: %s", depth, got)
 		text, _ = json.Marshal(string(text))
 	}
 }
@@ -77,9 +66,7 @@ func TestConfiguredPatternsAreRedacted(t *testing.T) {
 	t.Parallel()
 	r := &Redactor{Patterns: []*regexp.Regexp{regexp.MustCompile(`cust-\d+`), regexp.MustCompile(`(?i)project falcon`)}}
 	got := string(r.AppendJSON([]byte("before cust-1 "), []byte(`{"a":"cust-42 and cust-7","b":"Project Falcon"}`)))
-	if got != `before cust-1 {"a":"[redacted] and [redacted]","b":"[redacted]"}` {
-		t.Errorf("got %s", got)
-	}
+	assert.Equal(t, `before cust-1 {"a":"[redacted] and [redacted]","b":"[redacted]"}`, got)
 }
 
 // FuzzSecretValues holds that a search finds what strings.Index does.
@@ -105,12 +92,9 @@ func FuzzSecretValues(f *testing.F) {
 		} else {
 			start -= escapeLen([]byte(text), start) // a letter of an escape stays
 		}
-		if want >= 0 && (start < 0 || start > want+5) {
-			t.Fatalf("found at %d, is at %d", start, want)
-		}
-		if got := k.Redact([]byte(text), 0); want < 0 && end == 0 && string(got) != text {
-			t.Fatalf("%q became %q", text, got)
-		}
+		require.Falsef(t, want >= 0 && (start < 0 || start > want+5), "found at %d, is at %d", start, want)
+		got := k.Redact([]byte(text), 0)
+		require.Falsef(t, want < 0 && end == 0 && string(got) != text, "%q became %q", text, got)
 	})
 }
 
@@ -132,16 +116,12 @@ func TestOrdinaryValuesAreNotRemoved(t *testing.T) {
 		"true", "1", "production", "INFO", "DEVELOPMENT", "Europe", "us-east-1", "eu-central-1", "read-only", "octo-org/hello-world", "me@example.com", "3600000",
 		"2026-01-02", "1.2.3", "127.0.0.1", "192.168.100.200", "::1", "/home/me/notes", "~/notes", `C:\Users\me\notes`, "d:/notes", "https://api.example.com/v1", "http://localhost:5432", "db.example.com:5432", "application/json",
 	} {
-		if !Ordinary(v) {
-			t.Errorf("%q is not ordinary", v)
-		}
+		assert.Truef(t, Ordinary(v), "%q is not ordinary", v)
 	}
 	for _, v := range []string{
 		"ABCD-1234-EFGH-5678", "PlainEnvSecr3t", "hunter2hunter2", "correct horse battery staple", "s3cretpass", "AKIAABCDEFGHIJKLMNOP", "4111-1111-1111-1111", "123-45-67890",
 		"postgres://u:pw@h/db", "https://h/?key=abcdef", "https://hooks.example.com/services/T0AB12CD/B0/x9Y8z7W6", "eyJhbGciOiJI.eyJzdWIi.c2lnbmF0", "{\"a\": 1}", "correct-horse-battery-staple",
 	} {
-		if Ordinary(v) {
-			t.Errorf("%q is ordinary", v)
-		}
+		assert.Falsef(t, Ordinary(v), "%q is ordinary", v)
 	}
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // secret is a generated secret: a text as a file or a server may contain it, and the part of it
@@ -55,9 +58,7 @@ func TestEveryShapeIsHiddenInEveryOutput(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	history, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = history.Close() }()
 	recorder := history.Recorder()
 	ctx, stop := context.WithCancel(t.Context())
@@ -69,9 +70,7 @@ func TestEveryShapeIsHiddenInEveryOutput(t *testing.T) {
 			known := "kn0wn-" + s.hidden // only its value tells that it is a secret
 			recorder.SetSecrets([]string{known}, nil)
 			for output, text := range outputs(t, history, int64(1000*round+n+1), s, known) {
-				if strings.Contains(text, s.hidden) {
-					t.Errorf("seed %d: %s shows the secret %q of shape %s:\n%.600s", seed, output, s.text, s.shape, text)
-				}
+				assert.NotContainsf(t, text, s.hidden, "seed %d: %s shows the secret %q of shape %s", seed, output, s.text, s.shape)
 			}
 		}
 	}
@@ -92,9 +91,7 @@ func outputs(t *testing.T, history *store.Store, id int64, s secret, known strin
 		"oauth": map[string]string{s.key: s.text},
 	}
 	file, err := json.MarshalIndent(map[string]any{"mcpServers": map[string]any{"a": entry}}, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	payload, _ := json.Marshal(map[string]any{s.key: s.text, "text": "at " + s.key + ": " + s.text + "\nand " + known})
 	line := s.key + "=" + s.text
 	now := time.Now()
@@ -102,18 +99,14 @@ func outputs(t *testing.T, history *store.Store, id int64, s secret, known strin
 	recorder.Record(call, core.Reply{Error: payload})
 	recorder.Flush(t.Context())
 	recorded, err := history.Call(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(recorded.Arguments) < 10 || len(recorded.Error) < 10 {
 		t.Fatalf("recorded were %q and %q", recorded.Arguments, recorded.Error)
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "config.jsonc")
 	for name, text := range map[string]string{"config.jsonc": string(file), "drawbridge.log": line + " and " + known + "\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	var bundle strings.Builder
 	for _, f := range doctor.Bundle(doctor.BundleOptions{

@@ -3,6 +3,8 @@ package redact
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // replaceSecrets replaces the secrets of a server's entry by references.
@@ -35,13 +37,10 @@ func TestSecretsOfEntriesAreReplacedInEveryEncoding(t *testing.T) {
 		"an entry that is not a server at all": `{"comand":"npx","things":[{"deep":[{"secret":"cnry-tok-1"}]}]}`,
 	} {
 		out, replaced := replaceSecrets(entry)
-		if strings.Contains(out, "cnry") || replaced == 0 {
-			t.Errorf("%s: %s with %d replaced", name, out, replaced)
-		}
+		assert.NotContains(t, out, "cnry", name)
+		assert.NotEqual(t, 0, replaced, name)
 		for _, kept := range []string{"8080", "LEVEL=debug", "Notion-Version", "profile=a", "#f", "mcp-remote", "X-Api-Key:", "Bearer ", "9007199254740993"} {
-			if strings.Contains(entry, kept) && !strings.Contains(out, kept) {
-				t.Errorf("%s: %s is lost in %s", name, kept, out)
-			}
+			assert.Falsef(t, strings.Contains(entry, kept) && !strings.Contains(out, kept), "%s: %s is lost in %s", name, kept, out)
 		}
 	}
 	// Values that are not secrets are unchanged.
@@ -49,9 +48,8 @@ func TestSecretsOfEntriesAreReplacedInEveryEncoding(t *testing.T) {
 		`{"command":"npx","args":["-y","pkg@1.2.3","--tokens","4096","C:\\a b","https://x.example/a?b=c"],"env":{"MAX_TOKENS":"100000","A":"x=y","J":"{\"a\":1}","T":"{not json"}}`,
 		`{"url":"https://x.example/?q=1","headers":{"Accept":"a/b; q=1"},"tools":{"get_token":{"description":"Gets it: now"}}}`,
 	} {
-		if out, replaced := replaceSecrets(entry); out != entry || replaced > 0 {
-			t.Errorf("%s is %s", entry, out)
-		}
+		out, replaced := replaceSecrets(entry)
+		assert.Truef(t, out == entry && replaced <= 0, "%s is %s", entry, out)
 	}
 }
 
@@ -59,8 +57,7 @@ func TestSecretsOfEntriesAreReplacedInEveryEncoding(t *testing.T) {
 func TestSecretsInInvalidJSONAreReplacedByTheirForm(t *testing.T) {
 	const token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 	for _, entry := range []string{`{"a":"` + token + `"}}`, `{"a":"` + token + `"} x`, `{"a":"` + token} {
-		if out, replaced := replaceSecrets(entry); strings.Contains(out, token) || replaced != 1 {
-			t.Errorf("%s is %s with %d replaced", entry, out, replaced)
-		}
+		out, replaced := replaceSecrets(entry)
+		assert.Truef(t, !strings.Contains(out, token) && replaced == 1, "%s is %s with %d replaced", entry, out, replaced)
 	}
 }

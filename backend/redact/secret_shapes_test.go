@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var update = flag.Bool("update", false, "write the list of shapes for the web UI again")
@@ -16,20 +19,12 @@ var update = flag.Bool("update", false, "write the list of shapes for the web UI
 func TestShapesForTheWebUI(t *testing.T) {
 	const path = "testdata/secret-shapes.json"
 	got, err := json.MarshalIndent(map[string]any{"tokens": redact.Shapes(), "names": redact.SecretNames()}, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got = append(got, '\n')
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != string(want) {
-		t.Errorf("%s is not current: go test ./backend/redact -run Shapes -update, then npx vitest run mask-secrets in frontend", path)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(got))
 }

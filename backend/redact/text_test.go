@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const canary = "cAnArY77"
@@ -40,27 +43,17 @@ func TestSecretsAreRedactedEverywhere(t *testing.T) {
 		"string never finished": `{"password":"` + canary,
 	} {
 		got := string(AppendJSON(nil, []byte(text)))
-		if strings.Contains(strings.ToLower(got), strings.ToLower(canary)) || !strings.Contains(got, Mark) {
-			t.Errorf("%s: %s\n   became %s", name, text, got)
-		}
-		if json.Valid([]byte(text)) && !json.Valid([]byte(got)) {
-			t.Errorf("%s: %s is not JSON any more", name, got)
-		}
+		assert.NotContainsf(t, strings.ToLower(got), strings.ToLower(canary), "%s: %s", name, text)
+		assert.Containsf(t, got, Mark, "%s: %s", name, text)
+		assert.Falsef(t, json.Valid([]byte(text)) && !json.Valid([]byte(got)), "%s: %s is not JSON any more", name, got)
 	}
 	for _, open := range []string{"{secret:", "${secret: ", "${token:-"} {
-		if got := Text(open + canary + "}"); strings.Contains(got, canary) {
-			t.Errorf("a reference became %s", got)
-		}
+		assert.NotContains(t, Text(open+canary+"}"), canary, "a reference became")
 	}
-	if got := Text("cannot call: password=" + canary + ", token: x"); strings.Contains(got, canary) {
-		t.Errorf("a sentence became %s", got)
-	}
-	if got := string(AppendJSON(nil, []byte(`{"tokens":["a"],"client_secrets":["`+canary+`"],"b":["c"]}`))); got != `{"tokens":["a"],"client_secrets":["[redacted]"],"b":["c"]}` {
-		t.Errorf("a list became %s", got)
-	}
-	if got := string(AppendJSON(nil, []byte(`{"password":  1234.5}`))); got != `{"password":  "[redacted]"}` {
-		t.Errorf("a number became %s", got)
-	}
+	assert.NotContains(t, Text("cannot call: password="+canary+", token: x"), canary, "a sentence became")
+	got := string(AppendJSON(nil, []byte(`{"tokens":["a"],"client_secrets":["`+canary+`"],"b":["c"]}`)))
+	assert.Equal(t, `{"tokens":["a"],"client_secrets":["[redacted]"],"b":["c"]}`, got, "a list became")
+	assert.Equal(t, `{"password":  "[redacted]"}`, string(AppendJSON(nil, []byte(`{"password":  1234.5}`))), "a number became")
 }
 
 // TestRedactionMarksAreKept: a log is read again for a bug report, and by then what was
@@ -68,9 +61,7 @@ func TestSecretsAreRedactedEverywhere(t *testing.T) {
 func TestRedactionMarksAreKept(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"password=[redacted] next", "--api-key=[masked] and more", "Authorization: [redacted]", `token: "[redacted]"`} {
-		if said := Text(text); said != text {
-			t.Errorf("%q became %q", text, said)
-		}
+		assert.Equal(t, text, Text(text))
 	}
 }
 
@@ -87,12 +78,9 @@ func TestNonSecretTextIsKept(t *testing.T) {
 		`refer to it as ${secret:NAME}, or ${secret:github.token}`,
 		`""`, ``, `:`, `=`, `\`, `"\\":`, `${secret:`, `${secret:}`,
 	} {
-		if got := string(AppendJSON(nil, []byte(text))); got != text {
-			t.Errorf("%s\nbecame %s", text, got)
-		}
-		if got := Text(text); got != text && !strings.Contains(text, `"`) {
-			t.Errorf("%s\nbecame %s", text, got)
-		}
+		assert.Equal(t, text, string(AppendJSON(nil, []byte(text))))
+		got := Text(text)
+		assert.Falsef(t, got != text && !strings.Contains(text, `"`), "%s\nbecame %s", text, got)
 	}
 }
 
@@ -105,11 +93,8 @@ func FuzzRedactionKeepsJSONValid(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		got := AppendJSON(nil, []byte(s))
-		if json.Valid([]byte(s)) && !json.Valid(got) {
-			t.Fatalf("%s\nbecame %s", s, got)
-		}
-		if again := AppendJSON(nil, got); len(got) > 4*len(s)+64 || len(again) > 4*len(got)+64 {
-			t.Fatalf("%s\ngrew to %s", s, got)
-		}
+		require.Falsef(t, json.Valid([]byte(s)) && !json.Valid(got), "%s\nbecame %s", s, got)
+		again := AppendJSON(nil, got)
+		require.Truef(t, len(got) <= 4*len(s)+64 && len(again) <= 4*len(got)+64, "%s\ngrew to %s", s, got)
 	})
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestSecretEndingInQuoteLeavesValidJSON(t *testing.T) {
@@ -12,9 +15,7 @@ func TestSecretEndingInQuoteLeavesValidJSON(t *testing.T) {
 	k := NewValues([]string{`pass<word"`})
 	for _, text := range []string{`{"a":"pass<word\""}`, `{"a":"pass\u003cword\""}`, `{"a":"pass<word\" and more"}`} {
 		got := string(k.Redact([]byte(text), 0))
-		if !json.Valid([]byte(got)) || !strings.Contains(got, Mark) {
-			t.Errorf("%s became %s", text, got)
-		}
+		assert.Truef(t, json.Valid([]byte(got)) && strings.Contains(got, Mark), "%s became %s", text, got)
 	}
 }
 
@@ -28,9 +29,8 @@ func TestLongSecretIsRedactedWhole(t *testing.T) {
 		}
 		quoted, _ := json.Marshal(secret.String())
 		got := string(NewValues([]string{secret.String()}).Redact(quoted, 0))
-		if left := strings.ReplaceAll(got, Mark, ""); len(left) > len(`"\n"`) || !json.Valid([]byte(got)) {
-			t.Errorf("of %d bytes %d are left: %.80s", size, len(left), left)
-		}
+		left := strings.ReplaceAll(got, Mark, "")
+		assert.Truef(t, len(left) <= len(`"\n"`) && json.Valid([]byte(got)), "of %d bytes %d are left: %.80s", size, len(left), left)
 	}
 }
 
@@ -43,14 +43,8 @@ func TestManySecretValuesAreAllRedacted(t *testing.T) {
 	}
 	k := NewValues(list)
 	for _, v := range list {
-		if got := string(k.Redact([]byte(v), 0)); got != Mark {
-			t.Fatalf("%q became %q", v, got)
-		}
+		require.Equalf(t, Mark, string(k.Redact([]byte(v), 0)), "%q", v)
 	}
-	if k.missed != 0 {
-		t.Errorf("%d are counted as missed", k.missed)
-	}
-	if k := NewValues(append(list, "one more secret")); k.missed != 1 {
-		t.Errorf("%d of one beyond the bound are counted as missed", k.missed)
-	}
+	assert.Equal(t, 0, k.missed)
+	assert.Equal(t, 1, NewValues(append(list, "one more secret")).missed)
 }

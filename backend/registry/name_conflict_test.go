@@ -3,6 +3,8 @@ package registry
 import (
 	"fmt"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestConflictIsReportedForLosingServer(t *testing.T) {
@@ -17,14 +19,10 @@ func TestConflictIsReportedForLosingServer(t *testing.T) {
 		"c": `[the names of its tools end in a hash, because server "a" has the same namespace]`,
 		"d": `[the URIs of 3 resources are listed with the server's id, for example "mem://d__x" at the endpoint that combines all servers, because without the id they could refer to another server]`,
 	} {
-		if got := fmt.Sprint(r.All().Conflicts(server)); got != want {
-			t.Errorf("%s: %s", server, got)
-		}
+		assert.Equal(t, want, fmt.Sprint(r.All().Conflicts(server)), server)
 	}
 	r.Configure(Prefixed, []Server{{ID: "b"}})
-	if got := r.All().Conflicts("b"); len(got) != 0 {
-		t.Errorf("settled, but told: %v", got)
-	}
+	assert.Empty(t, r.All().Conflicts("b"), "settled, but told")
 }
 
 func TestQualifiedNamesAreReported(t *testing.T) {
@@ -38,12 +36,8 @@ func TestQualifiedNamesAreReported(t *testing.T) {
 		"b": `[2 tools, such as "read", are prefixed with the server's name, because other servers have tools with the same names]`,
 		"c": `["read" is prefixed with the server's name, because another server has a tool or prompt with that name]`,
 	} {
-		if got := fmt.Sprint(r.All().Conflicts(server)); got != want {
-			t.Errorf("%s: %s", server, got)
-		}
+		assert.Equal(t, want, fmt.Sprint(r.All().Conflicts(server)), server)
 	}
 	r.Configure(Bare, []Server{{ID: "c"}})
-	if got := r.All().Conflicts("c"); len(got) != 0 {
-		t.Errorf("alone, but told: %v", got)
-	}
+	assert.Empty(t, r.All().Conflicts("c"), "alone, but told")
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestLongAndUnusualNamesGetStableHash(t *testing.T) {
@@ -19,9 +22,7 @@ func TestLongAndUnusualNamesGetStableHash(t *testing.T) {
 		strings.Repeat("x", 44): "s__" + strings.Repeat("x", 34) + "_613c5445",
 	} {
 		got := publicName(MaxPublicName, "s__", "", "s", tool, false, 0)
-		if got != want {
-			t.Errorf("%q becomes %q, want %q", tool, got, want)
-		}
+		assert.Equalf(t, want, got, "%q", tool)
 	}
 }
 
@@ -52,22 +53,15 @@ func FuzzNamingIsInjectiveAndStable(f *testing.F) {
 			all := viewOf(naming, servers, catalogs)
 			names := publicNames(all)
 			sorted := slices.Sorted(slices.Values(names))
-			if len(slices.Compact(sorted)) != len(names) {
-				t.Fatalf("%s: two tools share a name: %q", naming, names)
-			}
+			require.Len(t, slices.Compact(sorted), len(names), naming)
 			for _, i := range all.Items(core.Tools) {
-				if !fits.MatchString(strings.NewReplacer(":", "_", "@", "_").Replace(i.Public)) {
-					t.Fatalf("%s: %q does not fit", naming, i.Public)
-				}
-				if target, ok := all.Lookup(core.Tools, i.Public); !ok || target.Server != i.Server || target.Name != i.Name {
-					t.Fatalf("%s: %q leads to %+v", naming, i.Public, target)
-				}
+				require.Truef(t, fits.MatchString(strings.NewReplacer(":", "_", "@", "_").Replace(i.Public)), "%s: %q does not fit", naming, i.Public)
+				target, ok := all.Lookup(core.Tools, i.Public)
+				require.Truef(t, ok && target.Server == i.Server && target.Name == i.Name, "%s: %q leads to %+v", naming, i.Public, target)
 			}
 			reversed := slices.Clone(servers)
 			slices.Reverse(reversed)
-			if again := publicNames(viewOf(naming, reversed, catalogs)); !slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(again))) {
-				t.Fatalf("%s: names depend on the order: %q, %q", naming, names, again)
-			}
+			require.Equal(t, slices.Sorted(slices.Values(publicNames(viewOf(naming, reversed, catalogs)))), slices.Sorted(slices.Values(names)))
 			checkNameLimit(t, naming, servers, catalogs)
 			if naming == Bare || naming == MCP { // under MCP, a_b and a-b share a prefix and affect each other
 				continue
@@ -75,9 +69,7 @@ func FuzzNamingIsInjectiveAndStable(f *testing.F) {
 			for _, s := range servers {
 				alone := publicNames(viewOf(naming, []Server{s}, catalogs))
 				for _, name := range alone {
-					if !slices.Contains(names, name) {
-						t.Fatalf("%s: %q is called otherwise among others: %q", naming, name, names)
-					}
+					require.Contains(t, names, name, naming)
 				}
 			}
 		}
@@ -92,9 +84,7 @@ func checkNameLimit(t *testing.T, naming Naming, servers []Server, catalogs map[
 	for _, limit := range []int{30, 64} {
 		v := r.WithNameLimit(limit)
 		names := publicNames(v)
-		if sorted := slices.Sorted(slices.Values(names)); len(slices.Compact(sorted)) != len(names) {
-			t.Fatalf("%s within %d: two tools share a name: %q", naming, limit, names)
-		}
+		require.Lenf(t, slices.Compact(slices.Sorted(slices.Values(names))), len(names), "%s within %d", naming, limit)
 		for i, item := range v.Items(core.Tools) {
 			before, after := naming.affixes(item.Server)
 			if len(item.Public) > max(limit, len(before)+len(after)+hashSuffixLength) && naming != Bare {
@@ -131,21 +121,13 @@ func TestNameLimitAppliesPerClient(t *testing.T) {
 		53: {"s__read", "s__" + long},
 		30: {"s__read", "s__" + strings.Repeat("x", 18) + "_" + nameHash("s", long, 0)},
 	} {
-		if got := publicNames(r.WithNameLimit(limit)); !slices.Equal(got, want) {
-			t.Errorf("%d: %q, want %q", limit, got, want)
-		}
+		assert.Equalf(t, want, publicNames(r.WithNameLimit(limit)), "%d", limit)
 	}
 	before := r.WithNameLimit(53)
-	if r.WithNameLimit(53) != before {
-		t.Error("the view is made anew for every call")
-	}
+	assert.Same(t, before, r.WithNameLimit(53), "the view is made anew for every call")
 	r.Set("s", "", tools("write"))
-	if got := publicNames(r.WithNameLimit(53)); !slices.Equal(got, []string{"s__write"}) {
-		t.Errorf("after a change: %q", got)
-	}
-	if got := publicNames(before); len(got) != 2 {
-		t.Errorf("a view that somebody holds has changed: %q", got)
-	}
+	assert.Equal(t, []string{"s__write"}, publicNames(r.WithNameLimit(53)), "after a change")
+	assert.Len(t, publicNames(before), 2, "a view that somebody holds has changed")
 }
 
 func TestServersWithSharedPrefixAreDistinct(t *testing.T) {
@@ -154,12 +136,10 @@ func TestServersWithSharedPrefixAreDistinct(t *testing.T) {
 	r.Set("a", "", tools("x"))
 	r.Set("b", "", tools("x"))
 	names := publicNames(r.All())
-	if len(names) != 2 || names[0] == names[1] {
-		t.Fatalf("got %q", names)
-	}
+	require.Len(t, names, 2)
+	require.NotEqual(t, names[1], names[0])
 	for i, server := range []string{"a", "b"} {
-		if target, _ := r.All().Lookup(core.Tools, names[i]); target.Server != server {
-			t.Fatalf("%q leads to %q", names[i], target.Server)
-		}
+		target, _ := r.All().Lookup(core.Tools, names[i])
+		require.Equal(t, server, target.Server)
 	}
 }

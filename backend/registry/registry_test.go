@@ -12,6 +12,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func item(name, raw string) core.Item { return core.Item{Name: name, Raw: json.RawMessage(raw)} }
@@ -50,13 +53,10 @@ func TestEachNamingSchemeFindsItsTools(t *testing.T) {
 		r.Configure(naming, []Server{{ID: "my_fs"}, {ID: "web"}})
 		r.Set("web", "", tools("read", "fetch"))
 		r.Set("my_fs", "", tools("read"))
-		if got := publicNames(r.All()); !slices.Equal(got, want) {
-			t.Errorf("%q: got %q, want %q", naming, got, want)
-		}
+		assert.Equalf(t, want, publicNames(r.All()), "%q", naming)
 		for _, i := range r.All().Items(core.Tools) {
-			if target, ok := r.All().Lookup(core.Tools, i.Public); !ok || target.Server != i.Server || target.Name != i.Name {
-				t.Errorf("%q: %q leads to %+v", naming, i.Public, target)
-			}
+			target, ok := r.All().Lookup(core.Tools, i.Public)
+			assert.Truef(t, ok && target.Server == i.Server && target.Name == i.Name, "%q: %q leads to %+v", naming, i.Public, target)
 		}
 	}
 }
@@ -65,9 +65,7 @@ func TestNamespaceReplacesServerName(t *testing.T) {
 	r := New(Options{})
 	r.Configure("", []Server{{ID: "filesystem", Namespace: "fs"}})
 	r.Set("filesystem", "", tools("read"))
-	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__read"}) {
-		t.Fatalf("got %q", got)
-	}
+	require.Equal(t, []string{"fs__read"}, publicNames(r.All()))
 }
 
 func TestSingleServerViewKeepsNames(t *testing.T) {
@@ -88,27 +86,17 @@ func TestOnlyItemNameIsRewritten(t *testing.T) {
 	r := New(Options{})
 	r.Set("calc", "", &core.Catalog{Tools: []core.Item{item("add", raw)}})
 	want := `{"tools":[{"zeta":9007199254740993,"na\u006de":"calc__add","inputSchema":{"name":"inner","x":1e3},"title":"A\u00e9 <b>","name":"calc__add"}]}`
-	if got := string(r.All().ListResult(core.Tools)); got != want {
-		t.Fatalf("got  %s\nwant %s", got, want)
-	}
+	require.Equal(t, want, string(r.All().ListResult(core.Tools)))
 	own, _ := r.Server("calc")
-	if got := string(own.ListResult(core.Tools)); got != strings.ReplaceAll(want, "calc__add", "add") {
-		t.Fatalf("own view: %s", got)
-	}
-	if got := string(own.ListResult(core.Prompts)); got != `{"prompts":[]}` {
-		t.Fatalf("empty list: %s", got)
-	}
+	require.Equal(t, strings.ReplaceAll(want, "calc__add", "add"), string(own.ListResult(core.Tools)), "own view")
+	require.Equal(t, `{"prompts":[]}`, string(own.ListResult(core.Prompts)), "empty list")
 }
 
 func TestOnlyBrokenItemsAreLeftOut(t *testing.T) {
 	r := New(Options{})
 	r.Set("s", "", &core.Catalog{Tools: []core.Item{toolNamed("a"), item("b", `{"name":`), item("", `{}`), toolNamed("a"), toolNamed("c")}})
-	if got := publicNames(r.All()); !slices.Equal(got, []string{"s__a", "s__c"}) {
-		t.Fatalf("got %q", got)
-	}
-	if !json.Valid(r.All().ListResult(core.Tools)) {
-		t.Fatal("the list is not JSON")
-	}
+	require.Equal(t, []string{"s__a", "s__c"}, publicNames(r.All()))
+	require.True(t, json.Valid(r.All().ListResult(core.Tools)), "the list is not JSON")
 }
 
 func TestUnlistedServerAcceptsAnyTool(t *testing.T) {
@@ -116,9 +104,7 @@ func TestUnlistedServerAcceptsAnyTool(t *testing.T) {
 	r.Configure("", []Server{{ID: "files"}, {ID: "web"}})
 	r.Set("web", "", tools("fetch"))
 	got, ok := r.All().Lookup(core.Tools, "files__read")
-	if !ok || got.Server != "files" || got.Name != "read" || got.Raw != nil {
-		t.Fatalf("got %+v", got)
-	}
+	require.Truef(t, ok && got.Server == "files" && got.Name == "read" && got.Raw == nil, "got %+v", got)
 	if _, ok := r.All().Lookup(core.Tools, "web__nothing"); ok {
 		t.Fatal("a listed server has a tool that it does not list")
 	}
@@ -139,9 +125,7 @@ func TestListenersRunAfterViewIsVisible(t *testing.T) {
 	r.Configure("", nil)
 	r.Configure("", nil)
 	want := []string{"a[tools] [a__x]", "a[tools prompts] [a__x]", "[tools] []"}
-	if !slices.Equal(heard, want) {
-		t.Fatalf("heard %q, want %q", heard, want)
-	}
+	require.Equal(t, want, heard)
 }
 
 // A listener runs without the registry's lock: it may change the registry itself, and does not
@@ -173,17 +157,11 @@ func TestOrderFollowsConfigAndHashFollowsLists(t *testing.T) {
 	for _, id := range []string{"c", "b", "a"} {
 		two.Set(id, "", tools("z", "y"))
 	}
-	if got := publicNames(one.All()); !slices.Equal(got, []string{"b__z", "b__y", "a__z", "a__y", "c__z", "c__y"}) {
-		t.Fatalf("got %q", got)
-	}
-	if one.All().Hash() != two.All().Hash() {
-		t.Fatal("the order of starting shows in the view")
-	}
+	require.Equal(t, []string{"b__z", "b__y", "a__z", "a__y", "c__z", "c__y"}, publicNames(one.All()))
+	require.Equal(t, two.All().Hash(), one.All().Hash(), "the order of starting shows in the view")
 	before := one.All().Hash()
 	one.Set("a", "", tools("y"))
-	if one.All().Hash() == before {
-		t.Fatal("another list, the same hash")
-	}
+	require.NotEqual(t, before, one.All().Hash(), "another list, the same hash")
 }
 
 func TestLookupAllocatesNothing(t *testing.T) {
@@ -198,13 +176,9 @@ func TestLookupAllocatesNothing(t *testing.T) {
 func TestLateListDoesNotReviveRemovedServer(t *testing.T) {
 	r := New(Options{})
 	r.Configure("", []Server{{ID: "a"}, {ID: "b"}})
-	if !r.Update("a", tools("x")) {
-		t.Fatal("refused")
-	}
+	require.True(t, r.Update("a", tools("x")), "refused")
 	r.Configure("", []Server{{ID: "b"}})
-	if r.Update("a", tools("x")) || len(r.All().Items(core.Tools)) != 0 {
-		t.Fatal("it came back")
-	}
+	require.True(t, !r.Update("a", tools("x")) && len(r.All().Items(core.Tools)) == 0, "it came back")
 }
 
 // fullCatalog returns a catalog with items of every kind.
@@ -233,15 +207,10 @@ func TestProfileContainsOnlyNamedItems(t *testing.T) {
 		"b": {Tools: config.Filter{Include: []string{"re*"}}, NoPrompts: true}, "c": {Tools: config.Filter{Exclude: []string{"bad"}}},
 	}})
 	v, ok := r.Profile("p", 0)
-	if !ok {
-		t.Fatal("there is no view")
-	}
-	if got := publicNames(v); !slices.Equal(got, []string{"b__read"}) {
-		t.Errorf("tools %v", got)
-	}
-	if len(v.Items(core.Prompts)) != 0 || len(v.Items(core.Templates)) != 1 {
-		t.Errorf("%v %v", v.Items(core.Prompts), v.Items(core.Templates))
-	}
+	require.True(t, ok, "there is no view")
+	assert.Equal(t, []string{"b__read"}, publicNames(v))
+	require.Empty(t, v.Items(core.Prompts))
+	require.Len(t, v.Items(core.Templates), 1)
 	// Server a keeps the URI of the shared resource, but is not in the profile.
 	if target, ok := v.Resource("res://b__shared"); !ok || target.Server != "b" {
 		t.Errorf("the shared resource leads to %+v", target)
@@ -251,9 +220,7 @@ func TestProfileContainsOnlyNamedItems(t *testing.T) {
 			t.Errorf("%s leads to %+v", uri, target)
 		}
 	}
-	if len(v.Offers()) != 2 {
-		t.Errorf("servers: %v", v.Offers())
-	}
+	assert.Len(t, v.Offers(), 2)
 	for name, want := range map[string]bool{"b__read": true, "b__fetch": false, "a__read": false, "c__any": true, "c__bad": false} {
 		if _, ok := v.Lookup(core.Tools, name); ok != want {
 			t.Errorf("%s: %v", name, ok)
@@ -311,30 +278,23 @@ func TestProfileViewsAreSubsets(t *testing.T) {
 					want = append(want, fmt.Sprint(i.Public, i.Server, i.Name))
 					continue
 				}
-				if target, ok := part.Lookup(kind, i.Public); ok && (target.Server != "c" || naming == Bare) {
-					t.Fatalf("%s %q of %s is outside and leads to %+v", kind, i.Public, i.Server, target)
-				}
+				target, ok := part.Lookup(kind, i.Public)
+				require.Falsef(t, ok && (target.Server != "c" || naming == Bare), "%s %q of %s is outside and leads to %+v", kind, i.Public, i.Server, target)
 			}
 			var got []string
 			for _, i := range part.Items(kind) {
 				got = append(got, fmt.Sprint(i.Public, i.Server, i.Name))
 			}
-			if !slices.Equal(got, want) {
-				t.Fatalf("%s with %+v: got %v, want %v", kind, p, got, want)
-			}
+			require.Equalf(t, want, got, "%s with %+v", kind, p)
 		}
 		var listed struct{ Tools []struct{ Name string } }
-		if json.Unmarshal(part.ListResult(core.Tools), &listed) != nil || len(listed.Tools) != len(part.Items(core.Tools)) {
-			t.Fatal("the list is not what the view holds")
-		}
+		require.NoError(t, json.Unmarshal(part.ListResult(core.Tools), &listed), "the list is not what the view holds")
+		require.Len(t, listed.Tools, len(part.Items(core.Tools)), "the list is not what the view holds")
 		for _, uri := range []string{"res://a/a", "res://a/zz", "res://b/a", "res://b/zz", "res://shared"} {
 			target, ok := part.Resource(uri)
-			if ok && !profileOffers(&p, target.Server, core.Resources, uri) {
-				t.Fatalf("%s leads to %s, which the profile does not hold", uri, target.Server)
-			}
-			if owner := strings.TrimPrefix(uri, "res://")[:1]; !ok && (owner == "a" || owner == "b") && profileOffers(&p, owner, core.Resources, uri) {
-				t.Fatalf("%s is not found", uri)
-			}
+			require.Falsef(t, ok && !profileOffers(&p, target.Server, core.Resources, uri), "%s leads to %s, which the profile does not hold", uri, target.Server)
+			owner := strings.TrimPrefix(uri, "res://")[:1]
+			require.Falsef(t, !ok && (owner == "a" || owner == "b") && profileOffers(&p, owner, core.Resources, uri), "%s is not found", uri)
 		}
 	}
 }
@@ -345,22 +305,13 @@ func TestProfilesFollowCatalogsAndEdits(t *testing.T) {
 	p := config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"a": {}}}
 	r := registryWithProfiles("", p)
 	before := first(r.Profile("p", 0))
-	if again := first(r.Profile("p", 0)); again != before {
-		t.Error("the view is made anew for each reader")
-	}
+	assert.Same(t, before, first(r.Profile("p", 0)), "the view is made anew for each reader")
 	r.Set("a", "", tools("other"))
-	if got := publicNames(first(r.Profile("p", 0))); !slices.Equal(got, []string{"a__other"}) {
-		t.Errorf("%v", got)
-	}
-	if r.SetProfiles([]config.Profile{p}) {
-		t.Error("the same profiles count as a change")
-	}
-	if !r.SetProfiles(nil) {
-		t.Error("taking the profiles away is no change")
-	}
-	if _, ok := r.Profile("p", 0); ok {
-		t.Error("the profile is still there")
-	}
+	assert.Equal(t, []string{"a__other"}, publicNames(first(r.Profile("p", 0))))
+	assert.False(t, r.SetProfiles([]config.Profile{p}), "the same profiles count as a change")
+	assert.True(t, r.SetProfiles(nil), "taking the profiles away is no change")
+	_, ok := r.Profile("p", 0)
+	assert.False(t, ok, "the profile is still there")
 }
 
 // Withheld, renamed and not yet listed tools outside a profile are unreachable like all others.
@@ -378,43 +329,34 @@ func TestListMetadataStaysWithinProfile(t *testing.T) {
 	}}, {Name: "q", Servers: map[string]config.ProfileServer{"a": {}}}})
 	all, one := first(r.Profile("p", 0)), first(r.ProfileServer("p", "a"))
 	for _, name := range []string{"b__changed", "a__changed"} {
-		if w, ok := all.Withheld(core.Tools, name); ok {
-			t.Errorf("%s says %+v", name, w)
-		}
+		w, ok := all.Withheld(core.Tools, name)
+		assert.Falsef(t, ok, "%s says %+v", name, w)
 	}
-	if w, ok := one.Withheld(core.Tools, "changed"); ok {
-		t.Errorf("of one server: %+v", w)
-	}
-	if w, ok := first(r.ProfileServer("q", "a")).Withheld(core.Tools, "changed"); !ok || w.Why == "" {
-		t.Error("who may see it does not hear why it is withheld")
-	}
+	w, ok := one.Withheld(core.Tools, "changed")
+	assert.Falsef(t, ok, "of one server: %+v", w)
+	w, ok = first(r.ProfileServer("q", "a")).Withheld(core.Tools, "changed")
+	assert.True(t, ok && w.Why != "", "who may see it does not hear why it is withheld")
 	for _, name := range []string{"old", "new", "changed"} {
 		if target, ok := one.LookupOwnName(core.Tools, name); ok {
 			t.Errorf("%s leads to %+v", name, target)
 		}
 	}
-	if target, ok := first(r.ProfileServer("q", "a")).LookupOwnName(core.Tools, "old"); !ok || target.Name != "old" {
-		t.Errorf("inside: %+v", target)
-	}
+	target, ok := first(r.ProfileServer("q", "a")).LookupOwnName(core.Tools, "old")
+	assert.Truef(t, ok && target.Name == "old", "inside: %+v", target)
 	late := first(r.ProfileServer("p", "late"))
-	if _, ok := late.Lookup(core.Tools, "good"); !ok {
-		t.Error("a server that was never listed gets no call")
-	}
-	if target, ok := late.Lookup(core.Tools, "bad"); ok {
-		t.Errorf("bad leads to %+v", target)
-	}
-	if target, ok := late.Lookup(core.Prompts, "ask"); ok {
-		t.Errorf("a prompt leads to %+v", target)
-	}
+	_, ok = late.Lookup(core.Tools, "good")
+	assert.True(t, ok, "a server that was never listed gets no call")
+	target, ok = late.Lookup(core.Tools, "bad")
+	assert.Falsef(t, ok, "bad leads to %+v", target)
+	target, ok = late.Lookup(core.Prompts, "ask")
+	assert.Falsef(t, ok, "a prompt leads to %+v", target)
 }
 
 // What is derived from a view is calculated once for each key, and again for another view.
 func TestValuesAreDerivedOncePerView(t *testing.T) {
 	r, calls := New(Options{}), 0
 	derive := func(key string) any { return r.All().Derived(key, func() any { calls++; return key }) }
-	if derive("a") != "a" || derive("b") != "b" || derive("a") != "a" || calls != 2 {
-		t.Errorf("%d calls for two keys", calls)
-	}
+	assert.Truef(t, derive("a") == "a" && derive("b") == "b" && derive("a") == "a" && calls == 2, "%d calls for two keys", calls)
 	r.Set("new", "", &core.Catalog{})
 	if derive("a"); calls != 3 {
 		t.Errorf("%d calls after a change", calls)

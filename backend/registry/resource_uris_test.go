@@ -10,6 +10,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // catalogOf returns a catalog of resources and, where the text has braces, templates.
@@ -65,13 +67,10 @@ func TestCollidingURIsEachReachTheirServer(t *testing.T) {
 		r.Set("b", "", catalogOf(tt.b...)) // the order of listing does not matter
 		r.Set("a", "", catalogOf(tt.a...))
 		v := r.All()
-		if got := publicURIs(v, "b"); !slices.Equal(got, tt.marked) {
-			t.Errorf("%s: b has %q", name, got)
-		}
+		assert.Equal(t, tt.marked, publicURIs(v, "b"), name)
 		for uri, want := range tt.reads {
-			if got, _ := v.Resource(uri); got.Server+" "+got.Name != want {
-				t.Errorf("%s: %s leads to %s %s, want %s", name, uri, got.Server, got.Name, want)
-			}
+			got, _ := v.Resource(uri)
+			assert.Equalf(t, want, got.Server+" "+got.Name, "%s: %s", name, uri)
 		}
 		own, _ := r.Server("b")
 		if got, ok := own.Resource("any://b__x"); !ok || got.Name != "any://b__x" || own.PublicURI("b", "ui://w/v.html") != "ui://w/v.html" {
@@ -81,9 +80,8 @@ func TestCollidingURIsEachReachTheirServer(t *testing.T) {
 			if want := fmt.Sprintf(`":%q}`, i.Public); !strings.HasPrefix(string(i.Raw), `{"n":1.0,"name":"r","uri`) || !strings.HasSuffix(string(i.Raw), want) {
 				t.Errorf("%s: %s is listed as %s", name, i.Public, i.Raw)
 			}
-			if got, ok := v.Template(i.Public); strings.Contains(i.Name, "{") && (!ok || got.Name != i.Name) {
-				t.Errorf("%s: template %s is %+v", name, i.Public, got)
-			}
+			got, ok := v.Template(i.Public)
+			assert.Falsef(t, strings.Contains(i.Name, "{") && (!ok || got.Name != i.Name), "%s: template %s is %+v", name, i.Public, got)
 		}
 	}
 }
@@ -96,17 +94,13 @@ func TestPublicURIsAreTheSameInEveryProfile(t *testing.T) {
 	r.Set("b", "", catalogOf("mem://x", "t://{x}"))
 	r.SetProfiles([]config.Profile{{Name: "p", Servers: map[string]config.ProfileServer{"b": {}}}})
 	v, _ := r.Profile("p", 0)
-	if got := fmt.Sprint(publicURIs(v, "b")); got != "[mem://b__x t://b__{x}]" {
-		t.Error(got)
-	}
+	assert.Equal(t, "[mem://b__x t://b__{x}]", fmt.Sprint(publicURIs(v, "b")))
 	for uri, want := range map[string]string{"mem://x": "", "t://1": "", "mem://b__x": "b", "t://b__1": "b", "mem://a__x": ""} {
-		if got, _ := v.Resource(uri); got.Server != want {
-			t.Errorf("%s leads to %q", uri, got.Server)
-		}
+		got, _ := v.Resource(uri)
+		assert.Equal(t, want, got.Server, uri)
 	}
-	if _, ok := v.Template("t://{x}"); ok {
-		t.Error("a template outside the profile is known")
-	}
+	_, ok := v.Template("t://{x}")
+	assert.False(t, ok, "a template outside the profile is known")
 }
 
 // The resources of MCP Apps are often not listed: only the tools refer to them.
@@ -122,13 +116,10 @@ func TestAppReferencesFollowTheirServer(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	want := `{"name":"two__show","_meta":{"v":1.0,"ui":{"resourceUri":"ui://two__app","visibility":["app"]},"ui/resourceUri":"ui://two__app","openai/outputTemplate":"ui://two__app"},"x":"ui://app"}`
-	if got := string(items[1].Raw); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	assert.Equal(t, want, string(items[1].Raw))
 	for uri, server := range map[string]string{"ui://app": "one", "ui://two__app": "two"} {
-		if got, _ := r.All().Resource(uri); got.Server != server || got.Name != "ui://app" {
-			t.Errorf("%s leads to %+v", uri, got)
-		}
+		got, _ := r.All().Resource(uri)
+		assert.Truef(t, got.Server == server && got.Name == "ui://app", "%s leads to %+v", uri, got)
 	}
 }
 
@@ -165,9 +156,8 @@ func TestURIKeepsItsServerOnceClientsHaveSeenIt(t *testing.T) {
 	leads := func(want map[string]string) {
 		t.Helper()
 		for uri, server := range want {
-			if got, _ := r.All().Resource(uri); got.Server != server {
-				t.Errorf("%s leads to %q, want %q", uri, got.Server, server)
-			}
+			got, _ := r.All().Resource(uri)
+			assert.Equal(t, server, got.Server, uri)
 		}
 	}
 	r.All().ListResult(core.Resources) // a client sees the URIs of b
@@ -180,12 +170,8 @@ func TestURIKeepsItsServerOnceClientsHaveSeenIt(t *testing.T) {
 	leads(map[string]string{"mem://x": "b", "mem://b__x": "b", "own://a": "a", "mem://c__x": "c", "own://c__a": "c"})
 
 	// The link of a result that no server lists.
-	if got := r.All().PublicURI("c", "link://1"); got != "link://1" {
-		t.Error(got)
-	}
-	if got := r.All().PublicURI("a", "link://1"); got != "link://a__1" {
-		t.Error(got)
-	}
+	assert.Equal(t, "link://1", r.All().PublicURI("c", "link://1"))
+	assert.Equal(t, "link://a__1", r.All().PublicURI("a", "link://1"))
 	r.Set("a", "", catalogOf("link://1", "link://{n}"))
 	leads(map[string]string{"link://1": "c", "link://a__1": "a", "link://a__2": "a"})
 }

@@ -7,14 +7,15 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func filter(t *testing.T, keys string) *config.Filter {
 	t.Helper()
 	c, problems := config.Parse("c.json", []byte(`{"mcpServers": {"fs": {"command": "x", `+keys+`}}}`))
-	if c == nil || len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	require.True(t, c != nil && len(problems) <= 0, problems)
 	return c.Servers[0].Filter
 }
 
@@ -32,36 +33,26 @@ func TestHiddenToolIsNeitherListedNorFound(t *testing.T) {
 		},
 		Prompts: []core.Item{item("delete", `{"name":"delete"}`)},
 	})
-	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__cat", "fs__list", "web__read"}) {
-		t.Errorf("all: %q", got)
-	}
+	assert.Equal(t, []string{"fs__cat", "fs__list", "web__read"}, publicNames(r.All()))
 	one, _ := r.Server("fs")
-	if got := publicNames(one); !slices.Equal(got, []string{"cat", "list"}) {
-		t.Errorf("fs: %q", got)
-	}
+	assert.Equal(t, []string{"cat", "list"}, publicNames(one))
 	want := `{"tools":[{"title":"R","name":"cat","description":"Shows \"all\" of it.","annotations":{"readOnlyHint":true,"idempotentHint":"x"},"n":1.0},` +
 		`{"name":"list","description":"New.","inputSchema":{"type":"object"}}]}`
-	if got := string(one.ListResult(core.Tools)); got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
+	assert.Equal(t, want, string(one.ListResult(core.Tools)))
 	for name, found := range map[string]string{"cat": "read", "list": "list", "read": "", "delete": ""} {
 		for view, public := range map[*View]string{one: name, r.All(): "fs__" + name} {
-			if target, ok := view.Lookup(core.Tools, public); ok != (found != "") || target.Name != found {
-				t.Errorf("%s: %+v", public, target)
-			}
+			target, ok := view.Lookup(core.Tools, public)
+			assert.Truef(t, ok == (found != "") && target.Name == found, "%s: %+v", public, target)
 		}
 	}
 	for name, ok := range map[string]bool{"read": true, "list": true, "cat": false, "delete": false} {
-		if _, got := one.LookupOwnName(core.Tools, name); got != ok {
-			t.Errorf("own %s: %v", name, got)
-		}
+		_, got := one.LookupOwnName(core.Tools, name)
+		assert.Equalf(t, ok, got, "own %s", name)
 	}
-	if target, ok := one.LookupOwnName(core.Prompts, "delete"); !ok || target.Name != "delete" {
-		t.Error("a prompt is hidden like a tool")
-	}
-	if target, _ := one.Lookup(core.Tools, "cat"); target.Hints != (Hints{ReadOnly: Yes}) {
-		t.Errorf("%+v", target.Hints)
-	}
+	target, ok := one.LookupOwnName(core.Prompts, "delete")
+	assert.True(t, ok && target.Name == "delete", "a prompt is hidden like a tool")
+	target, _ = one.Lookup(core.Tools, "cat")
+	assert.Equal(t, Hints{ReadOnly: Yes}, target.Hints)
 	if all := r.All(); !all.ReadOnly("fs", "read") || all.ReadOnly("fs", "list") || all.ReadOnly("fs", "cat") || all.ReadOnly("other", "read") {
 		t.Error("only fs's read says that it changes nothing")
 	}
@@ -80,12 +71,9 @@ func TestConfiguredTitleAndAnnotationsReplaceThoseOfTheServer(t *testing.T) {
 		r.Configure("", []Server{{ID: "fs", Filter: filter(t, `"tools": {"x": `+keys+`}`)}})
 		r.Set("fs", "", &core.Catalog{Tools: []core.Item{item("x", raw)}})
 		one, _ := r.Server("fs")
-		if got := string(one.Items(core.Tools)[0].Raw); got != want {
-			t.Errorf("%s\n got %s\nwant %s", raw, got, want)
-		}
-		if got := one.Items(core.Tools)[0].Hints; got.ReadOnly != Yes || got.Destructive != Unsaid {
-			t.Errorf("%s: %+v", raw, got)
-		}
+		assert.Equal(t, want, string(one.Items(core.Tools)[0].Raw), raw)
+		got := one.Items(core.Tools)[0].Hints
+		assert.Truef(t, got.ReadOnly == Yes && got.Destructive == Unsaid, "%s: %+v", raw, got)
 	}
 }
 
@@ -101,13 +89,10 @@ func TestFilterChangeUpdatesListsOfUnchangedServer(t *testing.T) {
 	}
 	before, _ := r.Server("fs")
 	r.Configure("", []Server{{ID: "fs", Filter: filter(t, `"excludeTools": ["delete"]`)}})
-	if after, _ := r.Server("fs"); after != before || len(told) != 1 {
-		t.Error("the same filter made new lists")
-	}
+	after, _ := r.Server("fs")
+	assert.True(t, after == before && len(told) == 1, "the same filter made new lists")
 	r.Configure("", []Server{{ID: "fs"}})
-	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__read", "fs__delete"}) {
-		t.Errorf("%q", got)
-	}
+	assert.Equal(t, []string{"fs__read", "fs__delete"}, publicNames(r.All()))
 }
 
 func TestHiddenToolOfUnlistedServerIsNotGuessed(t *testing.T) {
@@ -116,25 +101,19 @@ func TestHiddenToolOfUnlistedServerIsNotGuessed(t *testing.T) {
 	one, _ := r.Server("fs")
 	for name, found := range map[string]string{"cat": "read", "other": "other", "read": "", "delete": ""} {
 		for view, public := range map[*View]string{one: name, r.All(): "fs__" + name} {
-			if target, ok := view.Lookup(core.Tools, public); ok != (found != "") || target.Name != found {
-				t.Errorf("%s: %+v", public, target)
-			}
+			target, ok := view.Lookup(core.Tools, public)
+			assert.Truef(t, ok == (found != "") && target.Name == found, "%s: %+v", public, target)
 		}
 	}
-	if _, ok := one.Lookup(core.Prompts, "delete"); !ok {
-		t.Error("a prompt is hidden like a tool")
-	}
+	_, ok := one.Lookup(core.Prompts, "delete")
+	assert.True(t, ok, "a prompt is hidden like a tool")
 }
 
 func TestConflictsAndUnmatchedPatternsAreReported(t *testing.T) {
 	r := New(Options{})
 	r.Configure("", []Server{{ID: "fs", Filter: filter(t, `"includeTools": ["raed*", "*"], "tools": {"read": {"rename": "list"}}`)}})
 	r.Set("fs", "", tools("read", "list"))
-	if got := publicNames(r.All()); !slices.Equal(got, []string{"fs__read", "fs__list"}) {
-		t.Errorf("%q", got)
-	}
+	assert.Equal(t, []string{"fs__read", "fs__list"}, publicNames(r.All()))
 	said := strings.Join(r.All().Conflicts("fs"), "\n")
-	if said != "includeTools 'raed*' matches no tool; did you mean 'read*'?\ntool 'read' was not renamed, because another tool is already named 'list'" {
-		t.Error(said)
-	}
+	assert.Equal(t, "includeTools 'raed*' matches no tool; did you mean 'read*'?\ntool 'read' was not renamed, because another tool is already named 'list'", said)
 }

@@ -9,15 +9,16 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // catalog500 returns a registry with 500 tools of 45 servers, many of them similar.
 func catalog500(t testing.TB) *Registry {
 	t.Helper()
 	file, err := os.Open("testdata/tool-search-500-tools.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer file.Close()
 	catalogs, order := map[string]*core.Catalog{}, []Server{}
 	for lines := bufio.NewScanner(file); lines.Scan(); {
@@ -41,9 +42,7 @@ func catalog500(t testing.TB) *Registry {
 	for id, c := range catalogs {
 		r.Set(id, "", c)
 	}
-	if n := len(r.All().Items(core.Tools)); n != 500 {
-		t.Fatalf("%d tools", n)
-	}
+	require.Equal(t, 500, len(r.All().Items(core.Tools)))
 	return r
 }
 
@@ -68,18 +67,12 @@ func checkSearchQueries(t *testing.T, file string, questions, least int) {
 	t.Helper()
 	v := catalog500(t).All()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	asked, hits, first := 0, 0, 0
 	for line := range strings.Lines(string(text)) {
 		question, want, ok := strings.Cut(strings.TrimSpace(line), " | ")
-		if !ok {
-			t.Fatalf("a line is no question: %q", line)
-		}
-		if !slices.ContainsFunc(v.Items(core.Tools), func(i Item) bool { return i.Server+"/"+i.Name == want }) {
-			t.Errorf("there is no tool %s", want)
-		}
+		require.Truef(t, ok, "a line is no question: %q", line)
+		assert.Truef(t, slices.ContainsFunc(v.Items(core.Tools), func(i Item) bool { return i.Server+"/"+i.Name == want }), "there is no tool %s", want)
 		asked++
 		var got []string
 		for _, f := range v.Find(question, "", 5) {
@@ -96,27 +89,18 @@ func checkSearchQueries(t *testing.T, file string, questions, least int) {
 		}
 	}
 	t.Logf("%d of %d among the first five, %d the very first", hits, asked, first)
-	if asked != questions || hits < least {
-		t.Errorf("%d of %d, at least %d of %d are wanted", hits, asked, least, questions)
-	}
+	assert.Truef(t, asked == questions && hits >= least, "%d of %d, at least %d of %d are wanted", hits, asked, least, questions)
 }
 
 func TestToolIsFoundByNameAndWithinServer(t *testing.T) {
 	v := catalog500(t).All()
-	if got := v.Find("git__blame", "", 1); len(got) != 1 || got[0].Item.Name != "blame" {
-		t.Errorf("%+v", got)
-	}
+	got := v.Find("git__blame", "", 1)
+	assert.Truef(t, len(got) == 1 && got[0].Item.Name == "blame", "%+v", got)
 	for _, f := range v.Find("create", "Stripe", 20) {
-		if f.Item.Server != "stripe" {
-			t.Errorf("%s is of %s", f.Item.Name, f.Item.Server)
-		}
+		assert.Equal(t, "stripe", f.Item.Server, f.Item.Name)
 	}
-	if got := v.Find("xyzzy", "", 5); len(got) != 0 {
-		t.Errorf("%+v", got)
-	}
-	if got := v.Find("", "git", 100); len(got) != 11 {
-		t.Errorf("%d tools of git", len(got))
-	}
+	assert.Empty(t, v.Find("xyzzy", "", 5))
+	assert.Len(t, v.Find("", "git", 100), 11)
 }
 
 // Word prefixes, other forms of a word, and words of other languages find results.
@@ -136,14 +120,11 @@ func TestOtherFormsOfWordsAreFound(t *testing.T) {
 		"meinen Kalenderauszug zeigen": "kalender_auflisten", "Kalend": "kalender_auflisten",
 		"搜索": "bing_search", "关键词": "bing_search", "заметки": "добавить", "CALCULATE": "calculate",
 	} {
-		if got := v.Find(question, "", 1); len(got) != 1 || got[0].Item.Name != want {
-			t.Errorf("%q: %+v", question, got)
-		}
+		got := v.Find(question, "", 1)
+		assert.Truef(t, len(got) == 1 && got[0].Item.Name == want, "%q: %+v", question, got)
 	}
 	for _, question := range []string{"zzzz", "x1y2z3", "!!!", strings.Repeat("lorem ", 3000)} {
-		if got := v.Find(question, "", 5); len(got) != 0 {
-			t.Errorf("%.20q: %+v", question, got)
-		}
+		assert.Emptyf(t, v.Find(question, "", 5), "%.20q", question)
 	}
 }
 
@@ -157,27 +138,20 @@ func TestThesaurusIsConsistent(t *testing.T) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		if at := seen[line]; at > 0 {
-			t.Errorf("line %d stands in line %d already", n, at)
-		}
+		at := seen[line]
+		assert.Truef(t, at <= 0, "line %d stands in line %d already", n, at)
 		seen[line] = n
 		said, meant, oneWay := strings.Cut(strings.TrimLeft(line, "?= "), ">")
 		if len(stemPhrases(said)) == 0 || oneWay && len(stemPhrases(meant)) == 0 || !oneWay && len(stemPhrases(said)) < 2 {
 			t.Errorf("line %d leads nowhere: %s", n, line)
 		}
 		for _, p := range stemPhrases(said) {
-			if strings.Count(p, " ") > 5 {
-				t.Errorf("line %d lacks a comma in %q", n, p)
-			}
+			assert.Truef(t, strings.Count(p, " ") <= 5, "line %d lacks a comma in %q", n, p)
 		}
 		for _, p := range stemPhrases(meant) {
-			if strings.Contains(p, " ") {
-				t.Errorf("line %d means %q: tools are known by single words", n, p)
-			}
+			assert.NotContainsf(t, p, " ", "line %d", n)
 		}
-		if strings.Count(line, ">") > 1 || strings.Contains(line, ",,") {
-			t.Errorf("line %d: %s", n, line)
-		}
+		assert.Truef(t, strings.Count(line, ">") <= 1 && !strings.Contains(line, ",,"), "line %d: %s", n, line)
 	}
 }
 
@@ -188,9 +162,8 @@ func FuzzFind(f *testing.F) {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, question string) {
-		if got := v.Find(question, "", 5); len(got) > 5 {
-			t.Fatal(len(got))
-		}
+		got := v.Find(question, "", 5)
+		require.True(t, len(got) <= 5, len(got))
 	})
 }
 

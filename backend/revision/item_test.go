@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestItemsAreRepairedWithoutGuessing(t *testing.T) {
@@ -41,15 +44,12 @@ func TestItemsAreRepairedWithoutGuessing(t *testing.T) {
 			t.Errorf("%s\n got %s\nwant %s\n%+v", tt.in, got, want, odd)
 			continue
 		}
-		if (len(odd.Repairs) > 0) != (tt.out != "") {
-			t.Errorf("%s: reported as %q", tt.in, odd.Repairs)
-		}
+		assert.Equal(t, tt.out != "", len(odd.Repairs) > 0, tt.in)
 		if tt.legacy != "" {
 			want = tt.legacy
 		}
-		if after := ForLegacy(tt.kind, got); string(after) != want || odd.Converts != (tt.legacy != "") {
-			t.Errorf("%s\nfor legacy clients %s\n want %s", tt.in, after, want)
-		}
+		after := ForLegacy(tt.kind, got)
+		assert.Truef(t, string(after) == want && odd.Converts == (tt.legacy != ""), "%s\nfor legacy clients %s\n want %s", tt.in, after, want)
 	}
 }
 
@@ -106,9 +106,8 @@ func TestWellFormedItemsStayAsTheyAre(t *testing.T) {
 		core.Templates: {`{"uriTemplate":"{","name":"r"}`},
 	} {
 		for _, raw := range list {
-			if got, odd := Check(kind, []byte(raw)); odd != nil || string(got) != raw {
-				t.Errorf("%s: %+v, %s", raw, odd, got)
-			}
+			got, odd := Check(kind, []byte(raw))
+			assert.Truef(t, odd == nil && string(got) == raw, "%s: %+v, %s", raw, odd, got)
 		}
 	}
 }
@@ -116,9 +115,8 @@ func TestWellFormedItemsStayAsTheyAre(t *testing.T) {
 func TestRepairsAreBounded(t *testing.T) {
 	arguments := strings.Repeat(`{"name":"a","description":null},`, 20_000)
 	_, odd := Check(core.Prompts, []byte(`{"name":"p","arguments":[`+strings.TrimSuffix(arguments, ",")+`]}`))
-	if odd == nil || odd.Unreadable == "" {
-		t.Errorf("20,000 repairs: %+v", odd)
-	}
+	require.NotNil(t, odd, "20,000 repairs")
+	require.NotEmpty(t, odd.Unreadable, "20,000 repairs")
 }
 
 // FuzzCheckedItemsAreReadable checks that an item that is given to clients matches the schemas, and
@@ -142,9 +140,8 @@ func FuzzCheckedItemsAreReadable(f *testing.F) {
 				t.Errorf("%s\nonce  %s\nagain %s", compact, once, again)
 			}
 			if converted := ForLegacy(kind, once); odd.Unreadable == "" {
-				if _, after := Check(kind, converted); after != nil && (after.Unreadable != "" || after.Converts) {
-					t.Errorf("%s\nfor legacy clients %s: %+v", compact, converted, after)
-				}
+				_, after := Check(kind, converted)
+				assert.Falsef(t, after != nil && (after.Unreadable != "" || after.Converts), "%s\nfor legacy clients %s: %+v", compact, converted, after)
 			}
 		}
 	})
@@ -173,8 +170,6 @@ func TestToolsThatModelAPIsRefuseAreReported(t *testing.T) {
 func TestNumbersBeyondJavaScriptAreUnreadable(t *testing.T) {
 	for number, huge := range map[string]bool{"1e999": true, "-1E+400": true, "1" + strings.Repeat("0", 400): true, "1e300": false, "1e-999": false, `"1e999"`: false} {
 		_, odd := Check(core.Tools, []byte(`{"name":"t","inputSchema":{"type":"object","properties":{"a":{"default":`+number+`}}}}`))
-		if (odd != nil && odd.Unreadable != "") != huge {
-			t.Errorf("%s: %+v", number, odd)
-		}
+		assert.Equal(t, huge, odd != nil && odd.Unreadable != "", number)
 	}
 }

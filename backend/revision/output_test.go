@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestOutputsAreWrappedForOlderClients(t *testing.T) {
@@ -22,12 +24,8 @@ func TestOutputsAreWrappedForOlderClients(t *testing.T) {
 		if want != "" {
 			wanted = `{"name":"t","inputSchema":{"type":"object"},"outputSchema":` + want + `}`
 		}
-		if got := ForLegacy(core.Tools, []byte(tool)); string(got) != wanted {
-			t.Errorf("%s\n got %s\nwant %s", in, got, wanted)
-		}
-		if got := WrapsOutput([]byte(tool)); got != (want != "") {
-			t.Errorf("%s: wraps: %v", in, got)
-		}
+		assert.Equal(t, wanted, string(ForLegacy(core.Tools, []byte(tool))), in)
+		assert.Equal(t, want != "", WrapsOutput([]byte(tool)), in)
 	}
 	for _, tt := range []struct {
 		in     string
@@ -48,9 +46,7 @@ func TestOutputsAreWrappedForOlderClients(t *testing.T) {
 		if want == "" {
 			want = tt.in
 		}
-		if got := WrapOutput([]byte(tt.in), tt.always); string(got) != want {
-			t.Errorf("%s\n got %s\nwant %s", tt.in, got, want)
-		}
+		assert.Equal(t, want, string(WrapOutput([]byte(tt.in), tt.always)), tt.in)
 	}
 }
 
@@ -82,21 +78,15 @@ func TestToolIsGivenToOlderClientsWithoutInvalidOutputSchema(t *testing.T) {
 		if string(raw) != tool || (odd == nil) != valid || !valid && (len(odd.Repairs) != 1 || odd.Unreadable != "") {
 			t.Errorf("%s: %+v, %s", schema, odd, raw)
 		}
-		if kept := strings.Contains(string(ForLegacy(core.Tools, raw)), "outputSchema"); kept != valid {
-			t.Errorf("%s is kept: %v", schema, kept)
-		}
+		assert.Equal(t, valid, strings.Contains(string(ForLegacy(core.Tools, raw)), "outputSchema"), schema)
 	}
 }
 
 func TestOnlyPatternsThatAreValidInJavaScriptArePlain(t *testing.T) {
 	for _, valid := range []string{``, `^a$`, `^[a-z0-9_-]+$`, `[^\w.-]`, `\d{3}(?:,\d{1,})?`, `^a.*?z$`, `\bx\b`, `[-a]`, `[\[\]{}]`, `ü|\.`} {
-		if !isPlainPattern(valid) {
-			t.Errorf("%s is refused", valid)
-		}
+		assert.Truef(t, isPlainPattern(valid), "%s is refused", valid)
 	}
 	for _, invalid := range []string{`[`, `(`, `a{,5}`, `}`, `]`, `[a-\d]`, `[\d-x]`, `(?i)x`, `\-`, `x{2}{3}`, `(?=x)*`, `(?!x)`, `\b+`, `\B*`, `^*`, `[]`, `[^]`, `\Z`, `\A`, `(?P<a>b)`, `a**`, `[[:alpha:]]`, `\@`, `[z-a]`, `*`} {
-		if isPlainPattern(invalid) {
-			t.Errorf("%s is accepted", invalid)
-		}
+		assert.Falsef(t, isPlainPattern(invalid), "%s is accepted", invalid)
 	}
 }

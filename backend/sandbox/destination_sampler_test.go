@@ -14,6 +14,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // samplerFixture is a DestinationSampler with a store and a clock.
@@ -69,19 +72,14 @@ func TestNewDestinationIsAnEventOnce(t *testing.T) {
 	b.now = b.now.Add(learningPeriod + time.Minute)
 	b.sees(t, "a", "192.0.2.1:443", "[2001:db8::1]:22", "127.0.0.1:5432")
 	b.sees(t, "a", "192.0.2.1:443", "[2001:db8::1]:22")
-	if len(sub.Events()) != 1 {
-		t.Fatalf("%d events", len(sub.Events()))
-	}
+	require.Truef(t, len(sub.Events()) == 1, "%d events", len(sub.Events()))
 	want := `Server "A" has connected to new destinations: [2001:db8::1]:22, localhost:5432`
-	if n := (<-sub.Events()).Data.(core.Notice); n.Message != want || n.Subject != "egress:a" {
-		t.Errorf("the event is %+v", n)
-	}
-	if list := b.Notices(); len(list) != 1 || !b.Dismiss("egress:a") || b.Dismiss("egress:a") || len(b.Notices()) != 0 {
-		t.Errorf("notices %+v", list)
-	}
-	if len(b.log) != 3 || b.log[0] != "a connected to api.example.com:443 for the first time" {
-		t.Errorf("log %q", b.log)
-	}
+	n := (<-sub.Events()).Data.(core.Notice)
+	assert.Truef(t, n.Message == want && n.Subject == "egress:a", "the event is %+v", n)
+	list := b.Notices()
+	assert.Truef(t, len(list) == 1 && b.Dismiss("egress:a") && !b.Dismiss("egress:a") && len(b.Notices()) == 0, "notices %+v", list)
+	require.Len(t, b.log, 3)
+	require.Equal(t, "a connected to api.example.com:443 for the first time", b.log[0])
 }
 
 func TestDestinationsSurviveRestart(t *testing.T) {
@@ -91,20 +89,15 @@ func TestDestinationsSurviveRestart(t *testing.T) {
 	b.now = b.now.Add(2 * saveInterval)
 	b.sees(t, "a", "192.0.2.1:443")
 	again := New(b.opts)
-	if err := again.load(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, again.load(t.Context()))
 	list, err := again.Destinations(t.Context(), "a")
 	if err != nil || len(list) != 1 || !list[0].FirstAt.Equal(first) || !list[0].LastAt.Equal(b.now) || list[0].Host != "192.0.2.1" {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	again.record(t.Context(), []connection{{"a", "tcp", netip.MustParseAddrPort("192.0.2.1:443")}})
-	if len(b.log) != 1 {
-		t.Errorf("it is new again: %q", b.log)
-	}
-	if _, err := b.store.RenameServer(t.Context(), "a", "b"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Len(t, b.log, 1, "it is new again")
+	_, err = b.store.RenameServer(t.Context(), "a", "b")
+	require.NoError(t, err)
 	again.Renamed("a", "b")
 	again.record(t.Context(), []connection{{"b", "tcp", netip.MustParseAddrPort("192.0.2.1:443")}})
 	if list, err = again.Destinations(t.Context(), ""); err != nil || len(list) != 1 || list[0].Server != "b" || len(b.log) != 1 {

@@ -338,11 +338,3 @@ var attempts = []attempt{
 	}, possible: "default rules", temporary: true},
 	{name: "read a document at home", try: inHome("document", read), possible: "default rules"},
 }
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestPrivateFilesArePrivateUnderEveryMount(t *testing.T) {
@@ -25,22 +28,16 @@ func TestPrivateFilesArePrivateUnderEveryMount(t *testing.T) {
 	want := []string{
 		"/deploy/var/lib/own", "/home/me/.aws/key", "/home/me/.ssh", "/mnt/all of it/@home/me/.aws/key", "/mnt/all of it/@home/me/.ssh", "/srv/keys", "/var/lib/own",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q\nare private, not\n%q", got, want)
-	}
+	assert.Equal(t, want, got)
 }
 
 func TestListedFoldersGiveTheSameLinks(t *testing.T) {
 	home := resolved(t.TempDir())
 	in := func(path string) string { return filepath.Join(home, path) }
 	for _, dir := range []string{"real/deep/er", "closed/in", "dots"} {
-		if err := os.MkdirAll(in(dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(in(dir), 0o755))
 	}
-	if err := errors.Join(os.WriteFile(in("file"), nil, 0o600), os.WriteFile(in("real/file"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.WriteFile(in("file"), nil, 0o600), os.WriteFile(in("real/file"), nil, 0o600)))
 	for link, to := range map[string]string{
 		"link": "real", "absolute": in("real/deep"), "dangling": "none/at/all", "loop": "loop", "real/up": "../dots", "dots/down": "../real/deep/er", "closed/in/link": "../../dots", "to-file": "file",
 	} {
@@ -63,9 +60,8 @@ func TestListedFoldersGiveTheSameLinks(t *testing.T) {
 	for range 2 { // the second time, all folders are listed
 		for _, path := range paths {
 			target, through := newLinkReader().resolve(path)
-			if got, by := listing.resolve(path); got != target || !slices.Equal(by, through) {
-				t.Errorf("%s leads to %s through %q, not to %s through %q", path, got, by, target, through)
-			}
+			got, by := listing.resolve(path)
+			assert.Truef(t, got == target && slices.Equal(by, through), "%s leads to %s through %q, not to %s through %q", path, got, by, target, through)
 		}
 	}
 	if target, err := filepath.EvalSymlinks(in("link/up/down")); err != nil || listing.resolved(in("link/up/down")) != target {
@@ -79,25 +75,19 @@ func TestPrivateFolderThatAppearsBetweenStartsIsPrivate(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(home, "none"))
 	p := Program{Home: home, Path: "/usr/bin/true", Read: []string{home}}
 	for _, dir := range []string{"documents", ".config"} {
-		if err := os.Mkdir(filepath.Join(home, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(home, dir), 0o755))
 	}
 	if r := RulesFor(p); !r.MayRead(home + "/documents/x") {
 		t.Fatalf("%q", r.Read)
 	}
 	for _, dir := range []string{".ssh", ".config/google-chrome/Default", "moved", "later", ".config/later"} {
-		if err := os.MkdirAll(filepath.Join(home, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(home, dir), 0o755))
 	}
 	if err := os.Symlink("moved", home+"/.aws"); err != nil {
 		t.Skipf("this account may not create symbolic links (Windows): %v", err)
 	}
 	r := RulesFor(p)
 	for path, want := range map[string]bool{".ssh/id": false, ".config/google-chrome/Default/Cookies": false, "moved/credentials": false, "later/x": true, ".config/later/x": true, "documents/x": true} {
-		if r.MayRead(home+"/"+path) != want {
-			t.Errorf("%s may be read: %v", path, !want)
-		}
+		assert.Equal(t, want, r.MayRead(home+"/"+path))
 	}
 }

@@ -6,13 +6,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // site serves the operations of the feature.
@@ -48,9 +50,7 @@ func TestRemoteServerHasNoSandbox(t *testing.T) {
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"web": {"url": "http://127.0.0.1:1/mcp"}}}`))
 	var st SandboxStatus
 	s.Get(t, "/api/v1/servers/web/sandbox", &st)
-	if st.Applies || !strings.Contains(st.Reason, "not servers of type http") {
-		t.Errorf("%+v", st)
-	}
+	assert.Truef(t, !st.Applies && strings.Contains(st.Reason, "not servers of type http"), "%+v", st)
 	s.Want(t, http.MethodPost, "/api/v1/servers/web/sandbox", `{"mode": "on"}`, 400, "not servers")
 }
 
@@ -61,9 +61,7 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 		dir = real
 	}
 	home, err := os.UserHomeDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.current, _ = config.Parse("config.jsonc", []byte(`{"mcpServers": {"files": {"command": "files", "sandbox": {"read": ["/etc"], "network": "none", "ports": [443], "bestEffort": true}}}}`))
 	s.feature.Refusals = func(string) ([]Refusal, int) {
 		return []Refusal{{Path: filepath.Join(dir, "new.txt")}, {Path: dir, Unreadable: true}, {Path: filepath.Join(home, "drawbridge-new")}, {Path: filepath.Join(home, ".config", "drawbridge-new")}}, 7
@@ -73,18 +71,14 @@ func TestRefusedPathIsAllowedInAddition(t *testing.T) {
 	if len(st.Refused) != 4 || st.RefusedMore != 7 || st.Refused[0].Allow != dir || st.Refused[1].Allow != dir || st.Refused[2].Allow != "" || st.Refused[3].Allow != "" {
 		t.Fatalf("%+v", st.Refused)
 	}
-	if st.Access != nil {
-		t.Errorf("it was not started, but may access %+v", st.Access)
-	}
+	assert.Nil(t, st.Access, "it was not started, but may access")
 	s.feature.Rules = func(string) (Rules, bool) {
 		return Rules{Write: []string{"/dev/null", dir, filepath.Join(dir, "x"), filepath.Join(home, "notes")}, Private: []string{dir, filepath.Join(dir, "none"), os.Args[0]}}, true
 	}
 	access := Access{Write: []string{dir, "~/notes"}, Unreadable: []string{os.Args[0]}}
 	if s.Get(t, "/api/v1/servers/files/sandbox", &st); Available() {
 		slices.Sort(st.Access.Write)
-		if !reflect.DeepEqual(*st.Access, access) {
-			t.Errorf("it may access %+v, not %+v", *st.Access, access)
-		}
+		assert.Equal(t, access, *st.Access, "it may access")
 	}
 	s.feature.Rules = notStarted
 	where, _ := json.Marshal(dir)

@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestLaunchersHaveTheirCachesAtFirstStart(t *testing.T) {
@@ -21,9 +24,8 @@ func TestLaunchersHaveTheirCachesAtFirstStart(t *testing.T) {
 		rules := RulesFor(Program{Home: home, Path: "/opt/bin/" + launcher})
 		for _, cache := range caches {
 			cache = filepath.Join(home, cache)
-			if _, err := os.Stat(cache); err != nil || !slices.Contains(rules.Write, cache) {
-				t.Errorf("%s may not write to %s: %v", launcher, cache, err)
-			}
+			_, err := os.Stat(cache)
+			assert.Truef(t, err == nil && slices.Contains(rules.Write, cache), "%s may not write to %s: %v", launcher, cache, err)
 		}
 	}
 }
@@ -34,16 +36,12 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 		home = real
 	}
 	for _, dir := range []string{".ssh", ".config/app", "projects/one", ".npm", "Documents"} {
-		if err := os.MkdirAll(filepath.Join(home, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(home, dir), 0o755))
 	}
 	t.Setenv("TMPDIR", filepath.Join(home, "none"))
 	in := func(path string) string { return filepath.Join(home, path) }
 	for file, mode := range map[string]os.FileMode{"notes.db": 0o600, "server.py": 0o600, "server": 0o700} {
-		if err := os.WriteFile(in(file), nil, mode); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(in(file), nil, mode))
 	}
 	base := Program{Home: home, Path: "/usr/bin/npx"}
 	for name, c := range map[string]struct {
@@ -71,41 +69,27 @@ func TestRulesCoverWorkAndSpareSecrets(t *testing.T) {
 		c.program(&p)
 		r := RulesFor(p)
 		for _, path := range c.mayWrite {
-			if !r.MayWrite(in(path)) {
-				t.Errorf("%s: %s may not be written", name, path)
-			}
+			assert.Truef(t, r.MayWrite(in(path)), "%s: %s may not be written", name, path)
 		}
 		for _, path := range c.mayNot {
-			if r.MayWrite(in(path)) {
-				t.Errorf("%s: %s may be written", name, path)
-			}
+			assert.Falsef(t, r.MayWrite(in(path)), "%s: %s may be written", name, path)
 		}
 		for _, path := range c.mayRead {
-			if !r.MayRead(in(path)) {
-				t.Errorf("%s: %s may not be read", name, path)
-			}
+			assert.Truef(t, r.MayRead(in(path)), "%s: %s may not be read", name, path)
 		}
 		for _, path := range c.mayNotRead {
-			if r.MayRead(in(path)) {
-				t.Errorf("%s: %s may be read", name, path)
-			}
+			assert.Falsef(t, r.MayRead(in(path)), "%s: %s may be read", name, path)
 		}
-		if wide := strings.Contains(strings.Join(r.Ignored, "\n"), "home directory") || strings.Contains(strings.Join(r.Ignored, "\n"), "start programs"); wide != (name == "home as argument" || name == "own parents") {
-			t.Errorf("%s: warnings %q", name, r.Ignored)
-		}
+		wide := strings.Contains(strings.Join(r.Ignored, "\n"), "home directory") || strings.Contains(strings.Join(r.Ignored, "\n"), "start programs")
+		assert.Equal(t, name == "home as argument" || name == "own parents", wide, r.Ignored)
 		for _, path := range []string{"/run/user/1000/containers/auth.json", "/dev/pts/0", "/dev/input/event0"} {
-			if r.MayRead(path) {
-				t.Errorf("%s: %s may be read", name, path)
-			}
+			assert.Falsef(t, r.MayRead(path), "%s: %s may be read", name, path)
 		}
-		if !r.MayRead("/usr/bin/env") {
-			t.Errorf("%s: programs of the system may not be run", name)
-		}
+		assert.Truef(t, r.MayRead("/usr/bin/env"), "%s: programs of the system may not be run", name)
 	}
 	for _, folder := range []string{".cache/ms-playwright", ".cache/ms-playwright-mcp", ".cache/puppeteer"} {
-		if _, err := os.Stat(in(folder)); err != nil {
-			t.Errorf("a folder that servers cannot create: %v", err)
-		}
+		_, err := os.Stat(in(folder))
+		assert.NoError(t, err, "a folder that servers cannot create")
 	}
 }
 
@@ -122,24 +106,16 @@ func TestCredentialsAndHistoriesMayNotBeRead(t *testing.T) {
 	}
 	public := []string{".yarnrc.yml", ".local/share/uv/python/x", ".config/git/config", ".cargo/config.toml", ".m2/repository/x", ".config/containers/policy.json", ".gradle/caches/x", ".local/share/fish/x"}
 	for _, path := range append(private, public...) {
-		if err := os.MkdirAll(filepath.Dir(in(path)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(in(path), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(in(path)), 0o755))
+		require.NoError(t, os.WriteFile(in(path), nil, 0o600))
 	}
 	t.Setenv("TMPDIR", in("none"))
 	r := RulesFor(Program{Home: home, Path: "/usr/bin/true"})
 	for _, path := range private {
-		if r.MayRead(in(path)) {
-			t.Errorf("%s may be read", path)
-		}
+		assert.Falsef(t, r.MayRead(in(path)), "%s may be read", path)
 	}
 	for _, path := range public {
-		if !r.MayRead(in(path)) {
-			t.Errorf("%s may not be read", path)
-		}
+		assert.Truef(t, r.MayRead(in(path)), "%s may not be read", path)
 	}
 }
 
@@ -152,19 +128,14 @@ func TestNoProgramThatIsRunLaterMayBeWritten(t *testing.T) {
 		".bun/bin/bun", ".bun/install/global/x", ".deno/bin/x", ".local/share/pnpm/x", ".local/share/pnpm/global/x", ".local/share/uv/tools/x/bin/x",
 		".local/share/uv/python/x", ".local/pipx/venvs/x", ".local/pipx/shared/x", "go/bin/x", ".local/bin/x",
 	} {
-		if r.MayWrite(in(path)) {
-			t.Errorf("%s may be written", path)
-		}
+		assert.Falsef(t, r.MayWrite(in(path)), "%s may be written", path)
 	}
 	for _, path := range packageCaches { // in particular, none of them starts programs
-		if !r.MayWrite(in(path)) {
-			t.Errorf("%s may not be written", path)
-		}
+		assert.Truef(t, r.MayWrite(in(path)), "%s may not be written", path)
 	}
 	for _, path := range []string{".cache/uv", ".local/share/uv/tools/.lock", ".local/share/uv/tools/.gitignore"} {
-		if _, err := os.Stat(in(path)); err != nil {
-			t.Errorf("uvx needs %s: %v", path, err)
-		}
+		_, err := os.Stat(in(path))
+		assert.NoErrorf(t, err, "uvx needs %s", path)
 	}
 }
 
@@ -172,9 +143,7 @@ func TestDefaultFolderThatIsASymbolicLinkIsLeftOut(t *testing.T) {
 	home := resolved(t.TempDir())
 	in := func(path string) string { return filepath.Join(home, path) }
 	for _, dir := range []string{".ssh", ".cache/uv", "projects/pip", "real/_npx", "tmp"} {
-		if err := os.MkdirAll(in(dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(in(dir), 0o755))
 	}
 	for link, to := range map[string]string{".cache/pip": ".ssh", ".npm": "real", "go": "projects", "tmp/mine": "projects"} {
 		if err := os.Symlink(in(to), in(link)); err != nil {
@@ -184,25 +153,18 @@ func TestDefaultFolderThatIsASymbolicLinkIsLeftOut(t *testing.T) {
 	t.Setenv("TMPDIR", in("tmp/mine"))
 	r := RulesFor(Program{Home: home, Path: "/usr/bin/true", Write: []string{"~/real"}})
 	for path, want := range map[string]bool{".ssh/id": false, "projects/pkg/x": false, "projects/x": false, ".cache/uv/x": true, "real/_npx": true} {
-		if got := r.MayWrite(in(path)); got != want {
-			t.Errorf("%s may be written: %v", path, got)
-		}
+		assert.Equal(t, want, r.MayWrite(in(path)), path)
 	}
-	if r.MayRead(in(".ssh/id")) {
-		t.Error("the key may be read")
-	}
-	if len(r.Ignored) != 4 || !strings.Contains(strings.Join(r.Ignored, "\n"), in(".npm")+" is a symbolic link") {
-		t.Errorf("ignored: %q", r.Ignored)
-	}
+	assert.False(t, r.MayRead(in(".ssh/id")), "the key may be read")
+	assert.Len(t, r.Ignored, 4)
+	assert.Contains(t, strings.Join(r.Ignored, "\n"), in(".npm")+" is a symbolic link")
 }
 
 func TestOwnPathThatLeadsToAPrivateOneIsIgnored(t *testing.T) {
 	home := resolved(t.TempDir())
 	in := func(path string) string { return filepath.Join(home, path) }
 	for _, dir := range []string{".ssh", "cloud/aws"} {
-		if err := os.MkdirAll(in(dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(in(dir), 0o755))
 	}
 	linked := resolved(t.TempDir()) + "/home"
 	for link, to := range map[string]string{in("data"): in(".ssh"), in(".aws"): in("cloud/aws"), linked: home} {
@@ -214,13 +176,9 @@ func TestOwnPathThatLeadsToAPrivateOneIsIgnored(t *testing.T) {
 	for given, allowed := range map[string]string{"~/data": "", "~/.aws": "cloud/aws", "~/.ssh": ".ssh", linked + "/.ssh": ".ssh"} {
 		r := RulesFor(Program{Home: linked, Path: "/usr/bin/true", Read: []string{given}})
 		for _, path := range []string{".ssh", "cloud/aws"} {
-			if got := r.MayRead(in(path + "/x")); got != (path == allowed) {
-				t.Errorf("read %s: %s may be read: %v, %q", given, path, got, r.Ignored)
-			}
+			assert.Equalf(t, path == allowed, r.MayRead(in(path+"/x")), "%v %v", given, r.Ignored)
 		}
-		if (allowed == "") != (len(r.Ignored) > 0) {
-			t.Errorf("read %s: ignored %q", given, r.Ignored)
-		}
+		assert.Equalf(t, len(r.Ignored) > 0, allowed == "", "read %s", given)
 	}
 }
 
@@ -230,9 +188,7 @@ func TestFolderInWhichNoFileCanBeCreatedCausesAWarning(t *testing.T) {
 	home, project, temporary := resolved(t.TempDir()), resolved(t.TempDir()), resolved(t.TempDir())
 	t.Setenv("TMPDIR", temporary)
 	own := filepath.Join(project, "drawbridge.jsonc")
-	if err := os.WriteFile(own, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(own, nil, 0o600))
 	const text = "does not let it create files directly in "
 	for _, c := range []struct {
 		program Program
@@ -257,9 +213,7 @@ func TestFolderInWhichNoFileCanBeCreatedCausesAWarning(t *testing.T) {
 func TestTokensOfEditorsAndKeysOfDevicesArePrivate(t *testing.T) {
 	home := resolved(t.TempDir())
 	for _, path := range []string{".android/adbkey", ".config/Code/User/globalStorage/state.vscdb"} {
-		if DenyAllRules(home, nil, nil).PrivatePath(filepath.Join(home, path)) == "" {
-			t.Errorf("%s is not private", path)
-		}
+		assert.NotEmpty(t, DenyAllRules(home, nil, nil).PrivatePath(filepath.Join(home, path)))
 	}
 }
 
@@ -290,14 +244,10 @@ func TestPathsThatTheEnvironmentMovesArePrivate(t *testing.T) {
 	env := map[string]string{"XDG_CONFIG_HOME": "/data/config", "KUBECONFIG": "/data/a:/data/b", "XAUTHORITY": "/tmp/xauth", "NETRC": "netrc", "HISTFILE": "/scratch/h", "GNUPGHOME": "/"}
 	paths := MovedPrivatePaths(func(name string) string { return env[name] })
 	for _, want := range []string{"/data/config/gh", "/data/config/git/credentials", "/data/a", "/data/b"} {
-		if !slices.Contains(paths, want) {
-			t.Errorf("%s is missing", want)
-		}
+		assert.Contains(t, paths, want)
 	}
 	for _, path := range paths {
-		if !strings.HasPrefix(path, "/data/") || path == "/data/config" {
-			t.Errorf("%s is private", path)
-		}
+		assert.Truef(t, strings.HasPrefix(path, "/data/") && path != "/data/config", "%s is private", path)
 	}
 }
 
@@ -305,14 +255,10 @@ func TestOnlyHarmlessPathsAreOffered(t *testing.T) {
 	home := resolved(t.TempDir())
 	in := func(path string) string { return filepath.Join(home, path) }
 	for _, dir := range []string{".ssh", ".config/autostart", ".local/bin", ".local/share/nvim", "notes/deep", "moved/aws", "data/conf"} {
-		if err := os.MkdirAll(in(dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(in(dir), 0o755))
 	}
 	for _, file := range []string{".bashrc", ".ssh/id", "data/token"} {
-		if err := os.WriteFile(in(file), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(in(file), nil, 0o600))
 	}
 	t.Setenv("TMPDIR", in("none"))
 	r := RulesFor(Program{Home: home, Path: "/usr/bin/true", Private: []string{in("data"), in("moved/aws")}})
@@ -351,9 +297,7 @@ func TestAccessListsAllPathsAndThoseOfArgumentsFirst(t *testing.T) {
 func TestProtectionsFollowVersion(t *testing.T) {
 	enforced := func(version int) (n int) {
 		for _, p := range protections(version, true) {
-			if p.Requires == "" {
-				t.Errorf("%s: nothing is said about what it requires", p.Name)
-			}
+			assert.NotEmptyf(t, p.Requires, "%s: nothing is said about what it requires", p.Name)
 			if p.Enforced {
 				n++
 			}
@@ -364,7 +308,6 @@ func TestProtectionsFollowVersion(t *testing.T) {
 	for version := range 7 {
 		got = append(got, enforced(version))
 	}
-	if want := []int{0, 5, 5, 6, 7, 8, 9}; !slices.Equal(got, want) {
-		t.Errorf("enforced by version: %v", got)
-	}
+	want := []int{0, 5, 5, 6, 7, 8, 9}
+	assert.Equal(t, want, got, "enforced by version")
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox/reexec"
@@ -24,9 +26,9 @@ import (
 func wrapped(t testing.TB, r Rules, cmd *exec.Cmd) {
 	t.Helper()
 	w, err := Wrap(cmd.Path, cmd.Args[1:], cmd.Environ())
-	must(t, err)
+	require.NoError(t, err)
 	t.Cleanup(func() { w.Inherit.Close() })
-	must(t, w.Confine(r))
+	require.NoError(t, w.Confine(r))
 	cmd.Path, cmd.Args, cmd.Stderr = w.Path, append([]string{w.Path}, w.Args...), os.Stderr
 	cmd.Env, cmd.ExtraFiles = w.Env, append([]*os.File{w.Inherit}, cmd.ExtraFiles...)
 }
@@ -45,16 +47,16 @@ func confinedInBackground(t *testing.T, r Rules, cmd *exec.Cmd) (release func() 
 	t.Helper()
 	wrapped(t, r, cmd)
 	input, err := cmd.StdinPipe()
-	must(t, err)
+	require.NoError(t, err)
 	output, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	release = sync.OnceValue(func() error { return errors.Join(input.Close(), cmd.Wait()) })
 	t.Cleanup(func() { release() })
 	_, err = input.Write([]byte("x")) // it answers when it is confined and runs
-	must(t, err)
+	require.NoError(t, err)
 	_, err = output.Read(make([]byte, 1))
-	must(t, err)
+	require.NoError(t, err)
 	return release
 }
 
@@ -128,9 +130,9 @@ func tryFastOpen(port int) (result string) {
 // It is in testdata, which the tests that read the source tree skip.
 func home(t *testing.T) string {
 	t.Helper()
-	must(t, os.MkdirAll("testdata", 0o755))
+	require.NoError(t, os.MkdirAll("testdata", 0o755))
 	dir, err := os.MkdirTemp("testdata", "tmp-home-")
-	must(t, err)
+	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	if dir, err = filepath.Abs(dir); err != nil {
 		t.Fatal(err)
@@ -142,12 +144,12 @@ func home(t *testing.T) string {
 		"project/.git/hooks/sample", ".npm/_npx/a/index.js",
 	} {
 		path = filepath.Join(dir, path)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must(t, os.WriteFile(path, []byte("secret"), 0o600))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte("secret"), 0o600))
 	}
 	tool, err := os.ReadFile("/bin/true")
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, ".ssh/tool"), tool, 0o755))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".ssh/tool"), tool, 0o755))
 	return dir
 }
 
@@ -156,13 +158,13 @@ func TestNoNetworkNeedsNoRulesForPorts(t *testing.T) {
 		t.Skip("this system has no Landlock, or no filter")
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	require.NoError(t, err)
 	defer ln.Close()
 	connects := func(r Rules) bool {
 		w, err := Wrap("/bin/bash", []string{"-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d && echo connected", ln.Addr().(*net.TCPAddr).Port)}, os.Environ())
-		must(t, err)
+		require.NoError(t, err)
 		defer w.Inherit.Close()
-		must(t, w.confine(truncateVersion, r)) // as on a kernel that cannot filter ports
+		require.NoError(t, w.confine(truncateVersion, r)) // as on a kernel that cannot filter ports
 		cmd := exec.Command(w.Path, w.Args...)
 		cmd.Env, cmd.ExtraFiles = w.Env, []*os.File{w.Inherit}
 		out, _ := cmd.CombinedOutput()
@@ -180,27 +182,27 @@ func TestHostileProgramCannotLeaveSandbox(t *testing.T) {
 	dir := home(t)
 	to := target{Home: dir, Data: dir + "/data", Work: dir + "/project", Folder: dir + "/folder", Parent: os.Getpid()}
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	require.NoError(t, err)
 	defer tcp.Close()
 	to.Abstract = fmt.Sprintf("@drawbridge-test-%d", os.Getpid())
 	abstract, err := net.Listen("unix", to.Abstract)
-	must(t, err)
+	require.NoError(t, err)
 	defer abstract.Close()
 	to.Unix = filepath.Join(t.TempDir(), "s")
 	named, err := net.Listen("unix", to.Unix)
-	must(t, err)
+	require.NoError(t, err)
 	defer named.Close()
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
-	must(t, err)
+	require.NoError(t, err)
 	defer udp.Close()
 	to.TCP, to.UDP = tcp.Addr().String(), udp.LocalAddr().String()
 	to.Datagram = filepath.Join(t.TempDir(), "d")
 	datagram, err := net.ListenPacket("unixgram", to.Datagram)
-	must(t, err)
+	require.NoError(t, err)
 	defer datagram.Close()
-	must(t, os.Link(dir+"/.ssh/id_ed25519", dir+"/project/linked before"))
+	require.NoError(t, os.Link(dir+"/.ssh/id_ed25519", dir+"/project/linked before"))
 	to.Memory, err = unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o600)
-	must(t, err)
+	require.NoError(t, err)
 	defer unix.SysvShmCtl(to.Memory, unix.IPC_RMID, nil)
 	to.Queue = fmt.Sprintf("drawbridge-test-%d", os.Getpid())
 	if queue, err := openQueue(to.Queue, unix.O_CREAT); err == nil { // the kernel may have none
@@ -211,18 +213,16 @@ func TestHostileProgramCannotLeaveSandbox(t *testing.T) {
 	release := confinedInBackground(t, RulesFor(Program{Home: dir, Path: "/bin/cat"}), sibling)
 	to.Sibling = sibling.Process.Pid
 	plan, err := json.Marshal(to)
-	must(t, err)
+	require.NoError(t, err)
 
 	run := func(r Rules) map[string]string {
 		t.Helper()
 		cmd := exec.Command(os.Args[0])
 		cmd.Env, cmd.Dir = append(os.Environ(), "SANDBOX_HOSTILE="+string(plan)), to.Work
 		out, err := confined(t, r, cmd)
-		must(t, err)
+		require.NoError(t, err)
 		var results map[string]string
-		if err := json.Unmarshal([]byte(out), &results); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		require.NoError(t, json.Unmarshal([]byte(out), &results), out)
 		return results
 	}
 	results := run(RulesFor(Program{Home: dir, Dir: to.Work, Path: os.Args[0], Args: []string{to.Folder}, Private: []string{to.Data}, NoNetwork: true, NoUnixSockets: true}))
@@ -233,19 +233,14 @@ func TestHostileProgramCannotLeaveSandbox(t *testing.T) {
 		}
 		got := results[a.name]
 		t.Logf("%-45s %.70s", a.name, got)
-		if (got == "possible") != (a.possible != "") || strings.Contains(got, "wrong attempt") {
-			t.Errorf("%s: %s", a.name, got)
-		}
+		assert.Equal(t, a.possible != "", got == "possible", a.name)
+		assert.NotContains(t, got, "wrong attempt", a.name)
 		if got != "possible" {
 			refused++
 		}
 	}
-	if refused < 95 {
-		t.Errorf("only %d ways out are refused", refused)
-	}
-	if err := release(); err != nil {
-		t.Errorf("another server was ended: %v", err)
-	}
+	assert.Truef(t, refused >= 95, "only %d ways out are refused", refused)
+	assert.NoError(t, release(), "another server was ended")
 	for _, path := range []string{".bashrc", ".ssh/id_ed25519", "data/history.db", ".claude.json"} {
 		if b, err := os.ReadFile(filepath.Join(dir, path)); string(b) != "secret" {
 			t.Errorf("%s has changed: %q, %v", path, b, err)
@@ -260,7 +255,7 @@ func TestConfinedProgramReachesAllowedPortOnly(t *testing.T) {
 	var ports []int
 	for range 2 {
 		tcp, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
+		require.NoError(t, err)
 		defer tcp.Close()
 		addresses, ports = append(addresses, tcp.Addr().String()), append(ports, tcp.Addr().(*net.TCPAddr).Port)
 	}
@@ -274,14 +269,13 @@ func TestConfinedProgramReachesAllowedPortOnly(t *testing.T) {
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "SANDBOX_FAST_OPEN="+strconv.Itoa(ports[1]))
-	if out, err := confined(t, rules, cmd); err != nil || out != "ok" {
-		t.Errorf("%v: %s", err, out)
-	}
+	out, err := confined(t, rules, cmd)
+	assert.Truef(t, err == nil && out == "ok", "%v: %s", err, out)
 }
 
 func TestProgramThatCannotBeConfinedDoesNotRun(t *testing.T) {
 	noSocket, err := os.Open("/dev/null")
-	must(t, err)
+	require.NoError(t, err)
 	defer noSocket.Close()
 	for name, answer := range map[string]func(daemon *os.File) error{
 		"the daemon has ended": func(*os.File) error { return nil },
@@ -296,8 +290,8 @@ func TestProgramThatCannotBeConfinedDoesNotRun(t *testing.T) {
 			cmd.ExtraFiles = []*os.File{noSocket}
 		} else if answer != nil {
 			ours, daemon, err := socketPair()
-			must(t, err)
-			must(t, errors.Join(answer(daemon), daemon.Close()))
+			require.NoError(t, err)
+			require.NoError(t, errors.Join(answer(daemon), daemon.Close()))
 			defer ours.Close()
 			cmd.ExtraFiles = []*os.File{ours}
 		}
@@ -322,9 +316,8 @@ func TestConfinedProgramHasItsEnvironment(t *testing.T) {
 	for _, want := range []string{"A=1\n", "A=1\nGOMAXPROCS=7\n", "A=1\nGOMAXPROCS=1\n"} {
 		cmd := exec.Command("/usr/bin/env")
 		cmd.Env = strings.Split(strings.TrimSpace(want), "\n")
-		if out, err := confined(t, Rules{Read: []string{"/"}}, cmd); err != nil || out != want {
-			t.Errorf("%q, not %q: %v", out, want, err)
-		}
+		out, err := confined(t, Rules{Read: []string{"/"}}, cmd)
+		assert.Truef(t, err == nil && out == want, "%q, not %q: %v", out, want, err)
 	}
 }
 
@@ -335,9 +328,8 @@ func TestConfinedProgramInheritsNoOtherDescriptor(t *testing.T) {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, os.Stdin)
 	}
 	out, err := confined(t, Rules{Read: []string{"/"}}, cmd)
-	if err != nil || strings.Contains(out, "50\n") {
-		t.Errorf("%v: %q", err, out)
-	}
+	assert.NoError(t, err)
+	assert.NotContains(t, out, "50\n")
 }
 
 // TestProgramThatReplacesAFolderByALinkGainsNothing starts a program twice. In between, the program has
@@ -345,32 +337,24 @@ func TestConfinedProgramInheritsNoOtherDescriptor(t *testing.T) {
 func TestProgramThatReplacesAFolderByALinkGainsNothing(t *testing.T) {
 	needLandlock(t)
 	dir := home(t)
-	must(t, os.Mkdir(dir+"/project/inner", 0o755))
+	require.NoError(t, os.Mkdir(dir+"/project/inner", 0o755))
 	p := Program{Home: dir, Dir: dir + "/project/inner", Path: "/bin/sh", Args: []string{dir + "/project"}, Read: []string{"~/project/file"}, Write: []string{"~/folder/out", "~/folder"}}
 	sh := func(r Rules, script string) error {
 		cmd := exec.Command("/bin/sh", "-c", "set -e; cd "+dir+"; "+script)
 		_, err := confined(t, r, cmd)
 		return err
 	}
-	must(t, sh(RulesFor(p), "rmdir project/inner; ln -s ../.config project/inner; rm project/file; ln -s ../.ssh/id_ed25519 project/file; ln -s ../.ssh folder/out"))
+	require.NoError(t, sh(RulesFor(p), "rmdir project/inner; ln -s ../.config project/inner; rm project/file; ln -s ../.ssh/id_ed25519 project/file; ln -s ../.ssh folder/out"))
 	rules := RulesFor(p)
-	if len(rules.Ignored) != 3 {
-		t.Errorf("ignored: %q", rules.Ignored)
-	}
+	assert.Len(t, rules.Ignored, 3)
 	for _, script := range []string{"echo x >.config/autostart/x", "cat .ssh/id_ed25519", "echo x >.ssh/authorized_keys"} {
-		if err := sh(rules, script); err == nil {
-			t.Errorf("%s: was possible", script)
-		}
+		assert.Errorf(t, sh(rules, script), "%s: was possible", script)
 	}
-	if err := sh(rules, "echo x >project/new; echo x >folder/new"); err != nil {
-		t.Errorf("the folders themselves: %v", err)
-	}
+	assert.NoError(t, sh(rules, "echo x >project/new; echo x >folder/new"), "the folders themselves")
 	// A link that the program creates after the rules were computed.
 	rules = Rules{Read: []string{"/"}, Write: []string{dir + "/project/late"}}
-	must(t, os.Symlink(dir+"/.config", dir+"/project/late"))
-	if err := sh(rules, "echo x >.config/y"); err == nil {
-		t.Error("the rules follow a link")
-	}
+	require.NoError(t, os.Symlink(dir+"/.config", dir+"/project/late"))
+	assert.Error(t, sh(rules, "echo x >.config/y"), "the rules follow a link")
 }
 
 // A private file must not be readable where its file system is mounted a second time.
@@ -387,12 +371,8 @@ func TestBindMountDoesNotOpenPrivateFiles(t *testing.T) {
 		_, err := confined(t, RulesFor(Program{Home: dir, Path: "/bin/cat"}), exec.Command("/bin/cat", second+path))
 		return err
 	}
-	if err := read("/document"); err != nil {
-		t.Errorf("another file: %v", err)
-	}
-	if read("/.ssh/id_ed25519") == nil {
-		t.Error("the key can be read through a bind mount")
-	}
+	assert.NoError(t, read("/document"), "another file")
+	assert.Error(t, read("/.ssh/id_ed25519"), "the key can be read through a bind mount")
 }
 
 // A rule for a second mount of /proc would hold for /proc itself.
@@ -400,7 +380,7 @@ func TestSecondMountOfProcIsPrivate(t *testing.T) {
 	needLandlock(t)
 	dir, root := home(t), t.TempDir()
 	for at, source := range map[string]string{"proc": "/proc", "dev": "/dev"} { // as for chroot
-		must(t, os.Mkdir(filepath.Join(root, at), 0o755))
+		require.NoError(t, os.Mkdir(filepath.Join(root, at), 0o755))
 		if err := unix.Mount(source, filepath.Join(root, at), "", unix.MS_BIND, ""); err != nil {
 			t.Log("not tried: only root may mount:", err)
 			return
@@ -408,40 +388,35 @@ func TestSecondMountOfProcIsPrivate(t *testing.T) {
 		defer unix.Unmount(filepath.Join(root, at), unix.MNT_DETACH)
 	}
 	early, err := os.MkdirTemp("/dev/shm", "")
-	must(t, err)
+	require.NoError(t, err)
 	defer os.Remove(early)
-	must(t, unix.Mount("/proc", early, "", unix.MS_BIND, "")) // before the other private paths
+	require.NoError(t, unix.Mount("/proc", early, "", unix.MS_BIND, "")) // before the other private paths
 	defer unix.Unmount(early, unix.MNT_DETACH)
-	if private := RulesFor(Program{Home: dir}).Private; !slices.IsSorted(private) || !slices.Contains(private, early) {
-		t.Errorf("private paths are looked up in a sorted list, which is %q", private)
-	}
+	private := RulesFor(Program{Home: dir}).Private
+	assert.Truef(t, slices.IsSorted(private) && slices.Contains(private, early), "private paths are looked up in a sorted list, which is %q", private)
 	for _, folder := range []string{"/proc", root + "/proc"} {
 		script := fmt.Sprintf("cat %[1]s/%[2]d/oom_score_adj >%[1]s/%[2]d/oom_score_adj", folder, os.Getpid())
-		if _, err := confined(t, RulesFor(Program{Home: dir, Path: "/bin/sh"}), exec.Command("/bin/sh", "-c", script)); err == nil {
-			t.Errorf("%s of another process can be written", folder)
-		}
+		_, err = confined(t, RulesFor(Program{Home: dir, Path: "/bin/sh"}), exec.Command("/bin/sh", "-c", script))
+		assert.Errorf(t, err, "%s of another process can be written", folder)
 	}
 }
 
 func TestPermissionsOfOwnUserAreReported(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.Symlink("/etc/passwd", dir+"/link"))
+	require.NoError(t, os.Symlink("/etc/passwd", dir+"/link"))
 	root := os.Geteuid() == 0
 	for path, want := range map[string]bool{dir: true, dir + "/new": true, dir + "/none/new": true, "/etc/passwd": root, "/etc/drawbridge-new": root, dir + "/link": root} {
-		if got := UserMayWrite(path); got != want {
-			t.Errorf("%s may be written: %v", path, got)
-		}
+		assert.Equal(t, want, UserMayWrite(path), path)
 	}
 }
 
 func TestTargetOfAPrivateLinkIsPrivate(t *testing.T) {
 	needLandlock(t)
 	dir := home(t)
-	must(t, errors.Join(os.Rename(dir+"/.ssh", dir+"/dotfiles"), os.Symlink("dotfiles", dir+"/.ssh")))
+	require.NoError(t, errors.Join(os.Rename(dir+"/.ssh", dir+"/dotfiles"), os.Symlink("dotfiles", dir+"/.ssh")))
 	rules := RulesFor(Program{Home: dir, Path: "/bin/cat"})
 	for _, path := range []string{"/.ssh/id_ed25519", "/dotfiles/id_ed25519"} {
-		if _, err := confined(t, rules, exec.Command("/bin/cat", dir+path)); err == nil {
-			t.Errorf("%s was read", path)
-		}
+		_, err := confined(t, rules, exec.Command("/bin/cat", dir+path))
+		assert.Errorf(t, err, "%s was read", path)
 	}
 }

@@ -12,6 +12,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func listen(t testing.TB, network, address string) net.Listener {
@@ -27,9 +30,7 @@ func listen(t testing.TB, network, address string) net.Listener {
 func dialFrom(t testing.TB, network, address string) net.Conn {
 	t.Helper()
 	c, err := net.Dial(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -38,15 +39,11 @@ func TestConnectionsOfTreeAreFound(t *testing.T) {
 	tcp := listen(t, "tcp", "127.0.0.1:0")
 	tcp6 := listen(t, "tcp", "[::1]:0")
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer udp.Close()
 	open := dialFrom(t, "tcp", tcp.Addr().String())
 	accepted, err := tcp.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer accepted.Close()
 	dialFrom(t, "tcp", tcp6.Addr().String())
 	dialFrom(t, "udp", udp.LocalAddr().String())
@@ -57,13 +54,9 @@ func TestConnectionsOfTreeAreFound(t *testing.T) {
 		return slices.ContainsFunc(s.sample(trees), func(c connection) bool { return c.server == "a" && c.remote.String() == address })
 	}
 	for _, address := range []string{tcp.Addr().String(), tcp6.Addr().String(), udp.LocalAddr().String()} {
-		if !has(address) {
-			t.Errorf("%s is missing", address)
-		}
+		assert.Truef(t, has(address), "%s is missing", address)
 	}
-	if has(open.LocalAddr().String()) {
-		t.Error("a connection that another opened to it counts as its own")
-	}
+	assert.False(t, has(open.LocalAddr().String()), "a connection that another opened to it counts as its own")
 	if !slices.ContainsFunc(make([]struct{}, 100), func(struct{}) bool { // other programs may open sockets meanwhile
 		before := asked
 		s.sample(trees)
@@ -75,9 +68,7 @@ func TestConnectionsOfTreeAreFound(t *testing.T) {
 	if s.sample(trees); has(tcp.Addr().String()) {
 		t.Error("a closed connection is still there")
 	}
-	if found := newSockets().sample(func() map[string][]int { return map[string][]int{"b": {1 << 30}} }); len(found) != 0 {
-		t.Errorf("connections of others: %v", found)
-	}
+	assert.Empty(t, newSockets().sample(func() map[string][]int { return map[string][]int{"b": {1 << 30}} }), "connections of others")
 }
 
 func TestMalformedEntriesAreSkipped(t *testing.T) {
@@ -86,9 +77,8 @@ func TestMalformedEntriesAreSkipped(t *testing.T) {
 			t.Errorf("%q: %+v", line, e)
 		}
 	}
-	if e, ok := parseEntry([]byte("0: 0100007F:1F90 00000000:0000 0A 0:0 0:0 0 1000 0 5 1")); !ok || e.remote.IsValid() || e.localPort != 8080 || e.state != tcpListen {
-		t.Errorf("a listening socket: %+v %v", e, ok)
-	}
+	e, ok := parseEntry([]byte("0: 0100007F:1F90 00000000:0000 0A 0:0 0:0 0 1000 0 5 1"))
+	assert.Truef(t, ok && !e.remote.IsValid() && e.localPort == 8080 && e.state == tcpListen, "a listening socket: %+v %v", e, ok)
 }
 
 // twentyServers starts twenty servers of three processes.

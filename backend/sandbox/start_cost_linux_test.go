@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // BenchmarkStart measures what the sandbox adds to the start of a program: the median over pairs of
@@ -25,14 +27,14 @@ func BenchmarkStart(b *testing.B) {
 		cmd := exec.Command("/bin/true")
 		if confined {
 			w, err := Wrap("/bin/true", nil, os.Environ())
-			must(b, err)
+			require.NoError(b, err)
 			cmd = exec.Command(w.Path, w.Args...)
 			cmd.Env, cmd.ExtraFiles = w.Env, []*os.File{w.Inherit}
 			passed := make(chan error, 1)
 			go func() {
 				passed <- w.Confine(RulesFor(Program{Home: home, Dir: dir, Path: "/bin/true", NoNetwork: true}))
 			}()
-			defer func() { must(b, errors.Join(<-passed, w.Inherit.Close())) }()
+			defer func() { require.NoError(b, errors.Join(<-passed, w.Inherit.Close())) }()
 		}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.Fatalf("%v: %s", err, out)

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestEachInvalidArgumentIsExplainedForModels(t *testing.T) {
@@ -45,9 +48,7 @@ func TestEachInvalidArgumentIsExplainedForModels(t *testing.T) {
 		{`{"$schema":"https://json-schema.org/draft/2019-09/schema","properties":{"a":{"type":"string"}}}`, `{"a":1}`, `a must be string, not number`},
 		{`{"$schema":"https://example.com/mine","properties":{"a":{"type":"string"}}}`, `{"a":1}`, ``},
 	} {
-		if got := wordsOf(t, c.schema, c.value); got != c.want {
-			t.Errorf("%s with %s: %q, want %q", c.schema, c.value, got, c.want)
-		}
+		assert.Equalf(t, c.want, wordsOf(t, c.schema, c.value), "%s with %s", c.schema, c.value)
 	}
 }
 
@@ -58,9 +59,7 @@ func wordsOf(t *testing.T, schema, value string) string {
 		return ""
 	}
 	v, err := wire.Decode([]byte(value))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var words []string
 	for _, f := range s.Check(v) {
 		words = append(words, cmp.Or(f.Field, "arguments")+" "+f.Error)
@@ -137,11 +136,7 @@ func TestLargeIntegersAreComparedExactly(t *testing.T) {
 		{`{"properties":{"n":{"maximum":9223372036854775807,"type":"integer"}}}`, `{"n":"x"}`, false},
 	} {
 		value, err := wire.Decode([]byte(c.content))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if wrong := Compile([]byte(c.schema)).Check(value); (len(wrong) == 0) != c.fits {
-			t.Errorf("%s with %s: %v", c.content, c.schema, wrong)
-		}
+		require.NoError(t, err)
+		assert.Equalf(t, c.fits, len(Compile([]byte(c.schema)).Check(value)) == 0, "%s with %s", c.content, c.schema)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+	"github.com/stretchr/testify/require"
 )
 
 func init() {
@@ -38,9 +39,7 @@ func runInChild(t *testing.T, what string) {
 		config := filepath.Join(t.TempDir(), "bus.conf")
 		text := `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><policy context="default"><allow send_destination="*"/><allow own="*"/><allow receive_sender="*"/></policy></busconfig>`
-		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 		args = append([]string{"--config-file=" + config}, args...)
 	}
 	cmd := exec.CommandContext(ctx, "dbus-run-session", args...)
@@ -48,9 +47,7 @@ func runInChild(t *testing.T, what string) {
 	cmd.WaitDelay = 5 * time.Second
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // startUnlockedKeyring starts a keyring daemon with an open login collection. It replaces a running

@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestSecretValuesAreNeverReturned(t *testing.T) {
@@ -20,14 +21,12 @@ func TestSecretValuesAreNeverReturned(t *testing.T) {
 	if status, body := s.Ask("PUT", "/api/v1/secrets/github.TOKEN", `{"value":"`+canary+`\n"}`); status/100 != 2 {
 		t.Fatalf("stored: %d %s", status, body)
 	}
-	if got, err := store.Get(t.Context(), "github.TOKEN"); err != nil || got != canary {
-		t.Fatalf("kept %q (%v)", got, err)
-	}
+	got, err := store.Get(t.Context(), "github.TOKEN")
+	require.Truef(t, err == nil && got == canary, "kept %q (%v)", got, err)
 	status, body := s.Ask("GET", "/api/v1/secrets", "")
 	var list Secrets
-	if err := json.Unmarshal([]byte(body), &list); err != nil || status != http.StatusOK {
-		t.Fatal(status, err)
-	}
+	err = json.Unmarshal([]byte(body), &list)
+	require.Truef(t, err == nil && status == http.StatusOK, "%v %v", status, err)
 	if strings.Contains(body, canary) || len(list.Items) != 1 || list.Items[0].Name != "github.TOKEN" || list.Home != "file" || list.Notice == "" {
 		t.Fatalf("%s", body)
 	}
@@ -60,9 +59,7 @@ func TestStoredSecretRestartsItsServers(t *testing.T) {
 	s := &servers{}
 	site := webtest.New(&Feature{Store: For(t.TempDir(), noKeyringVariable), Config: func() *config.Config { return c }, Servers: s})
 	site.Want(t, "PUT", "/api/v1/secrets/T", `{"value":"v"}`, http.StatusNoContent, "")
-	if !slices.Equal(s.restarted, []string{"files"}) {
-		t.Fatalf("restarted %v", s.restarted)
-	}
+	require.Equal(t, []string{"files"}, s.restarted)
 }
 
 // noKeyringVariable turns the keyring off.

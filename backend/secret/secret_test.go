@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -106,16 +107,13 @@ func (r *fakeKeyring) Delete(account string) error {
 
 func mustSet(t *testing.T, s *Store, name, value string) {
 	t.Helper()
-	if err := s.Set(t.Context(), name, value); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Set(t.Context(), name, value))
 }
 
 func mustGet(t *testing.T, s *Store, name, value string) {
 	t.Helper()
-	if got, err := s.Get(t.Context(), name); err != nil || got != value {
-		t.Fatalf("%s is %q (%v), want %q", name, got, err, value)
-	}
+	got, err := s.Get(t.Context(), name)
+	require.Truef(t, err == nil && got == value, "%s is %q (%v), want %q", name, got, err, value)
 }
 
 const canary = "canary-5c1f0e-hunter2"
@@ -128,26 +126,20 @@ func TestSecretSurvivesRestartEncrypted(t *testing.T) {
 			mustSet(t, s, "github.TOKEN", canary)
 			again := New(Options{Dir: dir, Keyring: keyring})
 			mustGet(t, again, "github.TOKEN", canary)
-			if st := again.Status(t.Context()); st.Home != home || st.Count != 1 || st.Locked || (st.Notice != "") != (home == InFile) {
-				t.Fatalf("status %+v", st)
-			}
+			st := again.Status(t.Context())
+			require.Truef(t, st.Home == home && st.Count == 1 && !st.Locked && (st.Notice != "") == (home == InFile), "status %+v", st)
 			files, _ := filepath.Glob(filepath.Join(dir, "*"))
 			for _, file := range files {
 				b, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if bytes.Contains(b, []byte(canary)) || bytes.Contains(b, []byte("github.TOKEN")) {
-					t.Errorf("%s shows the secret:\n%s", file, b)
-				}
+				require.NoError(t, err)
+				assert.Truef(t, !bytes.Contains(b, []byte(canary)) && !bytes.Contains(b, []byte("github.TOKEN")), "%s shows the secret:\n%s", file, b)
 				if info, _ := os.Stat(file); os.PathSeparator == '/' && info.Mode().Perm() != 0o600 {
 					t.Errorf("%s has mode %s", file, info.Mode())
 				}
 			}
 			_, err := os.Stat(filepath.Join(dir, "secrets.key"))
-			if there := err == nil; there != (home == InFile) {
-				t.Errorf("the key file is there: %v", there)
-			}
+			there := err == nil
+			assert.Equal(t, home == InFile, there, "the key file is there")
 		})
 	}
 }
@@ -165,22 +157,16 @@ func TestLockedKeyringCreatesNoSecondKey(t *testing.T) {
 			if !errors.Is(err, ErrLocked) || core.CodeOf(err) != core.CodeUnavailable || !strings.HasPrefix(err.Error(), "needs-unlock: ") {
 				t.Fatalf("Get: %v", err)
 			}
-			if err := s.Set(t.Context(), "b", "value-of-b"); !errors.Is(err, ErrLocked) {
-				t.Fatalf("Set: %v", err)
-			}
-			if _, err := s.Remove(t.Context(), "a"); !errors.Is(err, ErrLocked) {
-				t.Fatalf("Remove: %v", err)
-			}
-			if st := s.Status(t.Context()); !st.Locked || st.Home != InKeyring || st.Notice == "" {
-				t.Fatalf("status %+v", st)
-			}
+			require.ErrorIs(t, s.Set(t.Context(), "b", "value-of-b"), ErrLocked)
+			_, err = s.Remove(t.Context(), "a")
+			require.ErrorIs(t, err, ErrLocked)
+			st := s.Status(t.Context())
+			require.Truef(t, st.Locked && st.Home == InKeyring && st.Notice != "", "status %+v", st)
 			after, _ := os.ReadFile(filepath.Join(dir, "secrets.json"))
-			if !bytes.Equal(before, after) || keyring.sets != 1 {
-				t.Fatalf("written while locked; keys made: %d", keyring.sets)
-			}
-			if _, err := os.Stat(filepath.Join(dir, "secrets.key")); err == nil {
-				t.Fatal("a second key was made, in a file")
-			}
+			require.Equal(t, after, before, "written while locked; keys made")
+			require.Equal(t, 1, keyring.sets, "written while locked; keys made")
+			_, err = os.Stat(filepath.Join(dir, "secrets.key"))
+			require.Error(t, err, "a second key was made, in a file")
 			keyring.setState(Open)
 			mustGet(t, s, "a", "value-of-a")
 		})
@@ -199,12 +185,9 @@ func TestOpenStoreSurvivesLaterKeyringLock(t *testing.T) {
 func TestFirstSecretIsRefusedWhileKeyringIsLocked(t *testing.T) {
 	dir := t.TempDir()
 	s := New(Options{Dir: dir, Keyring: newFakeKeyring(Locked)})
-	if err := s.Set(t.Context(), "a", "x"); !errors.Is(err, ErrLocked) {
-		t.Fatalf("got %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "secrets.json")); err == nil {
-		t.Fatal("a file was made")
-	}
+	require.ErrorIs(t, s.Set(t.Context(), "a", "x"), ErrLocked)
+	_, err := os.Stat(filepath.Join(dir, "secrets.json"))
+	require.Error(t, err, "a file was made")
 }
 
 func TestLostOrForeignKeyIsReportedNotReplaced(t *testing.T) {
@@ -223,15 +206,9 @@ func TestLostOrForeignKeyIsReportedNotReplaced(t *testing.T) {
 		}
 		s := New(Options{Dir: dir, Keyring: other})
 		_, err := s.Get(t.Context(), "a")
-		if err == nil || errors.Is(err, ErrLocked) || core.CodeOf(err) != core.CodeInternal {
-			t.Errorf("%s: %v", what, err)
-		}
-		if err := s.Set(t.Context(), "b", "x"); err == nil {
-			t.Errorf("%s: written", what)
-		}
-		if other.sets != 0 {
-			t.Errorf("%s: a second key", what)
-		}
+		assert.Truef(t, err != nil && !errors.Is(err, ErrLocked) && core.CodeOf(err) == core.CodeInternal, "%s: %v", what, err)
+		assert.Errorf(t, s.Set(t.Context(), "b", "x"), "%s: written", what)
+		assert.Equalf(t, 0, other.sets, "%s: a second key", what)
 	}
 	mustGet(t, New(Options{Dir: dir, Keyring: keyring}), "a", "value-of-a")
 }
@@ -242,9 +219,7 @@ func TestTamperedFileIsRefused(t *testing.T) {
 	path := filepath.Join(dir, "secrets.json")
 	good, _ := os.ReadFile(path)
 	var h header
-	if err := json.Unmarshal(good, &h); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(good, &h))
 	for what, change := range map[string]func(*header){
 		"a bit":   func(h *header) { h.Sealed[len(h.Sealed)-1] ^= 1 },
 		"the id":  func(h *header) { h.ID = "0000" },
@@ -255,16 +230,11 @@ func TestTamperedFileIsRefused(t *testing.T) {
 		bad.Sealed = bytes.Clone(h.Sealed)
 		change(&bad)
 		b, _ := json.Marshal(bad)
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, b, 0o600))
 		s := New(Options{Dir: dir, Keyring: newFakeKeyring(Absent)})
-		if v, err := s.Get(t.Context(), "a"); err == nil {
-			t.Errorf("%s was changed, and the secret is %q", what, v)
-		}
-		if err := s.Set(t.Context(), "b", "x"); err == nil {
-			t.Errorf("%s was changed, and the file was written over", what)
-		}
+		v, err := s.Get(t.Context(), "a")
+		assert.Errorf(t, err, "%s was changed, and the secret is %q", what, v)
+		assert.Errorf(t, s.Set(t.Context(), "b", "x"), "%s was changed, and the file was written over", what)
 	}
 }
 
@@ -276,20 +246,14 @@ func TestUnresponsiveKeyringTimesOut(t *testing.T) {
 		s := New(Options{Dir: dir, Keyring: keyring})
 		for range 3 {
 			began := time.Now()
-			if _, err := s.Get(t.Context(), "a"); !errors.Is(err, ErrLocked) {
-				t.Fatalf("got %v", err)
-			}
-			if took := time.Since(began); took != 5*time.Second {
-				t.Fatalf("it took %s", took)
-			}
+			_, err := s.Get(t.Context(), "a")
+			require.ErrorIs(t, err, ErrLocked)
+			require.Equal(t, 5*time.Second, time.Since(began), "it took")
 		}
 		began := time.Now()
-		if err := s.Unlock(t.Context()); !errors.Is(err, ErrLocked) || time.Since(began) != time.Minute {
-			t.Fatalf("Unlock: %v after %s", err, time.Since(began))
-		}
-		if known := s.KnownSecrets(); len(known) != 0 {
-			t.Fatalf("known: %v", known)
-		}
+		err := s.Unlock(t.Context())
+		require.Truef(t, errors.Is(err, ErrLocked) && time.Since(began) == time.Minute, "Unlock: %v after %s", err, time.Since(began))
+		require.Empty(t, s.KnownSecrets())
 		close(keyring.hang)
 		mustGet(t, s, "a", "value-of-a")
 	})
@@ -302,17 +266,14 @@ func TestTwoProcessesLoseNoSecrets(t *testing.T) {
 		s := New(Options{Dir: dir, Keyring: keyring})
 		all.Go(func() {
 			for n := range 10 {
-				if err := s.Set(t.Context(), fmt.Sprintf("p%d-%d", p, n), "some-value"); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, s.Set(t.Context(), fmt.Sprintf("p%d-%d", p, n), "some-value"))
 			}
 		})
 	}
 	all.Wait()
 	list, err := New(Options{Dir: dir, Keyring: keyring}).List(t.Context())
-	if err != nil || len(list) != 40 {
-		t.Fatalf("%d secrets (%v)", len(list), err)
-	}
+	require.NoError(t, err)
+	require.Len(t, list, 40)
 }
 
 func TestSecretValuesCoverEverythingRecordable(t *testing.T) {
@@ -321,33 +282,24 @@ func TestSecretValuesCoverEverythingRecordable(t *testing.T) {
 	mustSet(t, other, "old", "value-one")
 	mustSet(t, other, "short", "12345")
 	s := New(Options{Dir: dir, Keyring: keyring})
-	if got := s.KnownSecrets(); len(got) != 0 {
-		t.Fatalf("known before anything was read: %v", got)
-	}
+	require.Empty(t, s.KnownSecrets(), "known before anything was read")
 	mustGet(t, s, "old", "value-one")
 	mustSet(t, other, "old", "value-two")
 	mustGet(t, s, "old", "value-two")
-	if got := s.KnownSecrets(); !slices.Equal(got, []string{"value-one", "value-two"}) {
-		t.Fatalf("known %v", got)
-	}
-	if ok, err := s.Remove(t.Context(), "old"); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	if _, err := s.Get(t.Context(), "old"); core.CodeOf(err) != core.CodeNotFound {
-		t.Fatalf("after removing: %v", err)
-	}
-	if got := s.KnownSecrets(); len(got) != 2 {
-		t.Fatalf("a value that was removed is no longer masked: %v", got)
-	}
+	require.Equal(t, []string{"value-one", "value-two"}, s.KnownSecrets())
+	ok, err := s.Remove(t.Context(), "old")
+	require.Truef(t, ok && err == nil, "%v %v", ok, err)
+	_, err = s.Get(t.Context(), "old")
+	require.Equal(t, core.CodeNotFound, core.CodeOf(err), "after removing")
+	require.Len(t, s.KnownSecrets(), 2, "a value that was removed is no longer masked")
 }
 
 func TestInvalidSecretsAreRefusedWithoutEcho(t *testing.T) {
 	s := New(Options{Dir: t.TempDir(), Keyring: newFakeKeyring(Absent)})
 	for name, value := range map[string]string{"": "x", "a b": "x", "a}": "x", "a:-b": "x", strings.Repeat("n", 201): "x", "empty": "", "large": strings.Repeat(canary, 10000)} {
 		err := s.Set(t.Context(), name, value)
-		if core.CodeOf(err) != core.CodeValidation || strings.Contains(err.Error(), canary) {
-			t.Errorf("%.20q: %.200v", name, err)
-		}
+		require.Equalf(t, core.CodeValidation, core.CodeOf(err), "%.20q", name)
+		require.NotContainsf(t, err.Error(), canary, "%.20q", name)
 	}
 }
 
@@ -355,11 +307,8 @@ func TestKeyFileOfInterruptedStartIsUsed(t *testing.T) {
 	dir := t.TempDir()
 	mustSet(t, New(Options{Dir: dir, Keyring: newFakeKeyring(Absent)}), "a", "x-value")
 	key, _ := os.ReadFile(filepath.Join(dir, "secrets.key"))
-	if err := os.Remove(filepath.Join(dir, "secrets.json")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "secrets.json")))
 	mustSet(t, New(Options{Dir: dir, Keyring: newFakeKeyring(Absent)}), "b", "y-value")
-	if now, _ := os.ReadFile(filepath.Join(dir, "secrets.key")); !bytes.Equal(key, now) {
-		t.Fatal("the key was replaced")
-	}
+	now, _ := os.ReadFile(filepath.Join(dir, "secrets.key"))
+	require.Equal(t, now, key, "the key was replaced")
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -39,9 +41,7 @@ func opened(t *testing.T, dir string) (*Logs, *clock) {
 	c := &clock{at: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
 	l := openWithClock(dir, nil, c.now)
 	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, l.Close())
 	})
 	return l, c
 }
@@ -55,18 +55,16 @@ func texts(lines []Line) (all []string) {
 
 func same(t *testing.T, got []Line, want ...string) {
 	t.Helper()
-	if g, w := strings.Join(texts(got), "|"), strings.Join(want, "|"); g != w {
-		t.Errorf("\n got %s\nwant %s", g, w)
-	}
+	g, w := strings.Join(texts(got), "|"), strings.Join(want, "|")
+	assert.Equal(t, w, g)
 }
 
 func TestWriterSplitsLinesAcrossWrites(t *testing.T) {
 	l, _ := opened(t, "")
 	w := l.Writer("a")
 	for _, part := range []string{"on", "e\ntwo\r\nth", "ree\n\nlast"} {
-		if n, err := w.Write([]byte(part)); n != len(part) || err != nil {
-			t.Fatal(n, err)
-		}
+		n, err := w.Write([]byte(part))
+		require.Truef(t, n == len(part) && err == nil, "%v %v", n, err)
 	}
 	l.Append("a", Info, "exited")
 	same(t, l.Tail("a", 0), "stderr one", "stderr two", "stderr three", "stderr ", "info exited")
@@ -99,15 +97,11 @@ func TestFloodIsCappedAndCounted(t *testing.T) {
 		_, _ = w.Write([]byte("noise\n"))
 	}
 	l.Append("a", Info, "lifecycle passes")
-	if got := l.Tail("a", 1)[0].Text; got != "lifecycle passes" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, "lifecycle passes", l.Tail("a", 1)[0].Text)
 	c.move(time.Second)
 	_, _ = w.Write([]byte("after\n"))
 	same(t, l.Tail("a", 2), "warn lines dropped because the server writes too fast: 300", "stderr after")
-	if got := len(l.Tail("a", 0)); got != burst+3 {
-		t.Errorf("%d lines", got)
-	}
+	assert.Equal(t, burst+3, len(l.Tail("a", 0)))
 }
 
 func TestDroppedLinesAreReportedWhenServerEnds(t *testing.T) {
@@ -136,9 +130,7 @@ func TestMemoryKeepsTheLastMegabyte(t *testing.T) {
 	if megabyte := 1 << 20; size > megabyte || size < megabyte*9/10 { // not our own constant: the documents name the figure
 		t.Errorf("%d bytes", size)
 	}
-	if !strings.HasPrefix(lines[len(lines)-1].Text, "1999 ") {
-		t.Error("the last line is not there")
-	}
+	assert.True(t, strings.HasPrefix(lines[len(lines)-1].Text, "1999 "), "the last line is not there")
 }
 
 func TestFilesAreRotatedAndBounded(t *testing.T) {
@@ -150,26 +142,20 @@ func TestFilesAreRotatedAndBounded(t *testing.T) {
 		c.move(time.Second)
 		fmt.Fprintf(w, "%d %s\n", i, line)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Close())
 	files, err := os.ReadDir(dir)
-	if err != nil || len(files) != 2 {
-		t.Fatalf("%v, %v", files, err)
-	}
+	require.NoError(t, err)
+	require.Len(t, files, 2)
 	for _, file := range files {
 		info, err := file.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if info.Size() > fileBytes+MaxLine || info.Mode().Perm() != 0o600 && os.PathSeparator == '/' {
 			t.Errorf("%s: %d bytes, mode %v", file.Name(), info.Size(), info.Mode())
 		}
 	}
 	again, _ := opened(t, dir)
-	if got := again.Tail("a", 1); len(got) != 1 || !strings.HasPrefix(got[0].Text, "999 ") {
-		t.Errorf("after a restart the last of %d lines is gone", len(got))
-	}
+	got := again.Tail("a", 1)
+	assert.Truef(t, len(got) == 1 && strings.HasPrefix(got[0].Text, "999 "), "after a restart the last of %d lines is gone", len(got))
 }
 
 func TestStoredLinesAreRaw(t *testing.T) {
@@ -178,45 +164,31 @@ func TestStoredLinesAreRaw(t *testing.T) {
 	const evil = "\x1b[2J\x00\x07 {\"level\":\"error\"}\r fake"
 	w := l.Writer("a")
 	_, _ = w.Write([]byte(evil + "\n"))
-	if got := l.Tail("a", 1)[0].Text; got != evil {
-		t.Errorf("memory: %q", got)
-	}
+	assert.Equal(t, evil, l.Tail("a", 1)[0].Text)
 	_ = l.Close()
 	text, err := os.ReadFile(filepath.Join(dir, "a.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var line Line
-	if err := json.Unmarshal(text, &line); err != nil || line.Text != evil {
-		t.Errorf("file: %q, %v", line.Text, err)
-	}
+	err = json.Unmarshal(text, &line)
+	assert.Truef(t, err == nil && line.Text == evil, "file: %q, %v", line.Text, err)
 	for _, c := range text[:len(text)-1] {
-		if c < 0x20 {
-			t.Fatalf("the file holds a bare control character: %q", text)
-		}
+		require.Truef(t, c >= 0x20, "the file holds a bare control character: %q", text)
 	}
 }
 
 func TestWritesAfterCloseAreHarmless(t *testing.T) {
 	l, _ := opened(t, t.TempDir())
 	w := l.Writer("a")
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte("late\n")); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, l.Close())
+	_, err := w.Write([]byte("late\n"))
+	assert.NoError(t, err)
 	l.Append("b", Info, "late")
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, l.Close())
 }
 
 func TestBrokenFolderLosesFilesNotLines(t *testing.T) {
 	blocked := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(blocked, nil, 0o600))
 	l, _ := opened(t, filepath.Join(blocked, "logs"))
 	l.Append("a", Info, "kept")
 	same(t, l.Tail("a", 1), "info kept")
@@ -226,12 +198,9 @@ func TestRemoveDeletesFilesAndLines(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := opened(t, dir)
 	l.Append("a", Info, "one")
-	if err := l.Remove("a"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "a.log")); !os.IsNotExist(err) {
-		t.Errorf("err = %v", err)
-	}
+	require.NoError(t, l.Remove("a"))
+	_, err := os.Stat(filepath.Join(dir, "a.log"))
+	assert.Truef(t, os.IsNotExist(err), "err = %v", err)
 	same(t, l.Tail("a", 0))
 	l.Append("a", Info, "anew")
 	same(t, l.Tail("a", 0), "info anew")
@@ -239,9 +208,8 @@ func TestRemoveDeletesFilesAndLines(t *testing.T) {
 
 func TestServerNameCannotLeaveTheFolder(t *testing.T) {
 	for _, name := range []string{"../../etc/passwd", "a/b", `a\b`, "..", "a\x00b"} {
-		if got := fileName(name, ""); strings.ContainsAny(got[:len(got)-4], "./\\\x00") {
-			t.Errorf("%q gives %q", name, got)
-		}
+		got := fileName(name, "")
+		assert.Falsef(t, strings.ContainsAny(got[:len(got)-4], "./\\\x00"), "%q gives %q", name, got)
 	}
 }
 
@@ -249,13 +217,10 @@ func TestCleanJSONIsEquivalentWithEscapes(t *testing.T) {
 	t.Parallel()
 	text := "{\"a\u009b31m\": \"x\u202ey \u007f \U000e0041 \u2028 grün 日本 👍🏽\"}\n"
 	clean := CleanJSON([]byte(text))
-	if want := `{"a\u009b31m": "x\u202ey \u007f \udb40\udc41 \u2028 grün 日本 👍🏽"}` + "\n"; string(clean) != want {
-		t.Errorf("%q, want %q", clean, want)
-	}
+	want := `{"a\u009b31m": "x\u202ey \u007f \udb40\udc41 \u2028 grün 日本 👍🏽"}` + "\n"
+	assert.Equal(t, want, string(clean))
 	var was, is map[string]string
-	if json.Unmarshal([]byte(text), &was) != nil || json.Unmarshal(clean, &is) != nil || !maps.Equal(was, is) {
-		t.Errorf("%v became %v", was, is)
-	}
+	assert.Truef(t, json.Unmarshal([]byte(text), &was) == nil && json.Unmarshal(clean, &is) == nil && maps.Equal(was, is), "%v became %v", was, is)
 }
 
 func TestCleanNeutralizesControlSequences(t *testing.T) {
@@ -283,9 +248,7 @@ func TestCleanNeutralizesControlSequences(t *testing.T) {
 		"\u0085":                             `\x85`,
 		"\x1b[1;2;3;4;5;6;7;8;9;10;11;12;13": "",
 	} {
-		if got := Clean(in); got != want {
-			t.Errorf("Clean(%q) = %q, want %q", in, got, want)
-		}
+		assert.Equalf(t, want, Clean(in), "Clean(%q)", in)
 	}
 }
 
@@ -317,22 +280,17 @@ func TestLevelFilterSeparatesServerOutputFromEvents(t *testing.T) {
 		"": "diswe", "debug": "diswe", "info": "iswe", "warn": "we", "error": "e", "stderr": "s", "lifecycle": "diwe",
 	} {
 		wants, ok := Filter(choice)
-		if !ok {
-			t.Fatalf("%q is no choice", choice)
-		}
+		require.Truef(t, ok, "%q is no choice", choice)
 		var got strings.Builder
 		for _, l := range lines {
 			if wants(l) {
 				got.WriteString(l.Text)
 			}
 		}
-		if got.String() != want {
-			t.Errorf("%q stands for %q, not %q", choice, got.String(), want)
-		}
+		assert.Equalf(t, want, got.String(), "%q", choice)
 	}
 	for _, choice := range []string{"nothing", "INFO", "stdout"} {
-		if _, ok := Filter(choice); ok {
-			t.Errorf("%q is taken for a choice", choice)
-		}
+		_, ok := Filter(choice)
+		assert.Falsef(t, ok, "%q is taken for a choice", choice)
 	}
 }

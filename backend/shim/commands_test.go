@@ -8,6 +8,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestFinderStartsNothingWhenDisabled(t *testing.T) {
@@ -15,16 +18,12 @@ func TestFinderStartsNothingWhenDisabled(t *testing.T) {
 	folders, _ := (&terminal.Env{Getenv: func(string) string { return f.Data }}).Folders()
 	find := &daemonFinder{folders: folders, path: "/s/demo/mcp", client: "cursor"}
 	address, err := find.find(t.Context(), false)
-	if err != nil || !strings.HasSuffix(address.URL, "/s/demo/mcp") {
-		t.Fatal(address, err)
-	}
+	require.Truef(t, err == nil && strings.HasSuffix(address.URL, "/s/demo/mcp"), "%v %v", address, err)
 	tokens, _ := loopback.NewTokens(f.Data, nil)
-	if name, ok := tokens.Client(address.Token); !ok || name != "cursor" {
-		t.Errorf("the shim's token is that of %q", name)
-	}
+	name, ok := tokens.Client(address.Token)
+	assert.Truef(t, ok && name == "cursor", "the shim's token is that of %q", name)
 	folders.Data = t.TempDir()
 	find.folders = folders
-	if _, err := find.find(t.Context(), false); core.CodeOf(err) != core.CodeUnavailable {
-		t.Error(err)
-	}
+	_, err = find.find(t.Context(), false)
+	assert.Equal(t, core.CodeUnavailable, core.CodeOf(err))
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -84,9 +86,7 @@ func start(t *testing.T, find func(context.Context, bool) (Address, error)) *tes
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	s, err := New(Options{In: inR, Out: outW, Find: find, ID: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	term := &testClient{t: t, in: inW, lines: make(chan string, 64), done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { term.done <- s.Run(ctx); outW.Close() }()
@@ -147,9 +147,7 @@ func TestLegacyClientCallsThroughShim(t *testing.T) {
 	term := start(t, newDaemon(t, false).find)
 	term.initialize()
 	term.send(`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"greet","arguments":{"n":9007199254740993}}}`)
-	if line := term.expect(`"id":"a"`); !strings.Contains(line, `9007199254740993`) {
-		t.Fatalf("got %s", line)
-	}
+	require.Contains(t, term.expect(`"id":"a"`), `9007199254740993`)
 }
 
 // Clients could send batches until 2025-03-26. The bridge answers each message by itself.
@@ -170,9 +168,7 @@ func TestModernClientCallsThroughShim(t *testing.T) {
 	term.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + meta + `}}`)
 	term.expect(`"greet"`)
 	term.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{"x":"y"},` + meta + `}}`)
-	if line := term.expect(`"id":2`); !strings.Contains(line, `\"x\"`) {
-		t.Fatalf("got %s", line)
-	}
+	require.Contains(t, term.expect(`"id":2`), `\"x\"`)
 	term.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"wait","arguments":{},` + meta + `}}`)
 	term.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
 	term.send(`{"jsonrpc":"2.0","id":4,"method":"tools/list","params":{` + meta + `}}`)
@@ -189,9 +185,7 @@ func TestShimSurvivesDaemonRestart(t *testing.T) {
 	d.CloseClientConnections() // the stream ends, and a new session begins
 	term.expect("notifications/tools/list_changed")
 	term.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{}}}`)
-	if line := term.expect(`"id":2`); !strings.Contains(line, `"result"`) {
-		t.Fatalf("got %s", line)
-	}
+	require.Contains(t, term.expect(`"id":2`), `"result"`)
 }
 
 func TestCallWithExpiredSessionIsRetriedInNewOne(t *testing.T) {
@@ -200,9 +194,7 @@ func TestCallWithExpiredSessionIsRetriedInNewOne(t *testing.T) {
 	term.initialize()
 	d.restart() // the old stream stays open, so only the call detects the restart
 	term.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{}}}`)
-	if line := term.expect(`"id":2`); !strings.Contains(line, `"result"`) {
-		t.Fatalf("got %s", line)
-	}
+	require.Contains(t, term.expect(`"id":2`), `"result"`)
 }
 
 // A client continues after a failed handshake, or begins again, without knowing of sessions.
@@ -213,9 +205,7 @@ func TestShimOpensSessionsByItself(t *testing.T) {
 		term.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, id)
 		return term.expect(fmt.Sprintf(`"id":%d`, id))
 	}
-	if line := list(1); !strings.Contains(line, "send initialize before any other request") {
-		t.Error("before initialize:", line)
-	}
+	assert.Contains(t, list(1), "send initialize before any other request", "before initialize")
 	ready := *d.handler.Load()
 	var missing http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
@@ -224,21 +214,13 @@ func TestShimOpensSessionsByItself(t *testing.T) {
 	d.handler.Store(&missing)
 	term.send("%s", initializeLine)
 	for _, line := range []string{term.expect(`"id":0`), list(2)} {
-		if !strings.Contains(line, "there is no server") {
-			t.Error("while there is no server:", line)
-		}
+		assert.Contains(t, line, "there is no server", "while there is no server")
 	}
 	d.handler.Store(&ready)
-	if line := list(3); !strings.Contains(line, "greet") {
-		t.Error("after a failed initialize:", line)
-	}
+	assert.Contains(t, list(3), "greet", "after a failed initialize")
 	term.send("%s", strings.Replace(initializeLine, `"id":0`, `"id":4`, 1))
-	if line := term.expect(`"id":4`); !strings.Contains(line, `"result"`) {
-		t.Error("second initialize:", line)
-	}
-	if line := list(5); !strings.Contains(line, "greet") {
-		t.Error("after the second initialize:", line)
-	}
+	assert.Contains(t, term.expect(`"id":4`), `"result"`, "second initialize")
+	assert.Contains(t, list(5), "greet", "after the second initialize")
 }
 
 func TestShimWaitsForStartingDaemon(t *testing.T) {
@@ -251,9 +233,7 @@ func TestShimWaitsForStartingDaemon(t *testing.T) {
 		return d.find(ctx, start)
 	})
 	term.initialize()
-	if asked.Load() < 2 {
-		t.Fatal("the daemon was not looked for again")
-	}
+	require.True(t, asked.Load() >= 2, "the daemon was not looked for again")
 }
 
 func TestErrorsReachClientAsText(t *testing.T) {
@@ -261,30 +241,23 @@ func TestErrorsReachClientAsText(t *testing.T) {
 		return Address{}, &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge does not start", Hint: "Run drawbridge serve to see why."}
 	})
 	term.send("%s", initializeLine)
-	if line := term.expect(`"error"`); !strings.Contains(line, "Run drawbridge serve") || !strings.Contains(line, `"id":0`) {
-		t.Fatalf("got %s", line)
-	}
+	line := term.expect(`"error"`)
+	require.Truef(t, strings.Contains(line, "Run drawbridge serve") && strings.Contains(line, `"id":0`), "got %s", line)
 	term.send(`not json`)
 	term.expect(`-32700`)
 	term.send(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`)
 	term.expect(`-32600`)
 	term.send(`{"jsonrpc":"2.0","id":6,"method":"x","params":"x"}`)
-	if line := term.expect(`-32600`); !strings.Contains(line, `"id":6`) {
-		t.Fatalf("got %s", line)
-	}
+	require.Contains(t, term.expect(`-32600`), `"id":6`)
 	term.send(`{"jsonrpc":"2.0","id":5,"method":"x","params":{"a":1,"a":2}}`)
-	if line := term.expect(`-32602`); !strings.Contains(line, `"id":5`) {
-		t.Fatalf("got %s", line)
-	}
+	require.Contains(t, term.expect(`-32602`), `"id":5`)
 }
 
 func TestRefusedTokenIsExplained(t *testing.T) {
 	d := newDaemon(t, false)
 	term := start(t, func(context.Context, bool) (Address, error) { return Address{URL: d.URL, Token: "bad"}, nil })
 	term.send("%s", initializeLine)
-	if line := term.expect(`"error"`); !strings.Contains(line, "does not accept this client's token") {
-		t.Fatalf("got %s", line)
-	}
+	require.Contains(t, term.expect(`"error"`), "does not accept this client's token")
 }
 
 func TestOversizedMessageIsRefusedNextOneWorks(t *testing.T) {
@@ -314,9 +287,8 @@ func TestOversizedRequestIsAnsweredUnderItsID(t *testing.T) {
 		"no JSON":              {`%s,"id":17}`, `"jsonrpc":"2.0","error"`, 17 << 20},
 	} {
 		go func() { fmt.Fprintf(term.in, c.format+"\n", strings.Repeat("x", c.size)) }()
-		if line := <-term.lines; !strings.Contains(line, c.want) {
-			t.Errorf("%s: got %.200s, want %s", name, line, c.want)
-		}
+		line := <-term.lines
+		assert.Contains(t, line, c.want, name)
 	}
 }
 
@@ -343,9 +315,7 @@ func TestResponsesKeepTheirBytesExceptLineBreaks(t *testing.T) {
 	term := start(t, func(context.Context, bool) (Address, error) { return Address{URL: server.URL, Token: "good"}, nil })
 	for n := range 4 {
 		term.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-		if line := term.expect(`"result"`); line != exact {
-			t.Errorf("response %d: got %s", n+1, line)
-		}
+		assert.Equalf(t, exact, term.expect(`"result"`), "response %d", n+1)
 	}
 }
 
@@ -355,9 +325,8 @@ func TestPendingResponsesAreDeliveredAfterStdinEOF(t *testing.T) {
 	term.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","arguments":{}}}`)
 	term.in.Close()
 	term.expect(`"id":1`)
-	if err := <-term.done; err != nil {
-		t.Fatal(err)
-	}
+	err := <-term.done
+	require.NoError(t, err)
 }
 
 // A request that only listens has no response to wait for.
@@ -368,18 +337,15 @@ func TestOpenSubscriptionDoesNotDelayTheEnd(t *testing.T) {
 	expectHeard(t, heard, "call 1")
 	closed := time.Now()
 	term.in.Close()
-	if err := <-term.done; err != nil || time.Since(closed) >= drainTimeout {
-		t.Errorf("ended after %s: %v", time.Since(closed), err)
-	}
+	err := <-term.done
+	assert.Truef(t, err == nil && time.Since(closed) < drainTimeout, "ended after %s: %v", time.Since(closed), err)
 }
 
 func TestVanishedClientEndsShim(t *testing.T) {
 	d := newDaemon(t, false)
 	inR, inW := io.Pipe()
 	s, err := New(Options{In: inR, Out: brokenPipe{}, Find: d.find})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { done <- s.Run(context.Background()) }()
 	fmt.Fprintln(inW, initializeLine)
@@ -395,9 +361,7 @@ func TestNamesAreWrittenAsHeadersSafely(t *testing.T) {
 	for text, want := range map[string]string{
 		"files__read": "files__read", "test://ü": "=?base64?dGVzdDovL8O8?=", " x": "=?base64?IHg=?=", "a\r\nb": "=?base64?YQ0KYg==?=",
 	} {
-		if got := wire.HeaderValue(text); got != want {
-			t.Errorf("%q: %q", text, got)
-		}
+		assert.Equalf(t, want, wire.HeaderValue(text), "%q", text)
 	}
 }
 
@@ -418,18 +382,15 @@ func TestStaleDaemonAddressIsResolvedAgain(t *testing.T) {
 		return Address{URL: d.URL, Token: "good"}, nil
 	})
 	term.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","arguments":{"x":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
-	if got := term.expect(`"id":1`); !strings.Contains(got, `"text"`) || refusals != 1 {
-		t.Errorf("%s after %d refusals", got, refusals)
-	}
+	got := term.expect(`"id":1`)
+	assert.Truef(t, strings.Contains(got, `"text"`) && refusals == 1, "%s after %d refusals", got, refusals)
 
 	// A shim that is refused at every address reports the error and stops.
 	always := start(t, func(context.Context, bool) (Address, error) {
 		return Address{URL: old.URL + "/" + fmt.Sprint(asked.Add(1)), Token: "good"}, nil
 	})
 	always.send(`{"jsonrpc":"2.0","id":2,"method":"ping","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
-	if got := always.expect(`"id":2`); !strings.Contains(got, "status 403") {
-		t.Errorf("%s", got)
-	}
+	assert.Contains(t, always.expect(`"id":2`), "status 403")
 }
 
 // silentDaemon answers the handshake and holds every other request until it is closed or cancelled.
@@ -504,9 +465,8 @@ func TestMessagesAreReadWhileRequestSlotsAreFull(t *testing.T) {
 	// A response to a request of the server and a cancellation, behind all requests.
 	term.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	expectHeard(t, heard, "notifications/cancelled1")
-	if n := held.Load(); n > maxInFlight {
-		t.Errorf("%d requests are in flight", n)
-	}
+	n := held.Load()
+	assert.Truef(t, n <= maxInFlight, "%d requests are in flight", n)
 	// A request that was never sent is cancelled by the shim: the daemon does not know it.
 	term.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, calls)
 	term.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
@@ -520,7 +480,5 @@ func TestRequestsBeyondQueueGetError(t *testing.T) {
 	for n := range maxPending + 1 {
 		term.send(`{"jsonrpc":"2.0","id":"call-%d","method":"tools/call","params":{"name":"wait"}}`, n)
 	}
-	if line := term.expect(fmt.Sprintf(`"call-%d"`, maxPending)); !strings.Contains(line, `"error"`) {
-		t.Errorf("got %s", line)
-	}
+	assert.Contains(t, term.expect(fmt.Sprintf(`"call-%d"`, maxPending)), `"error"`)
 }

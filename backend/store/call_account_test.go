@@ -4,6 +4,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestCallsKnowWhichAccountTheyUsed(t *testing.T) {
@@ -22,9 +25,8 @@ func TestCallsKnowWhichAccountTheyUsed(t *testing.T) {
 	flushed(t, b)
 	for i, want := range accounts {
 		got, err := b.Call(t.Context(), aCall(i).ID)
-		if err != nil || got.Account != want {
-			t.Errorf("call %d: %q, %v", i, got.Account, err)
-		}
+		require.NoErrorf(t, err, "call %d", i)
+		require.Equalf(t, want, got.Account, "call %d", i)
 	}
 	for account, want := range map[string][]int64{"work": {aCall(3).ID, aCall(2).ID}, "default": {aCall(1).ID}, "gone": nil} {
 		calls, _, err := b.Calls(t.Context(), Query{Account: account})
@@ -35,11 +37,9 @@ func TestCallsKnowWhichAccountTheyUsed(t *testing.T) {
 				}
 			}
 		})
-		if err != nil || !slices.Equal(ids, want) {
-			t.Errorf("%s: %v, %v", account, ids, err)
-		}
+		assert.NoError(t, err, account)
+		assert.Equal(t, want, ids, account)
 	}
-	if u, err := b.Facets(t.Context(), Query{Account: "work"}); err != nil || u.Total != 2 {
-		t.Errorf("facets: %+v, %v", u, err)
-	}
+	u, err := b.Facets(t.Context(), Query{Account: "work"})
+	assert.Truef(t, err == nil && u.Total == 2, "facets: %+v, %v", u, err)
 }

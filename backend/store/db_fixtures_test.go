@@ -10,6 +10,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const allTablesCalls = 130
@@ -20,9 +23,7 @@ func populateAllTables(t *testing.T, b *testStore) {
 	ctx := t.Context()
 	check := func(what string, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
+		require.NoError(t, err, what)
 	}
 	for i := range allTablesCalls {
 		c, reply := aCall(i), longReply(i)
@@ -80,14 +81,11 @@ func requireAllTables(t *testing.T, b *testStore) {
 	ctx := t.Context()
 	const server = "docs"
 	calls, _, err := b.Calls(ctx, Query{Limit: 500})
-	if err != nil || len(calls) != allTablesCalls+5 {
-		t.Fatalf("%d calls, %v", len(calls), err)
-	}
+	require.NoError(t, err)
+	require.Len(t, calls, allTablesCalls+5)
 	for i := range allTablesCalls + 5 {
 		r, err := b.Call(ctx, aCall(i).ID)
-		if err != nil {
-			t.Fatalf("call %d: %v", i, err)
-		}
+		require.NoErrorf(t, err, "call %d", i)
 		if i != 3 && i != 4 && !bytes.Equal(r.Result, longReply(i).Result) || r.Server != server {
 			t.Errorf("call %d of %s came back with %.80s", i, r.Server, r.Result)
 		}
@@ -117,37 +115,28 @@ func requireAllTables(t *testing.T, b *testStore) {
 		}
 	}
 	indexed(t, b)
-	if got, _, err := b.Calls(ctx, Query{Text: "answer77"}); err != nil || len(got) != 1 || got[0].ID != aCall(77).ID {
-		t.Errorf("a call of before is found as %v, %v", got, err)
-	}
+	got, _, err := b.Calls(ctx, Query{Text: "answer77"})
+	assert.Truef(t, err == nil && len(got) == 1 && got[0].ID == aCall(77).ID, "a call of before is found as %v, %v", got, err)
 	u, err := b.Usage(ctx, UsageQuery{From: aCall(0).At.Add(-time.Hour), To: aCall(0).At.Add(time.Hour)})
-	if err != nil || u.Total.Calls != allTablesCalls+5 {
-		t.Errorf("calls of before are counted as %+v, %v", u, err)
-	}
-	if list, err := b.SavedChecks(ctx); err != nil || len(list) != 1 {
-		t.Errorf("%d checks, %v", len(list), err)
-	}
-	if v, ok, err := b.Metadata(ctx, "a"); err != nil || !ok || string(v) != "b" {
-		t.Errorf("a fact came back as %q, %v", v, err)
-	}
-	if dual, known, err := b.DualEra(ctx, server, "k"); err != nil || !dual || !known {
-		t.Errorf("its eras: %v, %v, %v", dual, known, err)
-	}
-	if r := b.Recording().Rules; len(r) != 1 || r[0] != (Rule{Server: server, Tool: "secret", Keep: KeepMeta}) {
-		t.Errorf("what is recorded of it: %+v", r)
-	}
+	assert.Truef(t, err == nil && u.Total.Calls == allTablesCalls+5, "calls of before are counted as %+v, %v", u, err)
+	list, err := b.SavedChecks(ctx)
+	assert.Truef(t, err == nil && len(list) == 1, "%d checks, %v", len(list), err)
+	v, ok, err := b.Metadata(ctx, "a")
+	assert.Truef(t, err == nil && ok && string(v) == "b", "a fact came back as %q, %v", v, err)
+	dual, known, err := b.DualEra(ctx, server, "k")
+	assert.Truef(t, err == nil && dual && known, "its eras: %v, %v, %v", dual, known, err)
+	r := b.Recording().Rules
+	assert.Truef(t, len(r) == 1 && r[0] == (Rule{Server: server, Tool: "secret", Keep: KeepMeta}), "what is recorded of it: %+v", r)
 	if c, err := b.Catalog(ctx, server, "k"); err != nil || c == nil || len(c.Tools) != 1 || string(c.Tools[0].Raw) != `{"name":"echo","n":9007199254740993}` || c.Instructions != "be kind" {
 		t.Errorf("its catalog is %+v, %v", c, err)
 	}
 	trusted, err := b.Trust(ctx, server)
-	if err != nil || len(trusted) != 3 {
-		t.Fatalf("%d definitions are trusted, %v", len(trusted), err)
-	}
+	require.NoError(t, err)
+	require.Len(t, trusted, 3)
 	for _, one := range trusted {
 		definition, err := b.TrustedDefinition(ctx, server, one.Kind, one.Name)
-		if err != nil || len(definition) == 0 {
-			t.Errorf("%s %s: %v", one.Kind, one.Name, err)
-		}
+		assert.NoErrorf(t, err, "%s %s", one.Kind, one.Name)
+		assert.NotEmptyf(t, definition, "%s %s", one.Kind, one.Name)
 		if one.Name == "write" && (!one.Blocked || !one.AddedLater || one.PendingAt.IsZero() || !strings.Contains(string(one.PendingDefinition), "now it is")) ||
 			one.Name == "echo" && (!one.Always || string(one.PreviousHashes) != "h0" || string(definition) != `{"name":"echo"}`) {
 			t.Errorf("%+v", one)
@@ -182,9 +171,7 @@ func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
 			}
 			names = append(names, name)
 		}
-		if len(names) < 12 {
-			t.Errorf("the tables are %q", names)
-		}
+		assert.Truef(t, len(names) >= 12, "the tables are %q", names)
 		for _, name := range names {
 			var n int
 			if err := h.write.QueryRow(`SELECT count(*) FROM "` + name + `"`).Scan(&n); err != nil || n == 0 {
@@ -193,7 +180,7 @@ func TestFullHistoryFixtureFillsEveryTable(t *testing.T) {
 		}
 		return rows.Err()
 	})
-	must(t, err)
+	require.NoError(t, err)
 	b.stop()
 }
 
@@ -219,7 +206,5 @@ func requireIntegrity(t testing.TB, b *testStore) {
 		_, err := h.write.Exec(`INSERT INTO search (search) VALUES ('integrity-check')`)
 		return err
 	})
-	if err != nil {
-		t.Errorf("the index is not sound: %v", err)
-	}
+	assert.NoError(t, err, "the index is not sound")
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"modernc.org/sqlite"
 )
 
@@ -26,7 +28,7 @@ func TestReleaseMemoryDropsPageCacheOfRecordedCalls(t *testing.T) {
 	cache := func() (bytes int) {
 		t.Helper()
 		conn, err := b.h.writeCalls.Conn(t.Context())
-		must(t, err)
+		require.NoError(t, err)
 		defer func() { _ = conn.Close() }()
 		if err := conn.Raw(func(c any) (err error) {
 			bytes, _, err = c.(sqlite.DBStatus).Status(sqlite.DBStatusCacheUsed, false)
@@ -38,20 +40,17 @@ func TestReleaseMemoryDropsPageCacheOfRecordedCalls(t *testing.T) {
 	}
 	record(0)
 	before := cache()
-	must(t, b.ReleaseMemory(t.Context()))
-	if after := cache(); after > before/4 {
-		t.Errorf("the cache takes %d bytes, %d before", after, before)
-	}
+	require.NoError(t, b.ReleaseMemory(t.Context()))
+	after := cache()
+	assert.Truef(t, after <= before/4, "the cache takes %d bytes, %d before", after, before)
 	r := b.Recorder()
 	r.mu.Lock()
-	if r.queue != nil || r.batch != nil {
-		t.Errorf("the empty queue has room for %d calls, the batch for %d", cap(r.queue), cap(r.batch))
-	}
+	require.Nil(t, r.queue, "the empty queue has room")
+	require.Nil(t, r.batch, "the empty queue has room")
 	r.mu.Unlock()
 	record(2000)
-	if size, err := b.Size(t.Context()); err != nil || size.Calls != 4000 {
-		t.Errorf("%d calls, %v", size.Calls, err)
-	}
+	size, err := b.Size(t.Context())
+	assert.Truef(t, err == nil && size.Calls == 4000, "%d calls, %v", size.Calls, err)
 }
 
 // The statements of a batch are parsed once for the connection, not for each batch.
@@ -62,15 +61,13 @@ func TestStatementsOfBatchesStayPrepared(t *testing.T) {
 		b.Recorder().Record(aCall(i), aReply)
 		b.Recorder().Flush(t.Context())
 	}
-	must(t, b.withHandle(func(h *handle) error {
+	require.NoError(t, b.withHandle(func(h *handle) error {
 		tx, err := h.beginCalls(t.Context())
 		if err != nil {
 			return err
 		}
 		defer func() { _ = tx.Rollback() }()
-		if len(tx.statements.kept) == 0 {
-			t.Error("no statement is kept")
-		}
+		assert.NotEmpty(t, tx.statements.kept, "no statement is kept")
 		return nil
 	}))
 }
@@ -84,36 +81,30 @@ func TestRestoreKeepsReplacedHistory(t *testing.T) {
 	b := open(t, path)
 	record(t, b, 0, 300)
 	indexed(t, b)
-	must(t, b.Backup(t.Context(), copied))
+	require.NoError(t, b.Backup(t.Context(), copied))
 	before, err := os.ReadFile(copied)
-	must(t, err)
+	require.NoError(t, err)
 	record(t, b, 300, 300)
 	flushed(t, b)
 	for _, suffix := range databaseSuffixes { // copied while open, as after a kill
 		data, err := os.ReadFile(path + suffix)
-		must(t, err)
-		must(t, os.MkdirAll(filepath.Join(dir, "killed"), 0o700))
-		must(t, os.WriteFile(filepath.Join(dir, "killed", "history.db"+suffix), data, 0o600))
+		require.NoError(t, err)
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "killed"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "killed", "history.db"+suffix), data, 0o600))
 	}
 	b.stop()
 	path = filepath.Join(dir, "killed", "history.db")
 	aside, err := Restore(t.Context(), copied, path, time.Now())
-	must(t, err)
+	require.NoError(t, err)
 	b = open(t, path)
-	if n := count(t, b); n != 300 {
-		t.Errorf("%d of 300 calls are back", n)
-	}
-	if got, _, err := b.Calls(t.Context(), Query{Text: "echo", Limit: 500}); err != nil || len(got) != 300 {
-		t.Errorf("search finds %d of 300, %v", len(got), err)
-	}
+	assert.Equal(t, 300, count(t, b))
+	got, _, err := b.Calls(t.Context(), Query{Text: "echo", Limit: 500})
+	assert.Truef(t, err == nil && len(got) == 300, "search finds %d of 300, %v", len(got), err)
 	requireIntegrity(t, b)
 	b.stop()
-	if n := count(t, open(t, aside)); n != 600 {
-		t.Errorf("what was there has %d of 600 calls", n)
-	}
-	if after, err := os.ReadFile(copied); err != nil || !bytes.Equal(before, after) {
-		t.Errorf("the copy was changed, %v", err)
-	}
+	assert.Equal(t, 600, count(t, open(t, aside)), "what was there")
+	after, err := os.ReadFile(copied)
+	assert.Truef(t, err == nil && bytes.Equal(before, after), "the copy was changed, %v", err)
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 && os.PathSeparator == '/' {
 		t.Errorf("the history is %v, %v", info.Mode(), err)
 	}
@@ -127,13 +118,13 @@ func TestCorruptBackupIsNotRestored(t *testing.T) {
 	record(t, b, 0, 200)
 	flushed(t, b)
 	sound := filepath.Join(dir, "sound.db")
-	must(t, b.Backup(t.Context(), sound))
+	require.NoError(t, b.Backup(t.Context(), sound))
 	b.stop()
 	good, err := os.ReadFile(sound)
-	must(t, err)
+	require.NoError(t, err)
 	write := func(name string, data []byte) string {
 		file := filepath.Join(dir, name)
-		must(t, os.WriteFile(file, data, 0o600))
+		require.NoError(t, os.WriteFile(file, data, 0o600))
 		return file
 	}
 	torn := bytes.Clone(good)
@@ -142,14 +133,14 @@ func TestCorruptBackupIsNotRestored(t *testing.T) {
 	}
 	newer := write("newer.db", good)
 	b = open(t, newer)
-	must(t, b.exec(t.Context(), `PRAGMA user_version = 99`))
+	require.NoError(t, b.exec(t.Context(), `PRAGMA user_version = 99`))
 	b.stop()
 	unreleased := write("unreleased.db", good)
 	db := otherProgram(t, unreleased, "immediate")
 	_, err = db.Exec(`PRAGMA user_version = 0`)
-	must(t, errors.Join(err, db.Close()))
+	require.NoError(t, errors.Join(err, db.Close()))
 	was, err := os.ReadFile(path)
-	must(t, err)
+	require.NoError(t, err)
 	for file, want := range map[string]string{
 		write("text", []byte("no database at all")): "is not a Drawbridge history",
 		write("empty", nil):                         "is not a Drawbridge history",
@@ -162,16 +153,14 @@ func TestCorruptBackupIsNotRestored(t *testing.T) {
 		dir:                                         "",
 	} {
 		_, err := Restore(t.Context(), file, path, time.Now())
-		if core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", filepath.Base(file), err)
-		}
+		require.Equal(t, core.CodeValidation, core.CodeOf(err))
+		require.Contains(t, err.Error(), want)
 		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(was, now) {
 			t.Fatalf("%s: the history was changed, %v", filepath.Base(file), err)
 		}
 	}
 	for _, suffix := range databaseSuffixes {
-		if _, err := os.Stat(path + ".new" + suffix); err == nil {
-			t.Errorf("%s is left over", path+".new"+suffix)
-		}
+		_, err = os.Stat(path + ".new" + suffix)
+		assert.Errorf(t, err, "%s is left over", path+".new"+suffix)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestTwoProcessesOnOneDatabaseLoseNothing writes to one file with two recorders, as after the lock
@@ -32,9 +35,7 @@ func TestTwoProcessesOnOneDatabaseLoseNothing(t *testing.T) {
 	waitUntilRecording(t, first)
 	waitUntilRecording(t, second)
 	dropped := first.Recorder().Stats().Dropped + second.Recorder().Stats().Dropped
-	if n := count(t, first); n != 2*each-int(dropped) {
-		t.Errorf("%d of %d calls are there, %d were dropped for want of room", n, 2*each, dropped)
-	}
+	assert.Equal(t, 2*each-int(dropped), count(t, first))
 	second.stop()
 	requireIntegrity(t, first)
 }
@@ -78,13 +79,10 @@ func TestLongReaderDoesNotGrowWALWithoutBound(t *testing.T) {
 		if err := h.write.QueryRow(`PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &folded); err != nil {
 			return err
 		}
-		if busy != 0 {
-			t.Error("somebody still holds on to the log of changes")
-		}
+		assert.Equal(t, 0, busy, "somebody still holds on to the log of changes")
 		return nil
 	})
-	must(t, err)
-	if info, err := os.Stat(b.path + "-wal"); err != nil || info.Size() != 0 {
-		t.Errorf("the log of changes is %v, %v", info, err)
-	}
+	require.NoError(t, err)
+	info, err := os.Stat(b.path + "-wal")
+	assert.Truef(t, err == nil && info.Size() == 0, "the log of changes is %v, %v", info, err)
 }

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestRemovedDatabaseIsRecreatedAtRuntime removes the history in several ways. Every call that ends
@@ -28,30 +31,21 @@ func TestRemovedDatabaseIsRecreatedAtRuntime(t *testing.T) {
 			record(t, b, 0, 10)
 			count(t, b)
 			want := RecordingSettings{Rules: []Rule{{Server: "private", Keep: KeepNothing}}}
-			must(t, b.SaveRecording(t.Context(), want))
-			must(t, remove(path))
+			require.NoError(t, b.SaveRecording(t.Context(), want))
+			require.NoError(t, remove(path))
 			record(t, b, 10, 5)
 			flushed(t, b)
-			if n := count(t, b); n != 5 {
-				t.Errorf("%d of the 5 calls since then are there", n)
-			}
-			if b.ReplaceCount() != 1 {
-				t.Errorf("the file was replaced %d times, not once", b.ReplaceCount())
-			}
-			if st := b.Recorder().Stats(); st.State != "recording" || st.Dropped != 0 || !strings.Contains(st.Reason, "history file was removed") {
-				t.Errorf("the recorder is at %+v", st)
-			}
-			if said := b.sentences(); len(said) != 1 || !strings.Contains(said[0], "history file was removed") {
-				t.Errorf("the user was told %q", said)
-			}
+			assert.Equal(t, 5, count(t, b))
+			assert.EqualValues(t, 1, b.ReplaceCount(), "the file was replaced")
+			st := b.Recorder().Stats()
+			assert.Truef(t, st.State == "recording" && st.Dropped == 0 && strings.Contains(st.Reason, "history file was removed"), "the recorder is at %+v", st)
+			said := b.sentences()
+			assert.Truef(t, len(said) == 1 && strings.Contains(said[0], "history file was removed"), "the user was told %q", said)
 			b.stop()
 			again := open(t, path)
-			if n := count(t, again); n != 5 {
-				t.Errorf("after a restart %d of 5 calls are there", n)
-			}
-			if got := again.Recording().Rules; len(got) != 1 || got[0] != want.Rules[0] {
-				t.Errorf("after a restart the recording rules are %+v", got)
-			}
+			assert.Equal(t, 5, count(t, again), "after a restart")
+			got := again.Recording().Rules
+			assert.Truef(t, len(got) == 1 && got[0] == want.Rules[0], "after a restart the recording rules are %+v", got)
 			requireIntegrity(t, again)
 		})
 	}
@@ -65,15 +59,11 @@ func TestLateCallsSurviveFileReplacement(t *testing.T) {
 	record(t, b, 0, 10)
 	count(t, b)
 	moved := filepath.Join(t.TempDir(), "moved.db")
-	must(t, os.Rename(b.path, moved))
+	require.NoError(t, os.Rename(b.path, moved))
 	record(t, b, 10, 5)
 	flushed(t, b)
-	if n := count(t, b); n != 5 {
-		t.Errorf("%d of 5 calls are in the new file", n)
-	}
-	if n := count(t, open(t, moved)); n != 10 {
-		t.Errorf("%d of 10 calls are in the moved file", n)
-	}
+	assert.Equal(t, 5, count(t, b))
+	assert.Equal(t, 10, count(t, open(t, moved)))
 	requireIntegrity(t, b)
 }
 
@@ -84,18 +74,15 @@ func TestReplacedDatabaseIsUsedAtRuntime(t *testing.T) {
 	b := fresh(t)
 	record(t, b, 0, 10)
 	flushed(t, b)
-	must(t, b.Backup(t.Context(), copied))
+	require.NoError(t, b.Backup(t.Context(), copied))
 	record(t, b, 10, 20)
 	flushed(t, b)
-	must(t, os.Rename(copied, b.path))
+	require.NoError(t, os.Rename(copied, b.path))
 	record(t, b, 30, 5)
 	flushed(t, b)
-	if n := count(t, b); n != 15 {
-		t.Errorf("%d calls are there, not the 10 of the copy and 5 newer ones", n)
-	}
-	if said := b.sentences(); len(said) != 1 || !strings.Contains(said[0], "history file was replaced") {
-		t.Errorf("the user was told %q", said)
-	}
+	assert.Equal(t, 15, count(t, b))
+	said := b.sentences()
+	assert.Truef(t, len(said) == 1 && strings.Contains(said[0], "history file was replaced"), "the user was told %q", said)
 	requireIntegrity(t, b)
 }
 
@@ -105,7 +92,7 @@ func TestRemovedWALLosesNoCall(t *testing.T) {
 	b := fresh(t)
 	record(t, b, 0, 10)
 	flushed(t, b)
-	must(t, os.Remove(b.path+"-wal"))
+	require.NoError(t, os.Remove(b.path+"-wal"))
 	record(t, b, 10, 5)
 	flushed(t, b)
 	b.stop()
@@ -124,13 +111,11 @@ func TestRecordingPausesWhenDatabaseCannotBeRecreated(t *testing.T) {
 	b := open(t, filepath.Join(dir, "history.db"))
 	record(t, b, 0, 1)
 	flushed(t, b)
-	must(t, os.RemoveAll(dir))
-	must(t, os.WriteFile(dir, nil, 0o600))
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.WriteFile(dir, nil, 0o600))
 	record(t, b, 1, 3)
 	waitUntilPaused(t, b, "cannot write the history")
-	must(t, os.Remove(dir))
+	require.NoError(t, os.Remove(dir))
 	waitUntilRecording(t, b)
-	if n := count(t, b); n != 3 {
-		t.Errorf("%d of 3 calls are there", n)
-	}
+	assert.Equal(t, 3, count(t, b))
 }

@@ -2,11 +2,13 @@ package store
 
 import (
 	"database/sql"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The database of another program is read while that program writes it, and after it has ended; nothing is
@@ -15,9 +17,7 @@ func TestForeignDatabaseIsOnlyRead(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "their 100%.db")
 	theirs, err := sql.Open("sqlite", dsn(path, "immediate", "journal_mode(wal)"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	theirs.SetMaxOpenConns(1)
 	do := func(statement string) {
 		t.Helper()
@@ -30,9 +30,7 @@ func TestForeignDatabaseIsOnlyRead(t *testing.T) {
 	check := func(when string) {
 		t.Helper()
 		rows, err := ReadForeign(path, `SELECT * FROM a`)
-		if err != nil || len(rows) != 2 || rows[0]["x"] != "one" || rows[0]["y"] != int64(1) || rows[1]["x"] != nil {
-			t.Errorf("%s: %v %v", when, rows, err)
-		}
+		assert.Truef(t, err == nil && len(rows) == 2 && rows[0]["x"] == "one" && rows[0]["y"] == int64(1) && rows[1]["x"] == nil, "%s: %v %v", when, rows, err)
 	}
 	check("while it is open")
 	for query, want := range map[string]string{
@@ -47,26 +45,19 @@ func TestForeignDatabaseIsOnlyRead(t *testing.T) {
 		}
 	}
 	do(`PRAGMA locking_mode = exclusive; INSERT INTO a VALUES (3, 3); DELETE FROM a WHERE x = 3`)
-	if _, err := ReadForeign(path, `SELECT * FROM a`); !errors.Is(err, ErrInUse) {
-		t.Errorf("locked: %v", err)
-	}
-	if err := theirs.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_, err = ReadForeign(path, `SELECT * FROM a`)
+	assert.ErrorIs(t, err, ErrInUse)
+	require.NoError(t, theirs.Close())
 	check("after it was closed")
-	if left, _ := os.ReadDir(dir); len(left) != 1 {
-		t.Errorf("files were created: %v", left)
-	}
+	left, _ := os.ReadDir(dir)
+	assert.Len(t, left, 1, "files were created")
 	for name, text := range map[string]string{"short": "SQLite", "other": strings.Repeat("x", 100)} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, err := ReadForeign(path, `SELECT 1`); err == nil || !strings.Contains(err.Error(), "not an SQLite database") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := ReadForeign(dir, `SELECT 1`); err == nil {
-		t.Error("a folder was read")
-	}
+	_, err = ReadForeign(dir, `SELECT 1`)
+	assert.Error(t, err, "a folder was read")
 }

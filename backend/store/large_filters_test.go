@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestLargeHistoryFilters measures the newest page of every filter, and of every pair of filters,
@@ -21,13 +24,13 @@ func TestLargeHistoryFilters(t *testing.T) {
 	}
 	began := time.Now()
 	s, err := Open(t.Context(), Options{Path: path, Keep: RetentionLimits{Age: -1, Bytes: -1}})
-	must(t, err)
+	require.NoError(t, err)
 	defer func() { _ = s.Close() }()
 	size, err := s.Size(t.Context())
-	must(t, err)
+	require.NoError(t, err)
 	t.Logf("%v: open with %d calls", time.Since(began).Round(time.Millisecond), size.Calls)
 	newest, _, err := s.Calls(t.Context(), Query{Limit: 1})
-	must(t, err)
+	require.NoError(t, err)
 	last := newest[0].At
 	filters := []struct {
 		name string
@@ -85,9 +88,7 @@ func TestLargeHistoryFilters(t *testing.T) {
 			for range 3 {
 				began := threadProcessorTime()
 				calls, _, err := s.Calls(t.Context(), q)
-				if err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
+				assert.NoError(t, err, name)
 				best, n = min(best, threadProcessorTime()-began), len(calls)
 			}
 			if name == one.name || best > time.Millisecond {
@@ -105,9 +106,7 @@ func TestLargeHistoryFilters(t *testing.T) {
 		for range 3 {
 			began := threadProcessorTime()
 			f, err := s.Facets(t.Context(), q)
-			if err != nil {
-				t.Fatalf("facets of %s: %v", one.name, err)
-			}
+			require.NoErrorf(t, err, "facets of %s", one.name)
 			best, total = min(best, threadProcessorTime()-began), f.Total
 		}
 		t.Logf("| facets of %s | %d | %.1f ms |", one.name, total, best.Seconds()*1e3)

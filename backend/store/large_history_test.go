@@ -17,6 +17,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
 
@@ -49,7 +50,7 @@ func TestLargeHistory(t *testing.T) {
 		path = filepath.Join(t.TempDir(), "history.db")
 	}
 	s, err := Open(t.Context(), Options{Path: path, Keep: RetentionLimits{Age: -1, Bytes: -1}})
-	must(t, err)
+	require.NoError(t, err)
 	defer func() { _ = s.Close() }()
 	r := rand.New(rand.NewPCG(1, 1))
 	words := rand.NewZipf(r, 1.1, 10, 50_000)
@@ -70,11 +71,11 @@ func TestLargeHistory(t *testing.T) {
 		return c, core.Reply{Result: []byte(`{"content":[{"type":"text","text":"common ` + text.String() + `"}]}`)}
 	}
 	before, err := s.Size(t.Context())
-	must(t, err)
+	require.NoError(t, err)
 	flush := func() {
 		for s.recorder.pending() {
 			batch := s.recorder.nextBatch()
-			must(t, s.write(t.Context(), batch))
+			require.NoError(t, s.write(t.Context(), batch))
 			s.recorder.completeBatch(batch)
 		}
 	}
@@ -94,7 +95,7 @@ func TestLargeHistory(t *testing.T) {
 	began = time.Now()
 	for {
 		k, err := s.indexStep(t.Context())
-		must(t, err)
+		require.NoError(t, err)
 		if k == 0 {
 			break
 		}
@@ -104,7 +105,7 @@ func TestLargeHistory(t *testing.T) {
 	t.Logf("insert %.0f/s, index %.0f/s", added/insert.Seconds(), added/indexing.Seconds())
 	room := func(when string) {
 		size, err := s.Size(t.Context())
-		must(t, err)
+		require.NoError(t, err)
 		t.Logf("%s: %d rows, %.2f KB a row in use, %.2f KB in the files", when, size.Calls, float64(size.Bytes-size.FreeBytes)/float64(size.Calls)/1024, float64(size.Bytes)/float64(size.Calls)/1024)
 	}
 	room("as recorded")
@@ -116,7 +117,7 @@ func TestLargeHistory(t *testing.T) {
 	}
 	room(fmt.Sprintf("packed in %v", time.Since(began).Round(time.Millisecond)))
 	if os.Getenv("DRAWBRIDGE_LARGE_VACUUM") != "" {
-		must(t, s.Vacuum(t.Context()))
+		require.NoError(t, s.Vacuum(t.Context()))
 		room("after a vacuum")
 	}
 
@@ -152,9 +153,7 @@ func TestLargeHistory(t *testing.T) {
 			var took, work []time.Duration
 			for range 15 {
 				began, before := time.Now(), threadProcessorTime()
-				if err := q.ask(); err != nil {
-					t.Fatalf("%s: %v", q.name, err)
-				}
+				require.NoError(t, q.ask(), q.name)
 				took, work = append(took, time.Since(began)), append(work, threadProcessorTime()-before)
 			}
 			t.Logf("| %s | %s | %s | %s |", q.name, when, formatMedianAndMax(took), formatMedianAndMax(work))

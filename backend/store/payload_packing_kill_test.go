@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const packerEnv = "DRAWBRIDGE_TEST_PACKER"
@@ -57,7 +60,7 @@ func TestKillDuringPackingLosesNoPayload(t *testing.T) {
 	indexed(t, b)
 	b.stop()
 	start, err := os.ReadFile(whole)
-	must(t, err)
+	require.NoError(t, err)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -65,24 +68,20 @@ func TestKillDuringPackingLosesNoPayload(t *testing.T) {
 	for round := range max(5, rounds(t)/4) {
 		if path == "" {
 			path = filepath.Join(t.TempDir(), "history.db")
-			must(t, os.WriteFile(path, start, 0o600))
+			require.NoError(t, os.WriteFile(path, start, 0o600))
 		}
 		killPacker(t, path, r.IntN(4), time.Duration(r.IntN(4000))*time.Microsecond)
 		b := openAt(t, path, later)
 		requireIntegrity(t, b)
 		for i := range calls {
 			got, err := b.Call(t.Context(), aCall(i).ID)
-			if err != nil {
-				t.Fatalf("round %d: call %d: %v", round, i, err)
-			}
+			require.NoErrorf(t, err, "round %d: call %d", round, i)
 			if want := fmt.Sprintf(`{"n":%d}`, i); string(got.Arguments) != want || !bytes.Equal(got.Result, longReply(i).Result) {
 				t.Fatalf("round %d: call %d came back as %s, %s", round, i, got.Arguments, got.Result)
 			}
 		}
 		_, packed, loose := countPayloadBlocks(t, b)
-		if packed+loose != calls {
-			t.Fatalf("round %d: %d calls lie in packs and %d do not, of %d", round, packed, loose, calls)
-		}
+		require.Equalf(t, calls, packed+loose, "round %d", round)
 		if packed > 0 && loose > 0 {
 			midway++
 		}
@@ -91,9 +90,7 @@ func TestKillDuringPackingLosesNoPayload(t *testing.T) {
 			path = ""
 		}
 	}
-	if midway == 0 {
-		t.Error("no kill came while there was something left to pack")
-	}
+	assert.NotEqual(t, 0, midway, "no kill came while there was something left to pack")
 }
 
 // killPacker starts a process, waits for some steps and kills it during the next one.
@@ -102,17 +99,16 @@ func killPacker(t *testing.T, path string, steps int, into time.Duration) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), packerEnv+"="+path)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	for range steps + 1 {
 		if !lines.Scan() || lines.Text() != "step" {
 			break
 		}
 	}
-	if said := lines.Text(); said != "step" && said != "done" {
-		t.Errorf("the packing process said %q", said)
-	}
+	said := lines.Text()
+	assert.Falsef(t, said != "step" && said != "done", "the packing process said %q", said)
 	<-time.After(into)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()

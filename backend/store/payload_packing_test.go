@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -13,6 +12,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store/payload"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // later is a time at which all calls of aCall are old enough to be packed.
@@ -45,7 +47,7 @@ func packAll(t *testing.T, b *testStore) {
 	t.Helper()
 	for {
 		more, err := b.packStep(t.Context())
-		must(t, err)
+		require.NoError(t, err)
 		if !more {
 			return
 		}
@@ -57,7 +59,7 @@ func countPayloadBlocks(t *testing.T, b *testStore) (packs, calls, loose int) {
 	err := b.withHandle(func(h *handle) error {
 		return h.read.QueryRow(`SELECT (SELECT count(*) FROM payload_block), (SELECT coalesce(sum(calls), 0) FROM payload_block), (SELECT count(*) FROM body WHERE arguments_enc <> 3)`).Scan(&packs, &calls, &loose)
 	})
-	must(t, err)
+	require.NoError(t, err)
 	return packs, calls, loose
 }
 
@@ -71,11 +73,10 @@ func TestPackedCallsReadAsRecorded(t *testing.T) {
 	}
 	indexed(t, b)
 	before, err := b.Call(t.Context(), aCall(150).ID)
-	must(t, err)
+	require.NoError(t, err)
 	packAll(t, b)
-	if after, err := b.Call(t.Context(), aCall(150).ID); err != nil || !reflect.DeepEqual(before, after) {
-		t.Errorf("a call was\n%+v\nand is\n%+v\n%v", before, after, err)
-	}
+	after, err := b.Call(t.Context(), aCall(150).ID)
+	assert.Truef(t, err == nil && reflect.DeepEqual(before, after), "a call was\n%+v\nand is\n%+v\n%v", before, after, err)
 	if packs, calls, loose := countPayloadBlocks(t, b); packs < 3 || packs > 20 || calls != 300 || loose != 0 {
 		t.Fatalf("%d packs hold %d calls, %d are not packed", packs, calls, loose)
 	}
@@ -86,15 +87,12 @@ func TestPackedCallsReadAsRecorded(t *testing.T) {
 		}
 	}
 	got, _, err := b.Calls(t.Context(), Query{Text: "answer77 every"})
-	if err != nil || len(got) != 1 || got[0].ID != aCall(77).ID {
-		t.Errorf("a packed call is found as %v, %v", got, err)
-	}
+	assert.Truef(t, err == nil && len(got) == 1 && got[0].ID == aCall(77).ID, "a packed call is found as %v, %v", got, err)
 	requireIntegrity(t, b)
 	b.stop()
 	again := openAt(t, b.path, later)
-	if r, err := again.Call(t.Context(), aCall(5).ID); err != nil || !bytes.Equal(r.Result, longReply(5).Result) {
-		t.Errorf("after a start a packed call came back as %v, %v", r, err)
-	}
+	r, err := again.Call(t.Context(), aCall(5).ID)
+	assert.Truef(t, err == nil && bytes.Equal(r.Result, longReply(5).Result), "after a start a packed call came back as %v, %v", r, err)
 }
 
 func TestRecentAndUnindexedCallsAreNotPacked(t *testing.T) {
@@ -105,9 +103,8 @@ func TestRecentAndUnindexedCallsAreNotPacked(t *testing.T) {
 	}
 	indexed(t, b)
 	packAll(t, b)
-	if packs, _, loose := countPayloadBlocks(t, b); packs != 0 || loose != 10 {
-		t.Errorf("%d packs of young calls, %d loose", packs, loose)
-	}
+	packs, _, loose := countPayloadBlocks(t, b)
+	assert.Truef(t, packs == 0 && loose == 10, "%d packs of young calls, %d loose", packs, loose)
 }
 
 func TestPackingHalvesSize(t *testing.T) {
@@ -115,22 +112,21 @@ func TestPackingHalvesSize(t *testing.T) {
 	b := unpackedHistory(t, 2000)
 	room := func() (used int64) {
 		size, err := b.Size(t.Context())
-		must(t, err)
+		require.NoError(t, err)
 		err = b.withHandle(func(h *handle) error {
 			return h.read.QueryRow(`SELECT sum(pgsize) FROM dbstat WHERE name IN ('body', 'payload_block')`).Scan(&used)
 		})
-		must(t, err)
+		require.NoError(t, err)
 		t.Logf("%d bytes of payloads, %+v", used, size)
 		return used
 	}
 	before := room()
 	packAll(t, b)
-	if after := room(); after > before*2/3 {
-		t.Errorf("payloads took %d bytes and take %d packed", before, after)
-	}
+	after := room()
+	assert.Truef(t, after <= before*2/3, "payloads took %d bytes and take %d packed", before, after)
 	for { // returns the freed pages to the file system
 		more, err := b.vacuumStep(t.Context())
-		must(t, err)
+		require.NoError(t, err)
 		if !more {
 			break
 		}
@@ -165,14 +161,12 @@ func TestErasedPayloadsAreInNoBlock(t *testing.T) {
 				return err
 			}
 			for _, n := range []int{3, 70, 100, 130, 163, 199} {
-				if bytes.Contains(raw, fmt.Appendf(nil, "answer%d ", n)) {
-					t.Errorf("call %d was erased and is in a pack", n)
-				}
+				assert.Falsef(t, bytes.Contains(raw, fmt.Appendf(nil, "answer%d ", n)), "call %d was erased and is in a pack", n)
 			}
 		}
 		return rows.Err()
 	})
-	must(t, err)
+	require.NoError(t, err)
 	for _, n := range []int{2, 71, 99, 164, 198} {
 		if r, err := b.Call(t.Context(), aCall(n).ID); err != nil || !bytes.Equal(r.Result, longReply(n).Result) {
 			t.Errorf("call %d, which stayed, came back as %v, %v", n, r, err)
@@ -193,12 +187,10 @@ func TestPruningDeletesPayloadBlocks(t *testing.T) {
 	err := b.withHandle(func(h *handle) error { // with all their words
 		var n int
 		err := h.write.QueryRow(`SELECT count(*) FROM search WHERE search MATCH 'every'`).Scan(&n)
-		if n != 30 {
-			t.Errorf("the index has %d calls of 30", n)
-		}
+		assert.Equal(t, 30, n, "the index")
 		return err
 	})
-	must(t, err)
+	require.NoError(t, err)
 	for _, word := range []string{"answer5", "answer369"} {
 		if got, _, err := b.Calls(t.Context(), Query{Text: word}); err != nil || len(got) != 0 {
 			t.Errorf("search still finds %s: %v, %v", word, got, err)
@@ -220,10 +212,7 @@ func TestCallErasedDuringPackingLeavesNoPayload(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := b.transact(t.Context(), func(ctx context.Context, tx *transaction) error { return read.save(ctx, tx, []byte("x"), later()) })
-	if !errors.Is(err, errCallDeleted) {
-		t.Errorf("a pack with an erased call was written: %v", err)
-	}
-	if packs, _, loose := countPayloadBlocks(t, b); packs != 0 || loose != 9 {
-		t.Errorf("%d packs, %d calls that are not packed", packs, loose)
-	}
+	assert.ErrorIs(t, err, errCallDeleted, "a pack with an erased call was written")
+	packs, _, loose := countPayloadBlocks(t, b)
+	assert.Truef(t, packs == 0 && loose == 9, "%d packs, %d calls that are not packed", packs, loose)
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A page of calls reads an index of its filter from the end: never all calls, and never all calls
@@ -73,9 +76,7 @@ func TestNoFilterReadsAllCalls(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.NoError(t, err, name)
 		var got, want []int64
 		for i := n - 1; i >= 0; i-- {
 			if c.matches(i) {
@@ -85,17 +86,13 @@ func TestNoFilterReadsAllCalls(t *testing.T) {
 		c.q.Limit = 7
 		for pages := 0; pages == 0 || c.q.Before > 0 && pages < n; pages++ {
 			calls, next, err := b.Calls(t.Context(), c.q)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			require.NoError(t, err, name)
 			for i := range calls {
 				got = append(got, calls[i].ID)
 			}
 			c.q.Before = next
 		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%s: %v, want %v", name, got, want)
-		}
+		assert.Equal(t, fmt.Sprint(want), fmt.Sprint(got), name)
 	}
 }
 
@@ -125,23 +122,19 @@ func TestNewestCallsOfAFilterWithSeveralIDsAreFound(t *testing.T) {
 		{Query{Version: "1", Session: "s1"}, 10, 0, 0},
 		{Query{Session: "s1"}, 10, 0, 0}, // one id
 	} {
-		must(t, b.query(t.Context(), func(ctx context.Context, h *handle) error {
+		require.NoError(t, b.query(t.Context(), func(ctx context.Context, h *handle) error {
 			_, _, by, err := conditions(ctx, h.read, c.q)
 			if err != nil {
 				return err
 			}
 			from, err := by.newestFrom(ctx, h.read, c.q, c.limit)
 			if err != nil || from == 0 {
-				if c.least > 0 {
-					t.Errorf("%+v: no id", c.q)
-				}
+				assert.Truef(t, c.least <= 0, "%+v: no id", c.q)
 				return err
 			}
 			n := 0
 			err = h.read.QueryRowContext(ctx, `SELECT count(*) FROM call WHERE id > ? AND id < ? AND version_id IS NOT NULL`, from, cmp.Or(c.q.Before, 1<<62)).Scan(&n)
-			if n < c.least || n > c.most {
-				t.Errorf("%+v: %d calls after %d, want %d to %d", c.q, n, from, c.least, c.most)
-			}
+			assert.Truef(t, n >= c.least && n <= c.most, "%+v: %d calls after %d, want %d to %d", c.q, n, from, c.least, c.most)
 			return err
 		}))
 	}

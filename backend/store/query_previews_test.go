@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // callWith is a call with these arguments.
@@ -35,20 +38,15 @@ func TestPreviewsShowArgumentsAndWhatASearchFound(t *testing.T) {
 			t.Fatalf("packed %v: %+v, %v", packed, got, err)
 		}
 		got, err = b.Previews(t.Context(), ids, "Invoice may*")
-		if err != nil || len(got) != 3 {
-			t.Fatalf("packed %v: %+v, %v", packed, got, err)
-		}
-		if p := got[2]; !p.InReply || !strings.HasSuffix(p.Match, `Dear Ada the INVOICE of May"}]}`) {
-			t.Errorf("packed %v: in the reply: %+v", packed, p)
-		}
+		require.NoErrorf(t, err, "packed %v", packed)
+		require.Lenf(t, got, 3, "packed %v", packed)
+		p := got[2]
+		assert.Truef(t, p.InReply && strings.HasSuffix(p.Match, `Dear Ada the INVOICE of May"}]}`), "packed %v: in the reply: %+v", packed, p)
 		if p := got[1]; p.InReply || !strings.Contains(p.Match, "lorem invoice é lorem") || len(p.Match) > PreviewBytes {
 			t.Errorf("packed %v: in the arguments: %+v", packed, p)
 		}
-		if got[0].Match != "" {
-			t.Errorf("packed %v: a word that the beginning of the arguments shows has an excerpt: %+v", packed, got[0])
-		}
+		assert.Emptyf(t, got[0].Match, "packed %v", packed)
 	}
-	if _, err := b.Previews(t.Context(), slices.Repeat(ids, 26), ""); core.CodeOf(err) != core.CodeValidation {
-		t.Errorf("104 ids: %v", err)
-	}
+	_, err := b.Previews(t.Context(), slices.Repeat(ids, 26), "")
+	assert.Equal(t, core.CodeValidation, core.CodeOf(err), "104 ids")
 }

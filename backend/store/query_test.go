@@ -6,6 +6,9 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // inSessions records a call in each of n sessions.
@@ -24,16 +27,15 @@ func TestEmptySessionsHideNoOthers(t *testing.T) {
 	b := fresh(t)
 	inSessions(t, b, "kept", 0, 3)
 	inSessions(t, b, "gone", 3, 20)
-	if n, err := b.Erase(t.Context(), Selection{Client: "gone"}); err != nil || n != 20 {
-		t.Fatal(n, err)
-	}
+	n, err := b.Erase(t.Context(), Selection{Client: "gone"})
+	require.Truef(t, err == nil && n == 20, "%v %v", n, err)
 	for i := range 5 { // left by earlier versions
-		must(t, b.exec(t.Context(), `INSERT INTO session (name) VALUES (?)`, fmt.Sprint("of an earlier version ", i)))
+		require.NoError(t, b.exec(t.Context(), `INSERT INTO session (name) VALUES (?)`, fmt.Sprint("of an earlier version ", i)))
 	}
 	var seen []string
 	for before := int64(0); ; {
 		stories, next, err := b.Sessions(t.Context(), before, 2)
-		must(t, err)
+		require.NoError(t, err)
 		for _, s := range stories {
 			seen = append(seen, s.Session)
 		}
@@ -41,12 +43,9 @@ func TestEmptySessionsHideNoOthers(t *testing.T) {
 			break
 		}
 	}
-	if fmt.Sprint(seen) != "[story-2- story-1- story-0-]" {
-		t.Errorf("sessions are %v", seen)
-	}
-	if data, err := os.ReadFile(b.path); err != nil || bytes.Contains(data, []byte("story-7-")) {
-		t.Errorf("the name of an erased session stays in the file, %v", err)
-	}
+	assert.Equal(t, "[story-2- story-1- story-0-]", fmt.Sprint(seen))
+	data, err := os.ReadFile(b.path)
+	assert.Truef(t, err == nil && !bytes.Contains(data, []byte("story-7-")), "the name of an erased session stays in the file, %v", err)
 }
 
 func TestSessionNamesNoServerForCallsToUnknownTools(t *testing.T) {
@@ -80,12 +79,10 @@ func TestToolsAreCountedBySession(t *testing.T) {
 	}
 	flushed(t, b)
 	list, err := b.SessionTools(t.Context(), time.Unix(0, 0), 1)
-	must(t, err)
+	require.NoError(t, err)
 	got := ""
 	for _, one := range list {
 		got += fmt.Sprintf("%s %s %s %d %t;", one.Session, one.Client.Token, one.Name, one.Calls, one.ResultBytes > 0)
 	}
-	if got != "new cursor read 3 true;new cursor write 1 true;" {
-		t.Errorf("the tools are %s", got)
-	}
+	assert.Equal(t, "new cursor read 3 true;new cursor write 1 true;", got, "the tools")
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // aBatch returns batchRows calls of one session, beginning with number n.
@@ -33,7 +36,7 @@ func TestAbandonedBatchIsRolledBackWhole(t *testing.T) {
 			return h.read.QueryRow(`SELECT (SELECT count(*) FROM call WHERE id >= ?1), (SELECT count(*) FROM body WHERE id >= ?1),
 				(SELECT count(*) FROM call JOIN session s ON s.id = session_id WHERE call.id >= ?1)`, first).Scan(&calls, &bodies, &named)
 		})
-		must(t, err)
+		require.NoError(t, err)
 		return calls, bodies, named
 	}
 	took, givenUp := 5*time.Millisecond, 0
@@ -51,7 +54,7 @@ func TestAbandonedBatchIsRolledBackWhole(t *testing.T) {
 			for i := range batch {
 				batch[i].retried = true
 			}
-			must(t, b.write(t.Context(), batch))
+			require.NoError(t, b.write(t.Context(), batch))
 		} else {
 			took = time.Since(began)
 		}
@@ -65,13 +68,9 @@ func TestAbandonedBatchIsRolledBackWhole(t *testing.T) {
 			t.Fatalf("round %d: %d calls, %d payloads, %d with a session are there of %d", round, calls, bodies, named, batchRows)
 		}
 	}
-	if givenUp == 0 {
-		t.Error("no batch was given up")
-	}
+	assert.NotEqual(t, 0, givenUp, "no batch was given up")
 	usage, err := b.Usage(t.Context(), UsageQuery{From: aCall(0).At.Add(-time.Hour), To: aCall(0).At.Add(24 * time.Hour)})
-	must(t, err)
-	if usage.Total.Calls != rounds*batchRows {
-		t.Errorf("%d of %d calls are in the sums", usage.Total.Calls, rounds*batchRows)
-	}
+	require.NoError(t, err)
+	assert.EqualValues(t, rounds*batchRows, usage.Total.Calls)
 	requireIntegrity(t, b)
 }

@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/require"
 )
 
 func BenchmarkRecord(b *testing.B) {
 	for _, size := range []int{60, 2 << 10, 64 << 10, 1 << 20} {
 		b.Run(fmt.Sprintf("%dB", size), func(b *testing.B) {
 			s, err := Open(b.Context(), Options{Path: filepath.Join(b.TempDir(), "history.db")})
-			must(b, err)
+			require.NoError(b, err)
 			defer func() { _ = s.Close() }()
 			r := s.Recorder()
 			c := aCall(1)

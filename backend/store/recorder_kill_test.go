@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/require"
 )
 
 const hammerEnv = "DRAWBRIDGE_TEST_HAMMER"
@@ -54,7 +56,7 @@ const parallelRecorders = 5
 func rounds(t *testing.T) int {
 	if said := os.Getenv("DRAWBRIDGE_KILL_ROUNDS"); said != "" {
 		n, err := strconv.Atoi(said)
-		must(t, err)
+		require.NoError(t, err)
 		return n
 	}
 	if os.Getenv("CI") == "true" {
@@ -97,16 +99,15 @@ func killRecorderRepeatedly(t *testing.T, rounds int) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), hammerEnv+"="+path)
 		out, err := cmd.StdoutPipe()
-		must(t, err)
-		must(t, cmd.Start())
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
 		type said struct{ id, at, written int64 }
 		var all []said
 		enough := 200 + 37*(round%10)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			var s said
-			if _, err := fmt.Sscan(lines.Text(), &s.id, &s.at, &s.written); err != nil {
-				t.Fatalf("round %d: the recording process said %q", round, lines.Text())
-			}
+			_, err = fmt.Sscan(lines.Text(), &s.id, &s.at, &s.written)
+			require.NoErrorf(t, err, "round %d", round)
 			all = append(all, s)
 			if len(all) == enough {
 				break
@@ -115,9 +116,7 @@ func killRecorderRepeatedly(t *testing.T, rounds int) {
 		killed := time.Now().UnixMilli()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		if len(all) < enough {
-			t.Fatalf("the recording process ended by itself after %d calls", len(all))
-		}
+		require.Truef(t, len(all) >= enough, "the recording process ended by itself after %d calls", len(all))
 
 		took, standstill := killed-all[0].at, killed-all[len(all)-1].at
 		for i := range all[1:] {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestProgressIsStoredWithoutSecrets(t *testing.T) {
@@ -42,16 +44,12 @@ func TestProgressIsStoredWithoutSecrets(t *testing.T) {
 			t.Errorf("call %d: %+v, %v", i, got.ProgressLog, err)
 		}
 	}
-	if b.recorder.bytes != 0 {
-		t.Errorf("%d bytes are counted as queued", b.recorder.bytes)
-	}
-	if _, err := b.Erase(t.Context(), Selection{IDs: []int64{aCall(0).ID}}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Equal(t, 0, b.recorder.bytes)
+	_, err = b.Erase(t.Context(), Selection{IDs: []int64{aCall(0).ID}})
+	require.NoError(t, err)
 	var rows int
-	if _, err := b.queryRow(t.Context(), []any{&rows}, `SELECT count(*) FROM progress_log`); err != nil || rows != 0 {
-		t.Errorf("%d rows are left, %v", rows, err)
-	}
+	_, err = b.queryRow(t.Context(), []any{&rows}, `SELECT count(*) FROM progress_log`)
+	assert.Truef(t, err == nil && rows == 0, "%d rows are left, %v", rows, err)
 }
 
 func TestStackIsStoredCutAndRedacted(t *testing.T) {
@@ -68,12 +66,10 @@ func TestStackIsStoredCutAndRedacted(t *testing.T) {
 	if other, err := b.Call(t.Context(), aCall(2).ID); err != nil || other.Stack != "" {
 		t.Errorf("another call has the stack %.80q, %v", other.Stack, err)
 	}
-	if _, err := b.Erase(t.Context(), Selection{IDs: []int64{c.ID}}); err != nil {
-		t.Fatal(err)
-	}
-	if data, err := os.ReadFile(b.path); err != nil || bytes.Contains(data, []byte("goroutine 7")) {
-		t.Errorf("an erased stack stays in the file, %v", err)
-	}
+	_, err = b.Erase(t.Context(), Selection{IDs: []int64{c.ID}})
+	require.NoError(t, err)
+	data, err := os.ReadFile(b.path)
+	assert.Truef(t, err == nil && !bytes.Contains(data, []byte("goroutine 7")), "an erased stack stays in the file, %v", err)
 }
 
 // TestCallsAfterClockStepBackAreFoundByTime sets back a clock that was two days ahead: the ids of
@@ -115,9 +111,8 @@ func TestCallsAfterClockStepBackAreFoundByTime(t *testing.T) {
 				for _, one := range calls {
 					got = append(got, one.ID)
 				}
-				if err != nil || !slices.Equal(got, c.want) {
-					t.Errorf("%s, %s, text %q: %v, %v, not %v", when, name, text, got, err, c.want)
-				}
+				assert.NoErrorf(t, err, "%s, %s, text %q", when, name, text)
+				assert.Equalf(t, c.want, got, "%s, %s, text %q", when, name, text)
 			}
 		}
 	}
@@ -132,20 +127,18 @@ func TestCallsAfterClockStepBackAreFoundByTime(t *testing.T) {
 		t.Errorf("%d calls older than 20 minutes went, %v", n, err)
 	}
 	calls, _, err := b.Calls(t.Context(), Query{})
-	if err != nil || len(calls) != 2 || calls[0].ID != second || calls[1].ID != ahead {
-		t.Errorf("left are %+v, %v", calls, err)
-	}
+	assert.Truef(t, err == nil && len(calls) == 2 && calls[0].ID == second && calls[1].ID == ahead, "left are %+v, %v", calls, err)
 }
 
 // TestCallsAreRecordedDuringRetention prunes in about fifty steps, of up to maxPruneRows calls.
 func TestCallsAreRecordedDuringRetention(t *testing.T) {
 	t.Parallel()
 	s, err := Open(context.Background(), Options{Path: filepath.Join(t.TempDir(), "history.db"), Keep: RetentionLimits{Age: -1, Bytes: -1, Rows: 10}})
-	must(t, err)
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	const batches = 20
 	for n := range batches {
-		must(t, s.write(t.Context(), aBatch(n*batchRows, "s1")))
+		require.NoError(t, s.write(t.Context(), aBatch(n*batchRows, "s1")))
 	}
 	s.timeouts.retention = 10 * time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
@@ -153,13 +146,11 @@ func TestCallsAreRecordedDuringRetention(t *testing.T) {
 	go func() { defer close(done); _ = s.Recorder().Run(ctx) }()
 	defer func() { cancel(); <-done }()
 	rows := func() (n int) {
-		must(t, s.h.read.QueryRow(`SELECT count(*) FROM call`).Scan(&n))
+		require.NoError(t, s.h.read.QueryRow(`SELECT count(*) FROM call`).Scan(&n))
 		return n
 	}
 	eventually.True(t, "the first step", func() bool { return rows() < batches*batchRows })
 	s.Recorder().Record(aCall(batches*batchRows), aReply)
 	eventually.True(t, "a call on disk", func() bool { n, _ := s.Recorder().progress(); return n > 0 })
-	if rows() <= 10+1 {
-		t.Error("a call waited until all steps were done")
-	}
+	assert.True(t, rows() > 10+1, "a call waited until all steps were done")
 }

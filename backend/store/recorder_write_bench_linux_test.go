@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/require"
 )
 
 // BenchmarkWrite measures writing batches of calls of 64 sessions.
@@ -16,7 +18,7 @@ func BenchmarkWrite(b *testing.B) {
 	for _, size := range []int{60, 10 << 10} {
 		b.Run(strconv.Itoa(size)+"B", func(b *testing.B) {
 			s, err := Open(b.Context(), Options{Path: filepath.Join(b.TempDir(), "history.db")})
-			must(b, err)
+			require.NoError(b, err)
 			defer func() { _ = s.Close() }()
 			r := s.Recorder()
 			text := strings.Repeat("some words, and more; ", size/22)

@@ -11,6 +11,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A batch is written again if its commit succeeded but was reported as failed.
@@ -22,16 +25,12 @@ func TestCallIsWrittenAndCountedOnce(t *testing.T) {
 		s.Recorder().Flush(t.Context())
 	}
 	s.Recorder().Record(aCall(41), aReply)
-	if n := count(t, s); n != 41 {
-		t.Errorf("%d calls", n)
-	}
+	assert.Equal(t, 41, count(t, s))
 	u, err := s.Usage(t.Context(), UsageQuery{From: aCall(0).At, To: aCall(60_000).At})
-	if err != nil || u.Total.Calls != 41 {
-		t.Errorf("%+v, %v", u, err)
-	}
-	if st := s.Recorder().Stats(); st.Dropped > 0 {
-		t.Errorf("%+v", st)
-	}
+	require.NoError(t, err)
+	require.EqualValues(t, 41, u.Total.Calls)
+	st := s.Recorder().Stats()
+	assert.Truef(t, st.Dropped <= 0, "%+v", st)
 }
 
 // Calls with common values are inserted by separate statements.
@@ -66,30 +65,22 @@ func TestUnusualCallsRoundTrip(t *testing.T) {
 		s.Recorder().Record(c, reply)
 	}
 	s.Recorder().Flush(t.Context())
-	if last, err := s.LastCallID(t.Context()); err != nil || last != want[len(want)-1].ID {
-		t.Errorf("LastCallID = %d, %v", last, err)
-	}
+	last, err := s.LastCallID(t.Context())
+	assert.Truef(t, err == nil && last == want[len(want)-1].ID, "LastCallID = %d, %v", last, err)
 	for digits, code := range map[string]core.Code{"01000": "", "1000": core.CodeValidation, "0007": core.CodeNotFound} {
 		if id, err := s.CallWithSuffix(t.Context(), digits); core.CodeOf(err) != code || code == "" && (err != nil || id != aCall(1).ID) {
 			t.Errorf("the suffix %s finds %d, %v", digits, id, err)
 		}
 	}
-	if _, err := s.Call(t.Context(), 5); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("an unknown call gives %v", err)
-	}
+	_, err = s.Call(t.Context(), 5)
+	assert.Equal(t, core.CodeNotFound, core.CodeOf(err), "an unknown call")
 	for n, w := range want {
 		got, err := s.Call(t.Context(), w.ID)
-		if err != nil {
-			t.Fatalf("call %d: %v", n, err)
-		}
+		require.NoErrorf(t, err, "call %d", n)
 		plain := *w
 		plain.Params, plain.Arguments = nil, core.Span{}
-		if fmt.Sprintf("%+v", got.Call) != fmt.Sprintf("%+v", plain) {
-			t.Errorf("call %d: got  %+v\nwant %+v", n, got.Call, plain)
-		}
-		if string(got.Arguments) != string(w.Params[w.Arguments.Start:w.Arguments.End]) {
-			t.Errorf("call %d: arguments %q", n, got.Arguments)
-		}
+		assert.Equalf(t, fmt.Sprintf("%+v", plain), fmt.Sprintf("%+v", got.Call), "call %d", n)
+		assert.Equalf(t, string(w.Params[w.Arguments.Start:w.Arguments.End]), string(got.Arguments), "call %d", n)
 		switch cut := len(got.Result) < len(long.Result); {
 		case n == 12 && string(got.Error) != string(refused.Error), n != 12 && got.Error != nil:
 			t.Errorf("call %d: error %q", n, got.Error)
@@ -117,7 +108,7 @@ func TestErrorTextIsCut(t *testing.T) {
 func TestLongPayloadIsHashedAndTruncatedBeforeItIsQueued(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "history.db")})
-	must(t, err)
+	require.NoError(t, err)
 	defer func() { _ = s.Close() }()
 	r := s.Recorder() // its Run is not running yet
 	c := aCall(0)
@@ -129,9 +120,7 @@ func TestLongPayloadIsHashedAndTruncatedBeforeItIsQueued(t *testing.T) {
 	r.Record(c, reply)
 	clear(c.Params) // Record retains neither
 	clear(reply.Result)
-	if r.bytes > 2*MaxField {
-		t.Errorf("%d bytes are queued", r.bytes)
-	}
+	assert.Truef(t, r.bytes <= 2*MaxField, "%d bytes are queued", r.bytes)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = r.Run(ctx) // writes the queue
@@ -139,9 +128,8 @@ func TestLongPayloadIsHashedAndTruncatedBeforeItIsQueued(t *testing.T) {
 	if err != nil || got.ReplyCut == nil || !bytes.Equal(got.ReplyCut.Hash, result[:]) || got.ReplyCut.Size != 1<<20 {
 		t.Errorf("the result is %+v, %v", got.ReplyCut, err)
 	}
-	if cut := got.ArgumentsCut; cut == nil || !bytes.Equal(cut.Hash, arguments[:]) || cut.Size != c.Arguments.End-c.Arguments.Start {
-		t.Errorf("the arguments are %+v", cut)
-	}
+	cut := got.ArgumentsCut
+	assert.Truef(t, cut != nil && bytes.Equal(cut.Hash, arguments[:]) && cut.Size == c.Arguments.End-c.Arguments.Start, "the arguments are %+v", cut)
 }
 
 func TestLongPayloadIsCutAndMarked(t *testing.T) {
@@ -153,14 +141,13 @@ func TestLongPayloadIsCutAndMarked(t *testing.T) {
 	c.Params, c.Arguments = []byte(straddling), core.Span{End: len(straddling)}
 	b.Recorder().Record(c, core.Reply{Result: whole})
 	got, err := b.Call(t.Context(), c.ID)
-	must(t, err)
+	require.NoError(t, err)
 	if len(got.Result) > MaxField || len(got.Result) < MaxField-4 || !strings.HasSuffix(string(got.Result), "é") {
 		t.Errorf("%d bytes are kept, ending in %q", len(got.Result), got.Result[len(got.Result)-4:])
 	}
 	if got.ReplyCut == nil || got.ReplyCut.Size != len(whole) || len(got.ReplyCut.Hash) != 32 {
 		t.Errorf("the cut is %+v", got.ReplyCut)
 	}
-	if strings.Contains(string(got.Arguments), "ghp_a1") || got.ArgumentsCut == nil {
-		t.Errorf("a secret across the cut is kept: %q", got.Arguments[len(got.Arguments)-40:])
-	}
+	require.NotContains(t, string(got.Arguments), "ghp_a1", "a secret across the cut is kept")
+	require.NotNil(t, got.ArgumentsCut, "a secret across the cut is kept")
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +15,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/redact"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const canary = "cAnArY77"
@@ -24,7 +26,7 @@ func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
 	want := RecordingSettings{Rules: []Rule{{"files", "", KeepMeta}, {"files", "loud", KeepNothing}, {"git", "", KeepNothing}, {"git", "log", KeepFull}}}
-	must(t, b.SaveRecording(t.Context(), want))
+	require.NoError(t, b.SaveRecording(t.Context(), want))
 	names := [][2]string{{"files", "echo"}, {"files", "loud"}, {"git", "diff"}, {"git", "log"}, {"web", "get"}}
 	for n, name := range names {
 		c := aCall(n)
@@ -35,9 +37,7 @@ func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 		r, err := b.Call(t.Context(), aCall(n).ID)
 		switch kept {
 		case KeepNothing:
-			if core.CodeOf(err) != core.CodeNotFound {
-				t.Errorf("%v is kept: %v", names[n], err)
-			}
+			assert.Equal(t, core.CodeNotFound, core.CodeOf(err))
 		case KeepMeta:
 			if err != nil || r.Arguments != nil || r.Result != nil || r.Reason != "" || r.Stack != "" || r.Outcome != core.OutcomeOK {
 				t.Errorf("of %v more than its facts is kept: %+v, %v", names[n], r, err)
@@ -48,31 +48,23 @@ func TestUnrecordedPayloadsAreNotStored(t *testing.T) {
 			}
 		}
 	}
-	must(t, b.SaveRecording(t.Context(), RecordingSettings{Paused: true}))
+	require.NoError(t, b.SaveRecording(t.Context(), RecordingSettings{Paused: true}))
 	b.stop()
 	b = open(t, b.path) // the pause is stored
-	if st := b.Recorder().Stats(); st.State != "paused" || st.Reason == "" {
-		t.Errorf("%+v", st)
-	}
+	st := b.Recorder().Stats()
+	assert.Truef(t, st.State == "paused" && st.Reason != "", "%+v", st)
 	record(t, b, 100, 5)
-	if n := count(t, b); n != 3 {
-		t.Errorf("%d calls are there, 3 were before the pause", n)
-	}
-	must(t, b.SaveRecording(t.Context(), RecordingSettings{}))
+	assert.Equal(t, 3, count(t, b))
+	require.NoError(t, b.SaveRecording(t.Context(), RecordingSettings{}))
 	b.Recorder().SetEnabled(false)
 	record(t, b, 200, 5)
 	b.Recorder().SetEnabled(true)
 	b.Recorder().SetMaxField(4)
 	record(t, b, 300, 1)
-	if n := count(t, b); n != 4 {
-		t.Errorf("%d calls are there, not 4", n)
-	}
-	if r, err := b.Call(t.Context(), aCall(300).ID); err != nil || len(r.Result) != 4 || r.ReplyCut == nil {
-		t.Errorf("the bound of a payload does not hold: %+v, %v", r, err)
-	}
-	if err := b.SaveRecording(t.Context(), RecordingSettings{Rules: []Rule{{"a", "", "some"}}}); core.CodeOf(err) != core.CodeValidation {
-		t.Errorf("a wrong rule: %v", err)
-	}
+	assert.Equal(t, 4, count(t, b))
+	r, err := b.Call(t.Context(), aCall(300).ID)
+	assert.Truef(t, err == nil && len(r.Result) == 4 && r.ReplyCut != nil, "the bound of a payload does not hold: %+v, %v", r, err)
+	assert.Equal(t, core.CodeValidation, core.CodeOf(b.SaveRecording(t.Context(), RecordingSettings{Rules: []Rule{{"a", "", "some"}}})))
 }
 
 // TestRecordingRulesApplyByServerAndTool: the user's rules can only lower the level of the
@@ -92,9 +84,7 @@ func TestRecordingRulesApplyByServerAndTool(t *testing.T) {
 		{"git", "log", KeepMeta}, {"git", "diff", KeepMeta}, {"git", "show", KeepFull},
 		{"web", "get", KeepMeta}, {"web", "put", KeepNothing}, {"other", "x", KeepFull},
 	} {
-		if got := r.levelFor(c.server, c.tool); got != c.want {
-			t.Errorf("of %s %s %q is kept, want %q", c.server, c.tool, got, c.want)
-		}
+		assert.Equalf(t, c.want, r.levelFor(c.server, c.tool), "of %s %s", c.server, c.tool)
 	}
 }
 
@@ -109,20 +99,16 @@ func TestNameThatBecomesSecretIsRedacted(t *testing.T) {
 		c.Name = name
 		r.Record(c, aReply)
 		got, err := b.Call(t.Context(), c.ID)
-		must(t, err)
+		require.NoError(t, err)
 		return got.Name
 	}
 	const name = "lookup_hunter2hunter2"
 	for n := range 2 {
-		if got := kept(n, name); got != name {
-			t.Errorf("%q is kept as %q", name, got)
-		}
+		assert.Equal(t, name, kept(n, name))
 	}
 	r.SetSecrets([]string{"hunter2hunter2"}, nil)
 	for n := 2; n < 4; n++ {
-		if got := kept(n, name); got == name {
-			t.Errorf("a name with a secret is kept as %q", got)
-		}
+		assert.NotEqual(t, name, kept(n, name), "a name with a secret is kept as")
 	}
 }
 
@@ -143,9 +129,7 @@ func TestDefinitionsAreRedactedAsCalls(t *testing.T) {
 	s := fresh(t)
 	s.Recorder().SetSecrets([]string{"hunter2hunter2"}, nil)
 	got := string(s.RedactJSON([]byte(`{"instructions":"use hunter2hunter2","tools":[{"inputSchema":{"type":"object","properties":{"token":{"type":"string"}}}}]}`)))
-	if want := `{"instructions":"use [redacted]","tools":[{"inputSchema":{"type":"object","properties":{"token":{"type":"string"}}}}]}`; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	assert.Equal(t, `{"instructions":"use [redacted]","tools":[{"inputSchema":{"type":"object","properties":{"token":{"type":"string"}}}}]}`, got)
 }
 
 func TestSecretsNeverReachDisk(t *testing.T) {
@@ -166,9 +150,8 @@ func TestSecretsNeverReachDisk(t *testing.T) {
 	files, _ := filepath.Glob(path + "*")
 	for _, f := range files {
 		data, err := os.ReadFile(f)
-		if err != nil || strings.Contains(string(data), canary) {
-			t.Errorf("%s holds a secret, or %v", filepath.Base(f), err)
-		}
+		assert.NoError(t, err)
+		assert.NotContains(t, string(data), canary)
 		if info, _ := os.Stat(f); info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
 			t.Errorf("%s is %v", filepath.Base(f), info.Mode())
 		}
@@ -183,7 +166,7 @@ func TestPayloadsAreRecordedInFullOnlyWhereAndWhileAsked(t *testing.T) {
 	b.Recorder().SetSecrets([]string{canary}, nil)
 	until := now.Add(time.Hour)
 	b.Recorder().SetFullSession("configured")
-	must(t, b.SaveRecording(t.Context(), RecordingSettings{Full: []FullRecording{{Session: "chosen", Until: until}, {Client: "agent", Until: until}, {Server: "web", Until: until}}}))
+	require.NoError(t, b.SaveRecording(t.Context(), RecordingSettings{Full: []FullRecording{{Session: "chosen", Until: until}, {Client: "agent", Until: until}, {Server: "web", Until: until}}}))
 	long := json.RawMessage(`{"secret":"` + canary + `","content":"` + strings.Repeat("é", 1<<20) + `"}`)
 	full := func(n int, change func(*core.Call)) bool {
 		t.Helper()
@@ -192,10 +175,8 @@ func TestPayloadsAreRecordedInFullOnlyWhereAndWhileAsked(t *testing.T) {
 		change(c)
 		b.Recorder().Record(c, core.Reply{Result: long})
 		r, err := b.Call(t.Context(), c.ID)
-		must(t, err)
-		if bytes.Contains(r.Result, []byte(canary)) {
-			t.Error("a secret is recorded")
-		}
+		require.NoError(t, err)
+		assert.False(t, bytes.Contains(r.Result, []byte(canary)), "a secret is recorded")
 		return r.ReplyCut == nil
 	}
 	for n, c := range []struct {
@@ -210,24 +191,18 @@ func TestPayloadsAreRecordedInFullOnlyWhereAndWhileAsked(t *testing.T) {
 		{"the token", true, func(c *core.Call) { c.Client.Token = "agent" }},
 		{"the server", true, func(c *core.Call) { c.Server = "web" }},
 	} {
-		if got := full(n, c.change); got != c.want {
-			t.Errorf("%s is recorded in full: %v", c.what, got)
-		}
+		assert.Equal(t, c.want, full(n, c.change), c.what)
 	}
 	past.Store(int64(time.Hour))
 	if full(10, func(c *core.Call) { c.Session = "chosen" }) || len(b.Recording().Full) != 0 {
 		t.Error("recording in full does not end by itself")
 	}
 	past.Store(0)
-	must(t, b.SaveRecording(t.Context(), RecordingSettings{Full: []FullRecording{{Session: "chosen", Until: until}}}))
+	require.NoError(t, b.SaveRecording(t.Context(), RecordingSettings{Full: []FullRecording{{Session: "chosen", Until: until}}}))
 	long = json.RawMessage(`"` + strings.Repeat("x", MaxFullField) + `"`)
-	if full(11, func(c *core.Call) { c.Session = "chosen" }) {
-		t.Error("recording in full has no limit")
-	}
+	assert.False(t, full(11, func(c *core.Call) { c.Session = "chosen" }), "recording in full has no limit")
 	for _, wrong := range []FullRecording{{Until: until}, {Session: "a", Client: "b", Until: until}, {Session: "a", Until: now.Add(25 * time.Hour)}} {
-		if err := b.SaveRecording(t.Context(), RecordingSettings{Full: []FullRecording{wrong}}); core.CodeOf(err) != core.CodeValidation {
-			t.Errorf("%+v: %v", wrong, err)
-		}
+		assert.Equal(t, core.CodeValidation, core.CodeOf(b.SaveRecording(t.Context(), RecordingSettings{Full: []FullRecording{wrong}})))
 	}
 }
 
@@ -236,7 +211,7 @@ func TestRecorderStatesWhichResultsItKeepsUnchanged(t *testing.T) {
 	t.Parallel()
 	b := open(t, filepath.Join(t.TempDir(), "history.db"))
 	b.Recorder().SetSecrets([]string{canary}, nil)
-	must(t, b.SaveRecording(t.Context(), RecordingSettings{Rules: []Rule{{Server: "meta", Keep: KeepMeta}, {Server: "off", Keep: KeepNothing}}}))
+	require.NoError(t, b.SaveRecording(t.Context(), RecordingSettings{Rules: []Rule{{Server: "meta", Keep: KeepMeta}, {Server: "off", Keep: KeepNothing}}}))
 	text := func(n int) json.RawMessage {
 		return json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", n) + `"}]}`)
 	}
@@ -292,10 +267,8 @@ func TestTextBehindPictureIsRecordedAndFound(t *testing.T) {
 	c.Params, c.Arguments = []byte(arguments), core.Span{End: len(arguments)}
 	b.Recorder().Record(c, core.Reply{Result: []byte(sent)})
 	got, err := b.Call(t.Context(), c.ID)
-	must(t, err)
-	if want := fmt.Sprintf(form, cutText(picture), cutText(picture)); string(got.Result) != want {
-		t.Errorf("%.1000s", got.Result)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, fmt.Sprintf(form, cutText(picture), cutText(picture)), string(got.Result))
 	hash := sha256.Sum256([]byte(sent))
 	if got.ReplyCut == nil || got.ReplyCut.Size != len(sent) || string(got.ReplyCut.Hash) != string(hash[:]) {
 		t.Errorf("the result must count as truncated: %+v", got.ReplyCut)
@@ -304,9 +277,7 @@ func TestTextBehindPictureIsRecordedAndFound(t *testing.T) {
 		t.Errorf("%.300s", got.Arguments)
 	}
 	for _, word := range []string{"before", "marmalade", "saffron"} {
-		if got := found(t, b, Query{Text: word}); !slices.Equal(got, []int64{1}) {
-			t.Errorf("%s: %v", word, got)
-		}
+		assert.Equal(t, []int64{1}, found(t, b, Query{Text: word}), word)
 	}
 	small := fmt.Sprintf(form, base64Text(2000), base64Text(2000))
 	c = aCall(2)
@@ -341,12 +312,8 @@ func TestOnlyLongBinaryDataIsLeftOut(t *testing.T) {
 			want = text
 		}
 		got := string(shortenBinary([]byte(text)))
-		if got != want {
-			t.Errorf("%.100s became %.200s", text, got)
-		}
-		if json.Valid([]byte(text)) && !json.Valid([]byte(got)) {
-			t.Errorf("%.100s is no longer JSON", text)
-		}
+		assert.Equalf(t, want, got, "%.100s", text)
+		assert.Falsef(t, json.Valid([]byte(text)) && !json.Valid([]byte(got)), "%.100s is no longer JSON", text)
 	}
 }
 
@@ -356,9 +323,8 @@ func TestTextThatIsTooLongWithoutItsPicturesIsTruncated(t *testing.T) {
 	r := &rules{}
 	picture := base64Text(5000)
 	got, cut := r.appendField(nil, []byte(`{"data":"`+picture+`","text":"`+strings.Repeat("é", 1000)+`"}`), 1000)
-	if want := `{"data":"` + cutText(picture) + `","text":"é`; !strings.HasPrefix(string(got), want) || len(got) > 1000 || len(got) < 998 || cut == nil {
-		t.Errorf("%d bytes: %s", len(got), got)
-	}
+	want := `{"data":"` + cutText(picture) + `","text":"é`
+	assert.Truef(t, strings.HasPrefix(string(got), want) && len(got) <= 1000 && len(got) >= 998 && cut != nil, "%d bytes: %s", len(got), got)
 }
 
 // The time is proportional to the size, whatever the text.
@@ -398,9 +364,7 @@ func TestRepeatedTextAndWhiteSpaceAreMeasured(t *testing.T) {
 		{`{"structuredContent":{"a":1},"content":7}`, 0, 0},
 		{"\\", 0, 0}, {"", 0, 0},
 	} {
-		if got := sizeOf([]byte(q.result), len(q.result)); got != (resultSize{int64(len(q.result)), q.repeated, q.blank}) {
-			t.Errorf("%s: %+v", q.result, got)
-		}
+		assert.Equal(t, resultSize{int64(len(q.result)), q.repeated, q.blank}, sizeOf([]byte(q.result), len(q.result)))
 	}
 }
 
@@ -413,9 +377,7 @@ func TestWhiteSpaceIsCountedAtEveryOffset(t *testing.T) {
 		strings.Repeat("é  ", 20) + `"  ` + "\n": 20 + 3,
 	} {
 		for offset := range 9 {
-			if got := blankBytes([]byte(`"` + strings.Repeat("x", offset) + "y" + text)); got != want {
-				t.Errorf("%d characters before %q: %d, not %d", offset, text, got, want)
-			}
+			assert.Equalf(t, want, blankBytes([]byte(`"`+strings.Repeat("x", offset)+"y"+text)), "%d characters before %q", offset, text)
 		}
 	}
 }
@@ -443,19 +405,12 @@ func TestUsageSumsSizesOfResults(t *testing.T) {
 	sums := func() resultSize {
 		t.Helper()
 		u, err := b.Usage(t.Context(), UsageQuery{From: aCall(0).At.Add(-time.Hour), To: aCall(0).At.Add(time.Hour)})
-		if err != nil || len(u.ByTool) != 1 || u.ByTool[0].ResultBytes != u.Total.ResultBytes {
-			t.Fatalf("%+v, %v", u, err)
-		}
+		require.Truef(t, err == nil && len(u.ByTool) == 1 && u.ByTool[0].ResultBytes == u.Total.ResultBytes, "%+v, %v", u, err)
 		return resultSize{u.Total.ResultBytes, u.Total.RepeatedBytes, u.Total.BlankBytes}
 	}
 	size := int64(len(reply.Result))
-	if got := sums(); got != (resultSize{4 * size, 44, 4}) {
-		t.Errorf("four calls: %+v", got)
-	}
-	if _, err := b.Erase(t.Context(), Selection{IDs: []int64{aCall(1).ID, aCall(2).ID}}); err != nil {
-		t.Fatal(err)
-	}
-	if got := sums(); got != (resultSize{2 * size, 22, 2}) {
-		t.Errorf("two of them erased: %+v", got)
-	}
+	assert.Equal(t, resultSize{4 * size, 44, 4}, sums(), "four calls")
+	_, err := b.Erase(t.Context(), Selection{IDs: []int64{aCall(1).ID, aCall(2).ID}})
+	require.NoError(t, err)
+	assert.Equal(t, resultSize{2 * size, 22, 2}, sums(), "two of them erased")
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // planted returns a call with a recognizable word in every recorded field.
@@ -28,9 +31,7 @@ func requireWordAbsent(t *testing.T, path, word string) {
 	files, _ := filepath.Glob(path + "*")
 	for _, f := range files {
 		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		text := strings.ToLower(string(data))
 		for at := strings.Index(text, word); at >= 0; at = -1 {
 			t.Errorf("%s still has %q", filepath.Base(f), text[max(0, at-20):min(len(text), at+40)])
@@ -55,33 +56,26 @@ func TestErasedCallsLeaveNoNameInAnyColumn(t *testing.T) {
 				b.Recorder().Record(c, r)
 			}
 			indexed(t, b)
-			must(t, b.SaveVerdict(t.Context(), planted(3).ID, core.SchemaMismatch{Level: "warn", Problem: "qwxverdict"}))
-			must(t, b.SaveNote(t.Context(), planted(150).ID, Note{Title: "qwxtitle", Text: "qwxnote", Tags: []string{"qwxtag"}}))
+			require.NoError(t, b.SaveVerdict(t.Context(), planted(3).ID, core.SchemaMismatch{Level: "warn", Problem: "qwxverdict"}))
+			require.NoError(t, b.SaveNote(t.Context(), planted(150).ID, Note{Title: "qwxtitle", Text: "qwxnote", Tags: []string{"qwxtag"}}))
 			before, after := filepath.Join(t.TempDir(), "before.db"), filepath.Join(t.TempDir(), "after.db")
-			must(t, b.Backup(t.Context(), before))
+			require.NoError(t, b.Backup(t.Context(), before))
 			if n, err := b.Erase(t.Context(), sel); err != nil || n != 2 {
 				t.Fatalf("erased %d, %v", n, err)
 			}
 			requireWordAbsent(t, path, "qwx")
-			if got := found(t, b, Query{Text: "qwx*"}); len(got) != 0 {
-				t.Errorf("search finds %v", got)
-			}
+			assert.Empty(t, found(t, b, Query{Text: "qwx*"}), "search finds")
 			at := aCall(0).At
 			u, err := b.Usage(t.Context(), UsageQuery{From: at.Add(-time.Hour), To: at.Add(time.Hour)})
-			if err != nil || u.Total.Calls != 198 || len(u.ByClient) != 1 {
-				t.Errorf("the rollups include erased calls: %+v, %v", u, err)
-			}
-			must(t, b.Backup(t.Context(), after))
+			assert.Truef(t, err == nil && u.Total.Calls == 198 && len(u.ByClient) == 1, "the rollups include erased calls: %+v, %v", u, err)
+			require.NoError(t, b.Backup(t.Context(), after))
 			requireWordAbsent(t, after, "qwx")
 			// As documented, an earlier backup still contains the calls.
-			if data, err := os.ReadFile(before); err != nil || !strings.Contains(string(data), "qwxresource") {
-				t.Errorf("the backup from before has lost the calls, %v", err)
-			}
+			data, err := os.ReadFile(before)
+			assert.Truef(t, err == nil && strings.Contains(string(data), "qwxresource"), "the backup from before has lost the calls, %v", err)
 			// The cache of names must not refer to deleted rows.
 			b.Recorder().Record(planted(500), textReply("again"))
-			if n := count(t, b); n != 199 {
-				t.Errorf("%d calls", n)
-			}
+			assert.Equal(t, 199, count(t, b))
 			requireIntegrity(t, b)
 			b.stop()
 		})
@@ -92,7 +86,7 @@ func TestUnreferencedNamesAreDeleted(t *testing.T) {
 	b := fresh(t)
 	rows := func(table string) (n int) {
 		t.Helper()
-		must(t, b.withHandle(func(h *handle) error { return h.read.QueryRow(`SELECT count(*) FROM ` + table).Scan(&n) }))
+		require.NoError(t, b.withHandle(func(h *handle) error { return h.read.QueryRow(`SELECT count(*) FROM ` + table).Scan(&n) }))
 		return n
 	}
 	for n := range 300 {
@@ -104,28 +98,23 @@ func TestUnreferencedNamesAreDeleted(t *testing.T) {
 	if _, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: 10}); err != nil {
 		t.Fatal(err)
 	}
-	must(t, b.deleteUnusedNames(t.Context()))
+	require.NoError(t, b.deleteUnusedNames(t.Context()))
 	if targets, folders, sessions := rows("target"), rows("workspace"), rows("session"); targets != 300 || folders != 10 || sessions != 10 {
 		t.Errorf("after pruning, %d targets (referenced by rollups), %d folders and %d sessions", targets, folders, sessions)
 	}
-	must(t, b.deleteOldestTargets(t.Context(), 100))
-	must(t, b.deleteUnusedNames(t.Context()))
-	if targets := rows("target"); targets != 100 {
-		t.Errorf("%d targets beyond the bound of 100", targets)
-	}
+	require.NoError(t, b.deleteOldestTargets(t.Context(), 100))
+	require.NoError(t, b.deleteUnusedNames(t.Context()))
+	assert.Equal(t, 100, rows("target"))
 	later := aCall(0).At.Add(2 * dayRetention)
 	err := b.withHandle(func(h *handle) error { return deleteOldRollups(t.Context(), h.write, later, time.Hour) })
 	if err == nil {
 		err = b.deleteUnusedNames(t.Context())
 	}
-	if targets := rows("target"); err != nil || targets != 10 {
-		t.Errorf("%d targets for ten calls, %v", targets, err)
-	}
-	if _, err := b.Erase(t.Context(), Selection{Client: "Cursor"}); err != nil {
-		t.Fatal(err)
-	}
-	if s, g, w := rows("server"), rows("target"), rows("workspace"); s+g+w != 0 {
-		t.Errorf("nothing is left, but %d servers, %d targets and %d folders are", s, g, w)
-	}
+	targets := rows("target")
+	assert.Truef(t, err == nil && targets == 10, "%d targets for ten calls, %v", targets, err)
+	_, err = b.Erase(t.Context(), Selection{Client: "Cursor"})
+	require.NoError(t, err)
+	s, g, w := rows("server"), rows("target"), rows("workspace")
+	assert.Equal(t, 0, s+g+w, "nothing is left, but")
 	requireIntegrity(t, b)
 }

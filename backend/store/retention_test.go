@@ -5,6 +5,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const (
@@ -25,34 +28,27 @@ func TestClockFarAheadDeletesNothing(t *testing.T) {
 	left := func(when string, want int) {
 		t.Helper()
 		b.enforceRetention(t.Context())
-		if n := count(t, b); n != want {
-			t.Fatalf("%s %d calls are left, want %d", when, n, want)
-		}
+		require.Equal(t, want, count(t, b), when)
 	}
 	u := func() int64 {
 		t.Helper()
 		u, err := b.Usage(t.Context(), UsageQuery{From: aCall(0).At.Add(-aDay), To: aCall(0).At.Add(aDay)})
-		must(t, err)
+		require.NoError(t, err)
 		return u.Total.Calls
 	}
 	left("with a clock that is right", 100)
 	ahead.Store(int64(9 * 365 * aDay))
 	left("nine years ahead", 100)
-	if h := b.HeldCalls(); h == nil || h.Calls != 100 || !h.All || !h.From.Equal(right) || !h.Until.Equal(clock().Add(aDay)) {
-		t.Errorf("what is held is %+v", h)
-	}
-	if n := u(); n != 100 {
-		t.Errorf("the sums have %d calls", n)
-	}
+	h := b.HeldCalls()
+	assert.Truef(t, h != nil && h.Calls == 100 && h.All && h.From.Equal(right) && h.Until.Equal(clock().Add(aDay)), "what is held is %+v", h)
+	assert.EqualValues(t, 100, u(), "the sums have")
 	for range 23 { // it continues from there
 		ahead.Add(int64(time.Hour))
 		left("hours later", 100)
 	}
 	ahead.Store(int64(time.Hour))
 	left("set right again", 100)
-	if h := b.HeldCalls(); h != nil {
-		t.Errorf("with a clock that is right %+v is held", h)
-	}
+	assert.Nil(t, b.HeldCalls(), "with a clock that is right")
 	ahead.Store(int64(9 * 365 * aDay))
 	for range 23 {
 		left("ahead once more", 100)
@@ -66,9 +62,7 @@ func TestClockFarAheadDeletesNothing(t *testing.T) {
 	}
 	ahead.Add(int64(time.Hour))
 	left("a day long", 0)
-	if h := b.HeldCalls(); h != nil {
-		t.Errorf("what is gone is held: %+v", h)
-	}
+	assert.Nil(t, b.HeldCalls(), "what is gone is held")
 }
 
 // TestClockStepIsRememberedAcrossRuns: restarts do not prolong the day.
@@ -87,19 +81,13 @@ func TestClockStepIsRememberedAcrossRuns(t *testing.T) {
 		b.enforceRetention(t.Context())
 		return count(t, b)
 	}
-	if n := run(); n != 10 {
-		t.Fatal(n)
-	}
+	require.Equal(t, 10, run())
 	now = now.Add(40 * aDay)
 	for range 5 {
-		if n := run(); n != 10 {
-			t.Fatalf("%d calls are left after a leap of 40 days", n)
-		}
+		require.Equal(t, 10, run())
 		now = now.Add(5 * time.Hour)
 	}
-	if n := run(); n != 0 {
-		t.Errorf("%d calls are left a day after it", n)
-	}
+	assert.Equal(t, 0, run())
 }
 
 // TestCallsExpireByAge: an advance of hours or a weekend and a clock that is set back are not jumps.
@@ -162,20 +150,14 @@ func TestRetentionPreviewCountsWhatPruneDeletes(t *testing.T) {
 		"by number":      {RetentionLimits{Age: -1, Bytes: -1, Rows: 250}, 150},
 	} {
 		said, err := b.RetentionPreview(t.Context(), c.keep)
-		if err != nil || said.About || said.Calls != int64(c.first) {
-			t.Errorf("%s: %+v, %v; want %d", name, said, err, c.first)
-		}
-		if c.first > 0 && (!said.From.Equal(aCall(0).At) || !said.To.Equal(aCall(c.first-1).At)) {
-			t.Errorf("%s: from %s to %s", name, said.From, said.To)
-		}
+		assert.Truef(t, err == nil && !said.About && said.Calls == int64(c.first), "%s: %+v, %v; want %d", name, said, err, c.first)
+		assert.Falsef(t, c.first > 0 && (!said.From.Equal(aCall(0).At) || !said.To.Equal(aCall(c.first-1).At)), "%s: from %s to %s", name, said.From, said.To)
 	}
 	k := RetentionLimits{Age: now.Sub(aCall(100).At), Bytes: -1}
-	if gone, err := b.Prune(t.Context(), k); err != nil || gone != 100 {
-		t.Errorf("%d were deleted, %v", gone, err)
-	}
-	if said, err := b.RetentionPreview(t.Context(), k); err != nil || said.Calls != 0 || !said.From.IsZero() {
-		t.Errorf("afterwards %+v, %v", said, err)
-	}
+	gone, err := b.Prune(t.Context(), k)
+	assert.Truef(t, err == nil && gone == 100, "%d were deleted, %v", gone, err)
+	said, err := b.RetentionPreview(t.Context(), k)
+	assert.Truef(t, err == nil && said.Calls == 0 && said.From.IsZero(), "afterwards %+v, %v", said, err)
 }
 
 func TestRetentionPreviewBySizeIsMarkedEstimate(t *testing.T) {
@@ -184,12 +166,10 @@ func TestRetentionPreviewBySizeIsMarkedEstimate(t *testing.T) {
 	record(t, b, 0, 2000)
 	b.Recorder().Flush(t.Context())
 	size, err := b.Size(t.Context())
-	must(t, err)
+	require.NoError(t, err)
 	// Payloads are packed meanwhile, which may halve what is used.
 	said, err := b.RetentionPreview(t.Context(), RetentionLimits{Age: -1, Bytes: (size.Bytes - size.FreeBytes) / 16})
-	if err != nil || !said.About || said.Calls < 500 || said.Calls >= 2000 {
-		t.Errorf("%+v, %v of 2000 calls when a sixteenth of the space stays", said, err)
-	}
+	assert.Truef(t, err == nil && said.About && said.Calls >= 500 && said.Calls < 2000, "%+v, %v of 2000 calls when a sixteenth of the space stays", said, err)
 	if said, err := b.RetentionPreview(t.Context(), RetentionLimits{Age: -1, Bytes: size.Bytes * 2}); err != nil || said.Calls != 0 || said.About {
 		t.Errorf("within the bound: %+v, %v", said, err)
 	}

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func textReply(text string) core.Reply {
@@ -19,7 +22,7 @@ func textReply(text string) core.Reply {
 func found(t *testing.T, b *testStore, q Query) []int64 {
 	t.Helper()
 	calls, _, err := b.Calls(t.Context(), q)
-	must(t, err)
+	require.NoError(t, err)
 	out := []int64{}
 	for _, c := range calls {
 		out = append(out, (c.ID-aCall(0).ID)/1000)
@@ -43,9 +46,7 @@ func TestSearchFindsCallsByTheirWords(t *testing.T) {
 		"été": {2}, "über": {2}, "ÜNÏCÖDÉ": {2}, "uber": {}, "snake": {3}, "snake_case": {3}, "camelcase": {3}, "case": {3}, "14": {4},
 		"日本語": {5}, "deadline exceeded": {6}, "echo text": {6, 5, 4, 3, 2, 1, 0}, "\"": {}, "quick AND": {}, "NOT": {}, "*": {}, "files__echo nothing": {6},
 	} {
-		if got := found(t, b, Query{Text: query}); !slices.Equal(got, want) {
-			t.Errorf("%q: %v, want %v", query, got, want)
-		}
+		assert.Equalf(t, want, found(t, b, Query{Text: query}), "%q", query)
 	}
 	requireIntegrity(t, b)
 }
@@ -72,7 +73,7 @@ func TestFilteredSearchPagesThroughEveryHit(t *testing.T) {
 	q := Query{Text: "common", Server: "rare", Limit: 2}
 	for {
 		calls, next, err := b.Calls(t.Context(), q)
-		must(t, err)
+		require.NoError(t, err)
 		for _, c := range calls {
 			got = append(got, (c.ID-aCall(0).ID)/1000)
 		}
@@ -81,9 +82,7 @@ func TestFilteredSearchPagesThroughEveryHit(t *testing.T) {
 		}
 		q.Before = next
 	}
-	if !slices.Equal(got, []int64{6005, 5005, 4005, 3005, 2005, 1005, 5}[7-n/1000:]) {
-		t.Errorf("found %v", got)
-	}
+	assert.Equal(t, []int64{6005, 5005, 4005, 3005, 2005, 1005, 5}[7-n/1000:], got)
 	f, err := b.Facets(t.Context(), Query{Text: "common"})
 	if err != nil || f.Total != int64(n) || len(f.Servers) != 2 || f.Servers[1].Value != "rare" || f.Servers[1].Calls != int64(n/1000) {
 		t.Errorf("facets %+v, %v", f, err)
@@ -99,7 +98,7 @@ func TestQueriesFilterByTimeDurationTagAndSession(t *testing.T) {
 		c.Session = fmt.Sprintf("s%d", n/50)
 		b.Recorder().Record(c, aReply)
 	}
-	must(t, b.SaveNote(t.Context(), aCall(42).ID, Note{Title: "odd", Text: "why?", Tags: []string{" bug ", "a", "bug"}}))
+	require.NoError(t, b.SaveNote(t.Context(), aCall(42).ID, Note{Title: "odd", Text: "why?", Tags: []string{" bug ", "a", "bug"}}))
 	for name, c := range map[string]struct {
 		q    Query
 		want int
@@ -114,13 +113,9 @@ func TestQueriesFilterByTimeDurationTagAndSession(t *testing.T) {
 		"tag":           {Query{Tag: "bug"}, 1},
 		"tag, no other": {Query{Tag: "nope"}, 0},
 	} {
-		if got := found(t, b, c.q); len(got) != c.want {
-			t.Errorf("%s: %d calls, want %d", name, len(got), c.want)
-		}
+		assert.Len(t, found(t, b, c.q), c.want, name)
 		f, err := b.Facets(t.Context(), c.q)
-		if err != nil || (f.Total != int64(c.want) && !c.q.fromRollups()) {
-			t.Errorf("%s: the facets count %+v, %v; want %d", name, f, err, c.want)
-		}
+		assert.Truef(t, err == nil && !(f.Total != int64(c.want) && !c.q.fromRollups()), "%s: the facets count %+v, %v; want %d", name, f, err, c.want)
 	}
 	r, err := b.Call(t.Context(), aCall(42).ID)
 	if err != nil || r.Note.Title != "odd" || r.Note.Text != "why?" || !slices.Equal(r.Note.Tags, []string{"a", "bug"}) {
@@ -163,16 +158,10 @@ func TestInvalidLimitNamesItsField(t *testing.T) {
 	} {
 		err := c.do()
 		ours, ok := err.(*core.Error)
-		if !ok || ours.Code != core.CodeValidation || len(ours.Fields) != 1 || ours.Fields[0].Field != c.field {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.Truef(t, ok && ours.Code == core.CodeValidation && len(ours.Fields) == 1 && ours.Fields[0].Field == c.field, "%s: %v", name, err)
 	}
-	if err := save(Note{Text: strings.Repeat("é", MaxNote), Title: strings.Repeat("é", MaxTitle), Tags: many[:MaxTags]})(); err != nil {
-		t.Errorf("what is just short enough: %v", err)
-	}
-	if err := ask(Query{Text: strings.Repeat("é", MaxText)})(); err != nil {
-		t.Errorf("what is just short enough: %v", err)
-	}
+	assert.NoError(t, save(Note{Text: strings.Repeat("é", MaxNote), Title: strings.Repeat("é", MaxTitle), Tags: many[:MaxTags]})())
+	assert.NoError(t, ask(Query{Text: strings.Repeat("é", MaxText)})(), "what is just short enough")
 }
 
 func TestPruningRemovesCallsFromIndex(t *testing.T) {
@@ -183,37 +172,28 @@ func TestPruningRemovesCallsFromIndex(t *testing.T) {
 	}
 	indexed(t, b)
 	n, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: 100})
-	if err != nil || n != 400 {
-		t.Fatalf("pruned %d, %v", n, err)
-	}
-	if got := found(t, b, Query{Text: "echo", Limit: 500}); len(got) != 100 || got[99] != 400 {
-		t.Errorf("%d are found", len(got))
-	}
+	require.NoError(t, err)
+	require.EqualValues(t, 400, n)
+	got := found(t, b, Query{Text: "echo", Limit: 500})
+	assert.Truef(t, len(got) == 100 && got[99] == 400, "%d are found", len(got))
 	requireIntegrity(t, b)
-	must(t, b.Vacuum(t.Context()))
+	require.NoError(t, b.Vacuum(t.Context()))
 	size, err := b.Size(t.Context())
-	if err != nil || size.Calls != 100 || size.FreeBytes != 0 {
-		t.Errorf("after a vacuum %+v, %v", size, err)
-	}
+	assert.Truef(t, err == nil && size.Calls == 100 && size.FreeBytes == 0, "after a vacuum %+v, %v", size, err)
 	requireIntegrity(t, b)
 	backup := filepath.Join(t.TempDir(), "sub", "copy.db")
-	must(t, b.Backup(t.Context(), backup))
-	if err := b.Backup(t.Context(), backup); core.CodeOf(err) != core.CodeConflict {
-		t.Errorf("a backup over another: %v", err)
-	}
+	require.NoError(t, b.Backup(t.Context(), backup))
+	assert.Equal(t, core.CodeConflict, core.CodeOf(b.Backup(t.Context(), backup)), "a backup over another")
 	within := filepath.Join(backup, "a.db")
 	if err := b.Backup(t.Context(), within); core.CodeOf(err) != core.CodeValidation {
 		t.Errorf("a backup within a file: %v", err)
 	} else if said, hint := core.Describe(err); !strings.Contains(said, "is a file") || hint == "" {
 		t.Errorf("%q, %q: nobody can tell what to do", said, hint)
 	}
-	if info, err := os.Stat(backup); err != nil || info.Mode().Perm() != 0o600 && os.PathSeparator == '/' {
-		t.Errorf("the backup is %v, %v", info, err)
-	}
+	info, err := os.Stat(backup)
+	assert.Truef(t, err == nil && !(info.Mode().Perm() != 0o600 && os.PathSeparator == '/'), "the backup is %v, %v", info, err)
 	c := open(t, backup)
-	if got := found(t, c, Query{Text: "number499"}); !slices.Equal(got, []int64{499}) {
-		t.Errorf("in the backup %v", got)
-	}
+	assert.Equal(t, []int64{499}, found(t, c, Query{Text: "number499"}), "in the backup")
 }
 
 // Ids have precedence over the client of a selection.
@@ -226,10 +206,7 @@ func TestOnlySelectedCallsAreErased(t *testing.T) {
 	for n := range 3 * firstEraseRows {
 		sel.IDs = append(sel.IDs, aCall(n).ID)
 	}
-	if n, err := b.Erase(t.Context(), sel); err != nil || n != 3*firstEraseRows {
-		t.Errorf("%d calls were erased, %v", n, err)
-	}
-	if n := count(t, b); n != 40-3*firstEraseRows {
-		t.Errorf("%d calls are left", n)
-	}
+	n, err := b.Erase(t.Context(), sel)
+	assert.Truef(t, err == nil && n == 3*firstEraseRows, "%d calls were erased, %v", n, err)
+	assert.Equal(t, 40-3*firstEraseRows, count(t, b))
 }

@@ -3,11 +3,13 @@ package store
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestHistoryFollowsRenamedServer(t *testing.T) {
@@ -16,28 +18,24 @@ func TestHistoryFollowsRenamedServer(t *testing.T) {
 	record(t, b, 0, 100)
 	indexed(t, b)
 	ctx := t.Context()
-	must(t, b.SaveRecording(ctx, RecordingSettings{Rules: []Rule{{Server: "files", Tool: "write", Keep: KeepMeta}}}))
+	require.NoError(t, b.SaveRecording(ctx, RecordingSettings{Rules: []Rule{{Server: "files", Tool: "write", Keep: KeepMeta}}}))
 	for key, value := range map[string]string{"approved/files/k1": "1", "approved/files2/k": "1", "era/files": "dual k"} {
-		must(t, b.SaveMetadata(ctx, key, []byte(value)))
+		require.NoError(t, b.SaveMetadata(ctx, key, []byte(value)))
 	}
-	must(t, b.SaveCatalog(ctx, "files", "key", &core.Catalog{}))
+	require.NoError(t, b.SaveCatalog(ctx, "files", "key", &core.Catalog{}))
 	from, to := aCall(0).At.Add(-time.Hour), aCall(0).At.Add(time.Hour)
 	known := func(name string, want int) {
 		t.Helper()
 		flushed(t, b)
 		got, _, err := b.Calls(ctx, Query{Server: name, Limit: 500})
-		if err != nil || len(got) != want {
-			t.Errorf("%s has %d calls of %d, %v", name, len(got), want, err)
-		}
+		assert.NoError(t, err, name)
+		assert.Len(t, got, want, name)
 		for _, c := range got {
-			if c.Server != name {
-				t.Fatalf("a call of %s says %s", name, c.Server)
-			}
+			require.Equal(t, name, c.Server, "a call")
 		}
 		got, _, err = b.Calls(ctx, Query{Server: name, Tool: "echo", Text: "echo", Limit: 500})
-		if err != nil || len(got) != want {
-			t.Errorf("%s: search finds %d calls of %d, %v", name, len(got), want, err)
-		}
+		assert.NoError(t, err, name)
+		assert.Len(t, got, want, name)
 		for _, q := range []Query{{}, {Text: "echo"}} {
 			f, err := b.Facets(ctx, q)
 			n := int64(0)
@@ -46,9 +44,8 @@ func TestHistoryFollowsRenamedServer(t *testing.T) {
 					n += one.Calls
 				}
 			}
-			if err != nil || n != int64(want) {
-				t.Errorf("%s: the facets of %q count %d of %d, %v", name, q.Text, n, want, err)
-			}
+			assert.NoErrorf(t, err, "%s: the facets of %q", name, q.Text)
+			assert.Equalf(t, int64(want), n, "%s: the facets of %q", name, q.Text)
 		}
 		u, err := b.Usage(ctx, UsageQuery{From: from, To: to, Server: name})
 		if err != nil || u.Total.Calls != int64(want) {
@@ -63,13 +60,11 @@ func TestHistoryFollowsRenamedServer(t *testing.T) {
 				n += one.Calls
 			}
 		}
-		if n != int64(want) {
-			t.Errorf("%s: the sums of all servers have %d of %d", name, n, want)
-		}
+		assert.Equal(t, int64(want), n, name)
 	}
 	known("files", 100)
 	_, err := b.RenameServer(ctx, "files", "fs")
-	must(t, err)
+	require.NoError(t, err)
 	known("fs", 100)
 	known("files", 0)
 	if c, err := b.Catalog(ctx, "fs", "key"); err != nil || c == nil {
@@ -80,9 +75,8 @@ func TestHistoryFollowsRenamedServer(t *testing.T) {
 			t.Errorf("%s: %v, %v", key, ok, err)
 		}
 	}
-	if r := b.Recording().Rules; len(r) != 1 || r[0].Server != "fs" {
-		t.Errorf("what is recorded of it: %+v", r)
-	}
+	r := b.Recording().Rules
+	assert.Truef(t, len(r) == 1 && r[0].Server == "fs", "what is recorded of it: %+v", r)
 	// A call that began before the renaming ends; later another server gets the old name.
 	record(t, b, 100, 1)
 	known("fs", 101)
@@ -99,16 +93,15 @@ func TestHistoryFollowsRenamedServer(t *testing.T) {
 	indexed(t, b)
 	known("fs", 106)
 	known("files", 10)
-	if n, err := b.Prune(ctx, RetentionLimits{Age: -1, Bytes: -1, Rows: 12}); err != nil || n != 104 {
-		t.Errorf("pruned %d, %v", n, err)
-	}
+	n, err := b.Prune(ctx, RetentionLimits{Age: -1, Bytes: -1, Rows: 12})
+	assert.Truef(t, err == nil && n == 104, "pruned %d, %v", n, err)
 	requireIntegrity(t, b)
 
 	c := openAt(t, filepath.Join(t.TempDir(), "history.db"), later)
 	record(t, c, 0, 10)
 	back, err := c.RenameServer(ctx, "files", "fs")
-	must(t, err)
-	must(t, back(ctx))
+	require.NoError(t, err)
+	require.NoError(t, back(ctx))
 	b = c
 	known("files", 10)
 	known("fs", 0)
@@ -160,9 +153,8 @@ func TestCallsKnowWhichVersionAnswered(t *testing.T) {
 		for _, one := range calls {
 			got = append(got, int(one.ID-aCall(0).ID)/1000)
 		}
-		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%+v: %v, %v", c, got, err)
-		}
+		assert.NoError(t, err)
+		assert.Equal(t, c.want, got)
 	}
 	for i, want := range map[int]*core.ServedBy{0: nil, 1: &old, 5: &newer, 7: &rare} {
 		got, err := b.Call(t.Context(), aCall(i).ID)
@@ -171,12 +163,10 @@ func TestCallsKnowWhichVersionAnswered(t *testing.T) {
 		}
 	}
 	var rows int
-	if _, err := b.queryRow(t.Context(), []any{&rows}, `SELECT count(*) FROM version`); err != nil || rows != 3 {
-		t.Errorf("%d rows, %v", rows, err)
-	}
-	if facets, err := b.Facets(t.Context(), Query{Version: "1.4.1"}); err != nil || facets.Total != 2 {
-		t.Errorf("%+v, %v", facets, err)
-	}
+	_, err := b.queryRow(t.Context(), []any{&rows}, `SELECT count(*) FROM version`)
+	assert.Truef(t, err == nil && rows == 3, "%d rows, %v", rows, err)
+	facets, err := b.Facets(t.Context(), Query{Version: "1.4.1"})
+	assert.Truef(t, err == nil && facets.Total == 2, "%+v, %v", facets, err)
 }
 
 // A version is marked where it answered its first call: in the statistics of all servers only where
@@ -204,14 +194,12 @@ func TestUsageTellsWhereAVersionBegan(t *testing.T) {
 		{UsageQuery{From: from, To: aCall(0).At.Add(-30 * time.Minute), Server: "files"}, nil},
 	} {
 		u, err := b.Usage(t.Context(), c.q)
-		must(t, err)
+		require.NoError(t, err)
 		var got []string
 		for _, v := range u.Versions {
 			got = append(got, fmt.Sprint(v.Server, " ", v.Version, " ", v.Package, " ", v.At.Sub(aCall(0).At)))
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%+v: %q, want %q", c.q, got, c.want)
-		}
+		assert.Equalf(t, c.want, got, "%+v", c.q)
 	}
 }
 
@@ -228,20 +216,17 @@ func TestVersionsOfDeletedCallsAreDeleted(t *testing.T) {
 		}
 	}
 	flushed(t, b)
-	if _, err := b.Erase(t.Context(), Selection{IDs: []int64{aCall(3).ID, aCall(4).ID}}); err != nil {
-		t.Fatal(err)
-	}
-	must(t, b.deleteUnusedNames(t.Context()))
+	_, err := b.Erase(t.Context(), Selection{IDs: []int64{aCall(3).ID, aCall(4).ID}})
+	require.NoError(t, err)
+	require.NoError(t, b.deleteUnusedNames(t.Context()))
 	var rows int
-	if _, err := b.queryRow(t.Context(), []any{&rows}, `SELECT count(*) FROM version`); err != nil || rows != maxVersions-1 {
-		t.Errorf("%d rows, %v", rows, err)
-	}
+	_, err = b.queryRow(t.Context(), []any{&rows}, `SELECT count(*) FROM version`)
+	assert.Truef(t, err == nil && rows == maxVersions-1, "%d rows, %v", rows, err)
 	c := aCall(3)
 	c.ID += 7_000_000
 	c.ServedBy = &core.ServedBy{Version: "3"} // its row was deleted
 	b.Recorder().Record(c, aReply)
 	flushed(t, b)
-	if got, err := b.Call(t.Context(), c.ID); err != nil || got.ServedBy == nil || got.ServedBy.Version != "3" {
-		t.Errorf("%+v, %v", got, err)
-	}
+	got, err := b.Call(t.Context(), c.ID)
+	assert.Truef(t, err == nil && got.ServedBy != nil && got.ServedBy.Version == "3", "%+v, %v", got, err)
 }

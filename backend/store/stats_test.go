@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestPercentilesAreWithinFivePercent(t *testing.T) {
@@ -37,15 +40,13 @@ func TestPercentilesAreWithinFivePercent(t *testing.T) {
 	flushed(t, b)
 	at := aCall(0).At
 	u, err := b.Usage(t.Context(), UsageQuery{From: at.Add(-time.Hour), To: at.Add(48 * time.Hour), Tool: "echo"})
-	if err != nil || u.Total.Calls != 3000 {
-		t.Fatalf("%+v, %v", u, err)
-	}
+	require.NoError(t, err)
+	require.EqualValues(t, 3000, u.Total.Calls)
 	slices.Sort(all)
 	for p, got := range map[float64]time.Duration{0.5: u.Total.P50, 0.95: u.Total.P95, 0.99: u.Total.P99} {
 		want := all[int(math.Ceil(p*3000))-1]
-		if off := math.Abs(float64(got)/float64(want) - 1); off > 0.05 {
-			t.Errorf("p%v is %v, not %v: %.1f %% off", p*100, got, want, off*100)
-		}
+		off := math.Abs(float64(got)/float64(want) - 1)
+		assert.Falsef(t, off > 0.05, "p%v is %v, not %v: %.1f %% off", p*100, got, want, off*100)
 	}
 }
 
@@ -72,19 +73,16 @@ func TestUsageIsThatOfServers(t *testing.T) {
 	if err != nil || !slices.Contains(facets.Outcomes, Facet{Value: "unavailable", Calls: 1}) || !slices.Contains(facets.Outcomes, Facet{Value: "protocol_error", Calls: 1}) {
 		t.Errorf("%+v, %v", facets, err)
 	}
-	if want := []Facet{{Value: "KeyError: 1", Calls: 2}, {Value: "not running", Calls: 1}}; !slices.Equal(facets.Errors, want) {
-		t.Errorf("errors: %+v", facets.Errors)
-	}
-	if failed, err := b.Facets(t.Context(), Query{Outcome: outcomeFailed, From: at.Add(-time.Hour), To: at.Add(time.Hour)}); err != nil || failed.Total != 3 {
-		t.Errorf("failed: %+v, %v", failed, err)
-	}
+	want := []Facet{{Value: "KeyError: 1", Calls: 2}, {Value: "not running", Calls: 1}}
+	assert.Equal(t, want, facets.Errors)
+	failed, err := b.Facets(t.Context(), Query{Outcome: outcomeFailed, From: at.Add(-time.Hour), To: at.Add(time.Hour)})
+	assert.Truef(t, err == nil && failed.Total == 3, "failed: %+v, %v", failed, err)
 	if found, _, err := b.Calls(t.Context(), Query{Outcome: outcomeFailed}); err != nil || len(found) != 3 {
 		t.Errorf("failed: %+v, %v", found, err)
 	}
 	sampled, err := b.Facets(t.Context(), Query{MinTook: time.Second})
-	if err != nil || !slices.Contains(sampled.Outcomes, Facet{Value: "unavailable", Calls: 1}) {
-		t.Errorf("%+v, %v", sampled, err)
-	}
+	require.NoError(t, err)
+	require.Contains(t, sampled.Outcomes, Facet{Value: "unavailable", Calls: 1})
 	for outcome, code := range map[core.Outcome]core.Code{"unavailable": core.CodeUnavailable, core.OutcomeProtocolError: aCall(0).Code} {
 		if found, _, err := b.Calls(t.Context(), Query{Outcome: outcome}); err != nil || len(found) != 1 || found[0].Code != code {
 			t.Errorf("%s: %+v, %v", outcome, found, err)
@@ -143,9 +141,7 @@ func TestUsageOfAnyRangeMatchesItsCalls(t *testing.T) {
 		for _, one := range u.Series {
 			series += one.Calls
 		}
-		if series != u.Total.Calls {
-			t.Errorf("%v to %v: the series has %d of %d calls", from, to, series, u.Total.Calls)
-		}
+		assert.Equalf(t, u.Total.Calls, series, "%v to %v", from, to)
 	}
 	u, err := b.Usage(t.Context(), UsageQuery{From: now.Add(-11 * 24 * time.Hour)})
 	if err != nil || u.Total.Calls != 2000 || u.Total.Errors != 223 || len(u.ByServer) != 1 || u.ByTool[0].Tool != "echo" || u.ByClient[0].Client != "Cursor" {
@@ -197,7 +193,7 @@ func TestFacetsApplyAllOtherFilters(t *testing.T) {
 	flushed(t, b)
 	for _, text := range []string{"", "echo"} {
 		f, err := b.Facets(t.Context(), Query{Server: "git", Outcome: core.OutcomeOK, To: aCall(0).At.Add(time.Hour), Text: text})
-		must(t, err)
+		require.NoError(t, err)
 		if f.Total != 36 || len(f.Servers) != 3 || f.Servers[0].Calls != 36 || len(f.Outcomes) != 2 || f.Outcomes[0].Calls != 36 || f.Outcomes[1].Calls != 4 {
 			t.Errorf("text %q: %+v", text, f)
 		}

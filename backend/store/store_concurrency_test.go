@@ -4,6 +4,9 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestReadsDoNotWaitForBusyWriter holds the write lock, so that no recorded call can be written.
@@ -40,23 +43,20 @@ func TestReadsDoNotWaitForBusyWriter(t *testing.T) {
 		go func() { answered <- ask() }()
 		select {
 		case err := <-answered:
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			assert.NoError(t, err, name)
 		case <-time.After(waitLimit / 2): // longer than any query takes without waiting
 			t.Errorf("%s waits for the writer", name)
 		}
 	}
 	close(let)
-	must(t, <-done)
+	require.NoError(t, <-done)
 	b.recorder.mu.Lock()
 	b.recorder.rate = writeRate{since: time.Now()}
 	b.recorder.mu.Unlock()
 	// Without load, a query waits for the newest call.
 	b.Recorder().Record(aCall(200), aReply)
-	if got, _, err := b.Calls(t.Context(), Query{Limit: 1}); err != nil || len(got) != 1 || got[0].ID != aCall(200).ID {
-		t.Errorf("the newest call is %v, %v", got, err)
-	}
+	got, _, err := b.Calls(t.Context(), Query{Limit: 1})
+	assert.Truef(t, err == nil && len(got) == 1 && got[0].ID == aCall(200).ID, "the newest call is %v, %v", got, err)
 }
 
 // TestPruningTerminatesDuringRecording records more calls than pruning leaves: pruning ignores
@@ -73,9 +73,7 @@ func TestPruningTerminatesDuringRecording(t *testing.T) {
 	ended := make(chan int64, 1)
 	go func() {
 		n, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: 1, Rows: 10}) // every call is beyond one byte
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		ended <- n
 	}()
 	deadline := time.After(4 * waitLimit)
@@ -125,9 +123,7 @@ func TestPruningYieldsToRecording(t *testing.T) {
 	pruned := make(chan int64, 1)
 	go func() {
 		n, err := b.Prune(t.Context(), RetentionLimits{Age: -1, Bytes: -1, Rows: kept})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		pruned <- n
 	}()
 	worst := time.Duration(0)
@@ -141,16 +137,12 @@ func TestPruningYieldsToRecording(t *testing.T) {
 			between++
 		}
 	}
-	if between < 2 {
-		t.Errorf("of %d calls, %d were on disk before the last step", n, between)
-	}
+	assert.Truef(t, between >= 2, "of %d calls, %d were on disk before the last step", n, between)
 	t.Logf("%d calls recorded while %d were pruned; the slowest was on disk after %s", n, <-pruned, worst)
 	if err := b.withHandle(func(h *handle) error {
 		var orphans int
 		err := h.read.QueryRow(`SELECT count(*) FROM body WHERE id NOT IN (SELECT id FROM call)`).Scan(&orphans)
-		if orphans != 0 {
-			t.Errorf("%d payloads have no call", orphans)
-		}
+		assert.Equal(t, 0, orphans)
 		return err
 	}); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -60,7 +62,7 @@ func openTimed(t testing.TB, o Options, timeouts storeTimeouts) *testStore {
 		b.notifiedSentences = append(b.notifiedSentences, sentence)
 	}
 	s, err := Open(t.Context(), o)
-	must(t, err)
+	require.NoError(t, err)
 	b.Store = s
 	s.timeouts = timeouts
 	ctx, cancel := context.WithCancel(context.Background())
@@ -71,9 +73,7 @@ func openTimed(t testing.TB, o Options, timeouts storeTimeouts) *testStore {
 		once.Do(func() {
 			cancel()
 			<-done
-			if err := s.Close(); err != nil {
-				t.Errorf("cannot close: %v", err)
-			}
+			assert.NoError(t, s.Close(), "cannot close")
 		})
 	}
 	t.Cleanup(b.stop)
@@ -85,7 +85,7 @@ func otherProgram(t testing.TB, path, lock string, pragmas ...string) *sql.DB {
 	t.Helper()
 	pragmas = append([]string{fmt.Sprintf("busy_timeout(%d)", waitLimit.Milliseconds())}, pragmas...)
 	db, err := sql.Open("sqlite", dsn(path, lock, pragmas...))
-	must(t, err)
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -123,13 +123,9 @@ func TestHistorySurvivesShutdown(t *testing.T) {
 	}
 	b.stop()
 	b = open(t, path)
-	if n := count(t, b); n != 1000 {
-		t.Fatalf("%d of 1000 calls are there after a stop", n)
-	}
+	require.Equal(t, 1000, count(t, b))
 	got, err := b.Call(t.Context(), aCall(7).ID)
-	if err != nil || string(got.Error) != `{"code":-1,"message":"no"}` || got.Result != nil {
-		t.Fatalf("got %+v, %v", got, err)
-	}
+	require.Truef(t, err == nil && string(got.Error) == `{"code":-1,"message":"no"}` && got.Result == nil, "got %+v, %v", got, err)
 }
 
 // flushed waits until the queue is written. Flush alone returns immediately while the recorder
@@ -150,7 +146,7 @@ func count(t testing.TB, b *testStore) (n int) {
 	err := b.withHandle(func(h *handle) error {
 		return h.read.QueryRow(`SELECT count(*) FROM call JOIN body USING (id)`).Scan(&n)
 	})
-	must(t, err)
+	require.NoError(t, err)
 	return n
 }
 
@@ -196,9 +192,7 @@ func TestFiltersMatchExactly(t *testing.T) {
 		"percent":         {Query{Text: "%"}, 0},
 	} {
 		got, next, err := b.Calls(t.Context(), c.q)
-		if err != nil || len(got) != c.want || next != 0 {
-			t.Errorf("%s: %d calls, next %d, %v; want %d", name, len(got), next, err, c.want)
-		}
+		assert.Truef(t, err == nil && len(got) == c.want && next == 0, "%s: %d calls, next %d, %v; want %d", name, len(got), next, err, c.want)
 	}
 }
 
@@ -211,7 +205,7 @@ func TestPagesCoverEveryCallOnce(t *testing.T) {
 		q := Query{Limit: 10, Text: text}
 		for {
 			page, next, err := b.Calls(t.Context(), q)
-			must(t, err)
+			require.NoError(t, err)
 			for _, c := range page {
 				seen = append(seen, c.ID)
 			}
@@ -220,13 +214,9 @@ func TestPagesCoverEveryCallOnce(t *testing.T) {
 			}
 			q.Before = next
 		}
-		if len(seen) != 95 {
-			t.Fatalf("text %q: pages hold %d of 95 calls", text, len(seen))
-		}
+		require.Lenf(t, seen, 95, "text %q", text)
 		for i, id := range seen {
-			if id != aCall(94-i).ID {
-				t.Fatalf("text %q: call %d stands in place %d", text, id, i)
-			}
+			require.Equalf(t, aCall(94-i).ID, id, "text %q", text)
 		}
 	}
 }
@@ -238,38 +228,26 @@ func TestCatalogRoundTripsEveryByte(t *testing.T) {
 		Tools:        []core.Item{{Name: "a<b", Raw: []byte(`{"name":"a<b", "n":9007199254740993,  "x":"\u003c&"}`)}},
 		Instructions: "be kind", ListedAt: time.Now().UTC(),
 	}
-	must(t, b.SaveCatalog(t.Context(), "files", "k1", &core.Catalog{}))
-	must(t, b.SaveCatalog(t.Context(), "files", "k2", want))
+	require.NoError(t, b.SaveCatalog(t.Context(), "files", "k1", &core.Catalog{}))
+	require.NoError(t, b.SaveCatalog(t.Context(), "files", "k2", want))
 	got, err := b.Catalog(t.Context(), "files", "k2")
 	if err != nil || string(got.Tools[0].Raw) != string(want.Tools[0].Raw) || got.Instructions != "be kind" || got.Info != nil {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	if old, err := b.Catalog(t.Context(), "files", "k1"); old != nil || err != nil {
-		t.Fatalf("another key finds %+v, %v", old, err)
-	}
+	old, err := b.Catalog(t.Context(), "files", "k1")
+	require.Truef(t, old == nil && err == nil, "another key finds %+v, %v", old, err)
 }
 
 func TestEraIsForgottenWhenCommandChanges(t *testing.T) {
 	t.Parallel()
 	b := fresh(t)
-	if _, known, err := b.DualEra(t.Context(), "files", "k1"); known || err != nil {
-		t.Fatalf("known before it was saved: %v", err)
-	}
-	must(t, b.SaveDualEra(t.Context(), "files", "k1", true))
-	if dual, known, err := b.DualEra(t.Context(), "files", "k1"); !dual || !known || err != nil {
-		t.Fatalf("got %v, %v, %v", dual, known, err)
-	}
-	if _, known, _ := b.DualEra(t.Context(), "files", "k2"); known {
-		t.Fatal("the era of another program is taken for this one's")
-	}
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, known, err := b.DualEra(t.Context(), "files", "k1")
+	require.Truef(t, !known && err == nil, "known before it was saved: %v", err)
+	require.NoError(t, b.SaveDualEra(t.Context(), "files", "k1", true))
+	dual, known, err := b.DualEra(t.Context(), "files", "k1")
+	require.Truef(t, dual && known && err == nil, "got %v, %v, %v", dual, known, err)
+	_, known, _ = b.DualEra(t.Context(), "files", "k2")
+	require.False(t, known, "the era of another program is taken for this one's")
 }
 
 // What is committed reaches the disk at each checkpoint, also in a file that was created by this process.
@@ -277,17 +255,16 @@ func TestConnectionsOfANewFileWaitForTheDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.db")
 	for _, which := range []string{"new", "existing"} {
 		s, err := Open(t.Context(), Options{Path: path})
-		must(t, err)
-		must(t, s.withHandle(func(h *handle) error {
+		require.NoError(t, err)
+		require.NoError(t, s.withHandle(func(h *handle) error {
 			for name, db := range map[string]*sql.DB{"write": h.write, "writeCalls": h.writeCalls} {
 				var synchronous, vacuum int
-				must(t, db.QueryRowContext(t.Context(), `SELECT s.synchronous, v.auto_vacuum FROM pragma_synchronous() s, pragma_auto_vacuum() v`).Scan(&synchronous, &vacuum))
-				if synchronous != 1 || vacuum != 2 {
-					t.Errorf("%s of the %s file: synchronous %d, auto_vacuum %d", name, which, synchronous, vacuum)
-				}
+				require.NoError(t, db.QueryRowContext(t.Context(), `SELECT s.synchronous, v.auto_vacuum FROM pragma_synchronous() s, pragma_auto_vacuum() v`).Scan(&synchronous, &vacuum))
+				assert.Equalf(t, 1, synchronous, "%s of the %s", name, which)
+				assert.Equalf(t, 2, vacuum, "%s of the %s", name, which)
 			}
 			return nil
 		}))
-		must(t, s.Close())
+		require.NoError(t, s.Close())
 	}
 }

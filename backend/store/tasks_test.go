@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // taskCall returns call i, which created a task.
@@ -62,7 +65,7 @@ func TestCallWithATaskIsOneCall(t *testing.T) {
 
 	for range 2 { // before and after a restart
 		calls, _, err := b.Calls(t.Context(), Query{})
-		must(t, err)
+		require.NoError(t, err)
 		var got []string
 		for _, c := range calls {
 			status := ""
@@ -73,24 +76,18 @@ func TestCallWithATaskIsOneCall(t *testing.T) {
 		}
 		took := orphan.Took
 		want := fmt.Sprintln("tasks/get ok", took, "") + fmt.Sprintln("tools/call", ordinary.Outcome, ordinary.Took, "") + "tools/call cancelled 1.001s expired\ntools/call ok 1ms expired\ntools/call tool_error 3.001s completed\n"
-		if list := strings.Join(got, ""); list != want {
-			t.Errorf("got\n%swant\n%s", list, want)
-		}
+		assert.Equal(t, want, strings.Join(got, ""))
 		f, err := b.Facets(t.Context(), Query{})
-		if err != nil || f.Total != 5 {
-			t.Errorf("%+v, %v", f, err)
-		}
+		require.NoError(t, err)
+		require.EqualValues(t, 5, f.Total)
 		for _, o := range f.Outcomes {
-			if n := map[string]int64{"ok": 2, "expired": 1, "tool_error": 1, "cancelled": 1}[o.Value]; o.Calls != n {
-				t.Errorf("%d calls ended with %s, want %d", o.Calls, o.Value, n)
-			}
+			assert.Equal(t, map[string]int64{"ok": 2, "expired": 1, "tool_error": 1, "cancelled": 1}[o.Value], o.Calls, o.Value)
 		}
 		if u, err := b.Usage(t.Context(), UsageQuery{From: done.At.Add(-time.Hour), To: done.At.Add(48 * time.Hour)}); err != nil || u.Total.Calls != 5 || u.Total.Errors != 1 {
 			t.Errorf("%+v, %v", u.Total, err)
 		}
-		if list, err := b.Clients(t.Context()); err != nil || len(list) != 1 || list[0].Calls != 5 {
-			t.Errorf("%+v, %v", list, err)
-		}
+		list, err := b.Clients(t.Context())
+		assert.Truef(t, err == nil && len(list) == 1 && list[0].Calls == 5, "%+v, %v", list, err)
 		if list, _, err := b.Sessions(t.Context(), 0, 0); err != nil || len(list) != 1 || list[0].Calls != 5 || list[0].Errors != 1 {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -112,9 +109,8 @@ func TestCallWithATaskIsOneCall(t *testing.T) {
 
 	// Erasing the call erases what the requests about its task contain, and takes it out of the
 	// counts.
-	if n, err := b.Erase(t.Context(), Selection{IDs: []int64{done.ID}}); err != nil || n != 1 {
-		t.Fatal(n, err)
-	}
+	n, err := b.Erase(t.Context(), Selection{IDs: []int64{done.ID}})
+	require.Truef(t, err == nil && n == 1, "%v %v", n, err)
 	if calls, _, err := b.Calls(t.Context(), Query{Text: "9007199254740993"}); err != nil || len(calls) != 0 {
 		t.Errorf("%+v, %v", calls, err)
 	}
@@ -139,9 +135,7 @@ func TestIDOfATaskIsKeptIfItOnlyLooksLikeASecret(t *testing.T) {
 	}
 	flushed(t, b)
 	tasks, err := b.Tasks(t.Context(), aCall(0).At.Add(-time.Hour), 10)
-	if err != nil || len(tasks) != 3 || tasks[0].ID != ids[0] || tasks[1].ID != ids[1] || tasks[2].ID != "of [redacted]" {
-		t.Errorf("%+v, %v", tasks, err)
-	}
+	assert.Truef(t, err == nil && len(tasks) == 3 && tasks[0].ID == ids[0] && tasks[1].ID == ids[1] && tasks[2].ID == "of [redacted]", "%+v, %v", tasks, err)
 	for i, id := range ids {
 		c, _ := taskCall(i)
 		if r, err := b.Call(t.Context(), c.ID); err != nil || strings.Contains(string(r.Result), id) {
@@ -186,9 +180,8 @@ func TestOpenTaskIsShownAsExpiredAfterItsTTL(t *testing.T) {
 		want[at.unlimited]++
 		for _, state := range []core.Outcome{"ok", "working", "input_required", "expired"} {
 			calls, _, err := b.Calls(t.Context(), Query{Outcome: state})
-			if err != nil || int64(len(calls)) != want[string(state)] {
-				t.Errorf("after %s: %d calls are %s, want %d: %v", at.after, len(calls), state, want[string(state)], err)
-			}
+			require.NoErrorf(t, err, "after %s", at.after)
+			require.Equalf(t, want[string(state)], int64(len(calls)), "after %s", at.after)
 		}
 		for _, q := range []Query{{}, {MinTook: 1}} { // from rollups, and from calls
 			f, err := b.Facets(t.Context(), q)

@@ -2,8 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +10,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func accounts(tokens map[string]string) func(*config.Server) {
@@ -49,9 +50,7 @@ func (s *startedAccounts) want(t *testing.T, all ...string) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !slices.Equal(s.all, all) {
-		t.Errorf("started %v, want %v", s.all, all)
-	}
+	assert.Equal(t, all, s.all)
 }
 
 func TestEachAccountHasItsOwnProcessWithItsOwnCredentials(t *testing.T) {
@@ -60,19 +59,13 @@ func TestEachAccountHasItsOwnProcessWithItsOwnCredentials(t *testing.T) {
 		g.apply(server("a", accounts(map[string]string{"work": "w", "home": "h"})))
 		starts.want(t, "=own")
 		own, work, home := g.served(as("default")), g.served(as("work")), g.served(as("home"))
-		if own == work || work == home || own == home {
-			t.Fatal("two accounts share a process")
-		}
+		require.True(t, own != work && work != home && own != home, "two accounts share a process")
 		starts.want(t, "=own", "work=w", "home=h")
 		advance(5 * time.Minute)
-		if g.served(as("default")) != own || g.served(as("work")) != work || g.served(as("home")) != home {
-			t.Fatal("an account was moved")
-		}
+		require.True(t, g.served(as("default")) == own && g.served(as("work")) == work && g.served(as("home")) == home, "an account was moved")
 		synctest.Wait()
 		st := g.want("a", core.StateRunning)
-		if len(st.Instances) != 2 || st.Instances[0].Account != "work" || st.Instances[0].Name != "account work" {
-			t.Fatalf("%+v", st.Instances)
-		}
+		require.Truef(t, len(st.Instances) == 2 && st.Instances[0].Account == "work" && st.Instances[0].Name == "account work", "%+v", st.Instances)
 	})
 }
 
@@ -85,14 +78,11 @@ func TestUnknownAndRemovedAccountsAreErrors(t *testing.T) {
 			g.apply(server("a", session(kind), accounts(map[string]string{"job": "w"}))) // renamed
 			for _, name := range []string{"work", "wrok"} {
 				_, err := g.For(context.Background(), as(name))
-				if core.CodeOf(err) != core.CodeNotFound || !strings.Contains(err.Error(), `no account "`+name+`"`) {
-					t.Fatalf("%s, %s: %v", kind, name, err)
-				}
+				require.Equal(t, core.CodeNotFound, core.CodeOf(err), kind)
+				require.Contains(t, err.Error(), `no account "`+name+`"`, kind)
 			}
 			synctest.Wait()
-			if n := g.processes(); n != 1 {
-				t.Fatalf("%d processes: that of the removed account still runs", n)
-			}
+			require.Equal(t, 1, g.processes())
 		}
 	})
 }
@@ -105,9 +95,8 @@ func TestCallInFlightOfRenamedAccountEndsWithError(t *testing.T) {
 		synctest.Wait()
 		g.apply(server("a", accounts(map[string]string{"job": "w"})))
 		synctest.Wait()
-		if err := <-ended; err == nil {
-			t.Fatal("the call did not fail")
-		}
+		err := <-ended
+		require.Error(t, err, "the call did not fail")
 		starts.want(t, "=own", "work=w")
 	})
 }
@@ -119,18 +108,14 @@ func TestChangedAccountRestartsOnlyItsOwnProcess(t *testing.T) {
 		own, work, home := g.served(as("")), g.served(as("work")), g.served(as("home"))
 		g.apply(server("a", accounts(map[string]string{"work": "new", "home": "h"})))
 		synctest.Wait()
-		if g.served(as("")) != own || g.served(as("home")) != home {
-			t.Fatal("another account was restarted")
-		}
-		if g.served(as("work")) == work {
-			t.Fatal("the changed account was not restarted")
-		}
+		require.Equal(t, own, g.served(as("")), "another account was restarted")
+		require.Equal(t, home, g.served(as("home")), "another account was restarted")
+		require.NotEqual(t, work, g.served(as("work")), "the changed account was not restarted")
 		starts.want(t, "=own", "work=w", "home=h", "work=new")
 		g.apply(server("a", accounts(map[string]string{"work": "new", "home": "h"}), func(s *config.Server) { s.Env["TOKEN"] = "own2" }))
 		synctest.Wait()
-		if g.served(as("home")) != home || g.served(as("")) == own {
-			t.Fatal("a change of the server's own credentials restarted another account, or not its own")
-		}
+		require.Equal(t, home, g.served(as("home")), "a change of the server's own credentials restarted another account, or not its own")
+		require.NotEqual(t, own, g.served(as("")), "a change of the server's own credentials restarted another account, or not its own")
 	})
 }
 
@@ -142,15 +127,10 @@ func TestCrashedAccountLeavesOthersRunning(t *testing.T) {
 		g.apply(server("a", accounts(map[string]string{"work": "w", "home": "h"})))
 		home := g.served(as("home"))
 		_, err := g.For(context.Background(), as("work"))
-		if err == nil || !strings.Contains(err.Error(), `account "work" of server "a" is not available (failed): the token is wrong`) {
-			t.Fatal(err)
-		}
-		if g.served(as("home")) != home || g.served(as("default")) == home {
-			t.Fatal("the crash of one account moved another one")
-		}
-		if st := g.want("a", core.StateDegraded); !strings.Contains(st.Reason, "one of its instances") {
-			t.Errorf("%+v", st)
-		}
+		require.ErrorContains(t, err, `account "work" of server "a" is not available (failed): the token is wrong`)
+		require.Equal(t, home, g.served(as("home")), "the crash of one account moved another one")
+		require.NotEqual(t, home, g.served(as("default")), "the crash of one account moved another one")
+		assert.Contains(t, g.want("a", core.StateDegraded).Reason, "one of its instances")
 	})
 }
 
@@ -166,9 +146,7 @@ func TestSessionsOfOneAccountStayApart(t *testing.T) {
 		for _, c := range []*core.Call{in("work", "1"), in("work", "2"), in("default", "1"), in("default", "2")} {
 			seen[g.served(c)] = true
 		}
-		if len(seen) != 4 {
-			t.Fatalf("%d processes", len(seen))
-		}
+		require.Len(t, seen, 4)
 		g.EndSession("1")
 		synctest.Wait()
 		if n := g.processes(); n != 3 { // its own, and those of session 2

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +11,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // memoryCaches implements Catalogs and Eras with maps.
@@ -76,25 +78,18 @@ func TestApplyRestartsOnlyChangedServers(t *testing.T) {
 			server("c", func(s *config.Server) { s.RequestTimeout, s.Label, s.Namespace = time.Minute, "See", "sea" }),
 		)
 		for id, want := range map[string]int{"a": 1, "b": 2, "c": 1, "d": 1} {
-			if got := len(g.started(id)); got != want {
-				t.Errorf("%s was started %d times, want %d", id, got, want)
-			}
+			assert.Equal(t, want, len(g.started(id)), id)
 		}
-		if _, ok := g.Status("d"); ok {
-			t.Error("a removed server still has a status")
-		}
-		if _, ok := g.registry.Server("d"); ok {
-			t.Error("a removed server still has a view")
-		}
-		if st := g.Statuses(); st[0].ID != "b" || st[1].ID != "a" || st[2].Label != "See" {
-			t.Errorf("not in the order of the config: %+v", st)
-		}
-		if _, ok := g.registry.All().Lookup(core.Tools, "sea__read"); !ok {
-			t.Error("the new namespace is not in force")
-		}
-		if _, err := g.For(context.Background(), call("d")); core.CodeOf(err) != core.CodeNotFound {
-			t.Errorf("a call to a removed server: %v", err)
-		}
+		_, ok := g.Status("d")
+		assert.False(t, ok, "a removed server still has a status")
+		_, ok = g.registry.Server("d")
+		assert.False(t, ok, "a removed server still has a view")
+		st := g.Statuses()
+		assert.Truef(t, st[0].ID == "b" && st[1].ID == "a" && st[2].Label == "See", "not in the order of the config: %+v", st)
+		_, ok = g.registry.All().Lookup(core.Tools, "sea__read")
+		assert.True(t, ok, "the new namespace is not in force")
+		_, err := g.For(context.Background(), call("d"))
+		assert.Equal(t, core.CodeNotFound, core.CodeOf(err), "a call to a removed server")
 	})
 }
 
@@ -109,9 +104,8 @@ func TestReaddedServerNeverRunsTwice(t *testing.T) {
 		}
 		advance(time.Minute) // connect fails the test if there is a second process
 		g.want("a", core.StateRunning)
-		if n := len(g.started("a")); n < 2 {
-			t.Fatalf("%d starts", n)
-		}
+		n := len(g.started("a"))
+		require.Truef(t, n >= 2, "%d starts", n)
 	})
 }
 
@@ -163,9 +157,7 @@ func TestRemovedServerIsAnnouncedOnce(t *testing.T) {
 				t.Errorf("news of a server that is gone: %+v", e.Data)
 			}
 		}
-		if removed != 1 {
-			t.Errorf("told %d times", removed)
-		}
+		assert.Equal(t, 1, removed)
 	})
 }
 
@@ -190,29 +182,18 @@ func TestListWaitsOnlyForServersWithoutCatalog(t *testing.T) {
 			return time.Since(begin)
 		}
 		g.apply(server("quick"), known, server("bad"), server("off", func(s *config.Server) { s.Disabled = true }))
-		if d := took("known"); d != 0 {
-			t.Errorf("waited %s for a server whose tools are known", d)
-		}
-		if _, ok := g.registry.All().Lookup(core.Tools, "known__old"); !ok {
-			t.Error("the tools of the last run are not there")
-		}
-		if d := took(""); d != 3*time.Second {
-			t.Errorf("waited %s, want as long as the quick one needs", d)
-		}
+		assert.EqualValues(t, 0, took("known"))
+		_, ok := g.registry.All().Lookup(core.Tools, "known__old")
+		assert.True(t, ok, "the tools of the last run are not there")
+		assert.Equal(t, 3*time.Second, took(""))
 		g.apply(server("quick"), server("slow"))
-		if d := took("quick"); d != 0 {
-			t.Errorf("waited %s for another server", d)
-		}
-		if d := took(""); d != 10*time.Second {
-			t.Errorf("waited %s, want listWaitMs", d)
-		}
+		assert.EqualValues(t, 0, took("quick"))
+		assert.Equal(t, 10*time.Second, took(""))
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		begin := time.Now()
 		g.WaitListed(ctx, "")
-		if time.Since(begin) != time.Second {
-			t.Error("a list goes on waiting for a client that is gone")
-		}
+		assert.Equal(t, time.Second, time.Since(begin), "a list goes on waiting for a client that is gone")
 	})
 }
 
@@ -235,13 +216,10 @@ func TestURIsOfTheLastRunBelongToTheirServerWhileItStarts(t *testing.T) {
 		g.apply(server("slow"), server("quick"))
 		g.want("quick", core.StateRunning)
 		for uri, want := range map[string]string{"board://1": "slow", "board://quick__1": "quick"} {
-			if got, _ := g.registry.All().Resource(uri); got.Server != want {
-				t.Errorf("%s leads to %q, want %q", uri, got.Server, want)
-			}
+			got, _ := g.registry.All().Resource(uri)
+			assert.Equal(t, want, got.Server, uri)
 		}
-		if tools := g.registry.All().ListResult(core.Tools); strings.Contains(string(tools), "old") {
-			t.Errorf("a tool of other settings is listed: %s", tools)
-		}
+		assert.NotContains(t, string(g.registry.All().ListResult(core.Tools)), "old", "a tool of other settings is listed")
 	})
 }
 
@@ -256,12 +234,10 @@ func TestOnDemandServerStartsOnceForCatalogThenOnCall(t *testing.T) {
 				return
 			}
 			g.want("a", core.StateStopped)
-			if _, ok := g.registry.All().Lookup(core.Tools, "a__read"); !ok {
-				t.Error("its tools are not listed")
-			}
-			if _, err := g.For(context.Background(), call("a")); err != nil {
-				t.Fatal(err)
-			}
+			_, ok := g.registry.All().Lookup(core.Tools, "a__read")
+			assert.True(t, ok, "its tools are not listed")
+			_, err := g.For(context.Background(), call("a"))
+			require.NoError(t, err)
 			g.want("a", core.StateRunning)
 		})
 	}
@@ -280,9 +256,8 @@ func TestListChangesReachRegistry(t *testing.T) {
 		c.mu.Unlock()
 		changed(core.Tools)
 		synctest.Wait()
-		if _, ok := g.registry.All().Lookup(core.Tools, "a__new"); !ok {
-			t.Error("the new tool is not there")
-		}
+		_, ok := g.registry.All().Lookup(core.Tools, "a__new")
+		assert.True(t, ok, "the new tool is not there")
 	})
 }
 
@@ -296,14 +271,6 @@ func TestConfigChangeRestartsCrashedServer(t *testing.T) {
 		advance(2 * time.Minute)
 		g.want("a", core.StateRunning)
 	})
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // memoryApprovals implements CommandApprovals in memory.
@@ -347,29 +314,20 @@ func TestNewCommandWaitsForApproval(t *testing.T) {
 			"start":   func() error { return g.Start(ctx, "new") },
 			"restart": func() error { return g.Restart(ctx, "new") },
 		} {
-			if err := act(); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "approval") {
-				t.Errorf("%s: %v", name, err)
-			}
+			err := act()
+			assert.Truef(t, core.CodeOf(err) == core.CodeUnavailable && strings.Contains(err.Error(), "approval"), "%s: %v", name, err)
 		}
-		if n := len(g.started("new")); n != 0 {
-			t.Fatalf("started %d times", n)
-		}
+		require.Equal(t, 0, len(g.started("new")))
 		waiting := g.PendingCommands()
-		if len(waiting) != 1 || waiting[0].Server != "new" || waiting[0].Command != "run-new" {
-			t.Fatalf("got %+v", waiting)
-		}
-		if err := g.Approve(ctx, "new", "something else"); core.CodeOf(err) != core.CodeConflict {
-			t.Fatalf("a word for another command: %v", err)
-		}
-		must(t, g.Approve(ctx, "new", waiting[0].Key))
+		require.Truef(t, len(waiting) == 1 && waiting[0].Server == "new" && waiting[0].Command == "run-new", "got %+v", waiting)
+		require.Equal(t, core.CodeConflict, core.CodeOf(g.Approve(ctx, "new", "something else")), "a word for another command")
+		require.NoError(t, g.Approve(ctx, "new", waiting[0].Key))
 		synctest.Wait()
 		g.want("new", core.StateRunning)
 
 		g.apply(server("used", changed), server("new"))
 		g.want("used", core.StateNeedsApproval)
-		if g.processes() != 1 {
-			t.Error("the old command goes on although the configuration has another")
-		}
+		assert.Equal(t, 1, g.processes(), "the old command goes on although the configuration has another")
 		g.apply(server("used"), server("new")) // reverted
 		g.want("used", core.StateRunning)
 	})
@@ -394,9 +352,7 @@ func TestLoosenedSandboxWaitsForApproval(t *testing.T) {
 		t.Helper()
 		g.want("a", core.StateNeedsApproval)
 		list := g.PendingCommands()
-		if len(list) != 1 || list[0].Previous != list[0].Command || len(list[0].Sandbox) == 0 {
-			t.Fatalf("got %+v", list)
-		}
+		require.Truef(t, len(list) == 1 && list[0].Previous == list[0].Command && len(list[0].Sandbox) != 0, "got %+v", list)
 		return list[0].Sandbox
 	}
 	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals = kept }, func(g *rig) {
@@ -406,9 +362,7 @@ func TestLoosenedSandboxWaitsForApproval(t *testing.T) {
 		g.want("a", core.StateRunning)
 		g.apply(server("a", open))
 		pending(g)
-		if g.processes() != 0 {
-			t.Error("it goes on without a sandbox")
-		}
+		assert.Equal(t, 0, g.processes(), "it goes on without a sandbox")
 		g.apply(server("a", confined)) // reverted
 		g.want("a", core.StateRunning)
 		more := func(c *config.Server) {
@@ -416,16 +370,13 @@ func TestLoosenedSandboxWaitsForApproval(t *testing.T) {
 			c.Sandbox.Write = []string{"~/b"}
 		}
 		g.apply(server("a", more))
-		if got := pending(g); len(got) != 1 || got[0] != "write to ~/b" {
-			t.Errorf("shown: %q", got)
-		}
+		got := pending(g)
+		assert.Truef(t, len(got) == 1 && got[0] == "write to ~/b", "shown: %q", got)
 		seen := g.PendingCommands()[0].Key
 		g.apply(server("a", open)) // after the user saw it
-		if err := g.Approve(context.Background(), "a", seen); core.CodeOf(err) != core.CodeConflict {
-			t.Errorf("an approval for another sandbox: %v", err)
-		}
+		assert.Equal(t, core.CodeConflict, core.CodeOf(g.Approve(context.Background(), "a", seen)), "an approval for another sandbox")
 		g.apply(server("a", more))
-		must(t, g.Approve(context.Background(), "a", seen))
+		require.NoError(t, g.Approve(context.Background(), "a", seen))
 		synctest.Wait()
 		g.want("a", core.StateRunning)
 	})
@@ -436,9 +387,7 @@ func TestLoosenedSandboxWaitsForApproval(t *testing.T) {
 		g.requireApproval(false)
 		g.apply(server("a", open))
 		g.want("a", core.StateRunning)
-		if len(g.Notices()) != 0 {
-			t.Errorf("told of a new command: %+v", g.Notices())
-		}
+		assert.Empty(t, g.Notices(), "told of a new command")
 	})
 }
 
@@ -456,9 +405,8 @@ func TestPendingCommandShowsWhatSelectsPrograms(t *testing.T) {
 		s.Env = map[string]string{"LD_PRELOAD": "/tmp/x.so", "TOKEN": "secret"}
 		s.InheritEnv = []string{"HOME"}
 	})
-	if got, want := environmentNames(&c), []string{"HOME (inherited)", "LD_PRELOAD=/tmp/x.so", "TOKEN"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	got, want := environmentNames(&c), []string{"HOME (inherited)", "LD_PRELOAD=/tmp/x.so", "TOKEN"}
+	assert.Equal(t, want, got)
 }
 
 // What a command is given decides what it does as much as its words: each of these waits.
@@ -477,8 +425,6 @@ func TestApprovalCoversEverythingThatRuns(t *testing.T) {
 	} {
 		changed := base
 		change(&changed)
-		if commandKey(&changed) == commandKey(&base) {
-			t.Errorf("another %s runs unasked", name)
-		}
+		assert.NotEqualf(t, commandKey(&base), commandKey(&changed), "another %s runs unasked", name)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestListsAreRefreshedWithoutListChanged(t *testing.T) {
@@ -23,9 +25,8 @@ func TestListsAreRefreshedWithoutListChanged(t *testing.T) {
 			c.next = &core.Catalog{Capabilities: []byte(capabilities), Tools: []core.Item{{Name: "new", Raw: []byte(`{"name":"new"}`)}}}
 			c.mu.Unlock()
 			advance(6 * time.Minute)
-			if _, ok := g.registry.All().Lookup(core.Tools, "a__new"); ok != want {
-				t.Errorf("%s: the new tool is there: %v", capabilities, ok)
-			}
+			_, ok := g.registry.All().Lookup(core.Tools, "a__new")
+			assert.Equal(t, want, ok, capabilities)
 			advance(time.Hour)
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -44,8 +45,7 @@ func TestRestartRefreshesLists(t *testing.T) {
 		g.apply(server("a"))
 		g.conn("a").die()
 		advance(time.Second)
-		if _, ok := g.registry.All().Lookup(core.Tools, "a__new"); !ok {
-			t.Error("the new tool is not there")
-		}
+		_, ok := g.registry.All().Lookup(core.Tools, "a__new")
+		assert.True(t, ok, "the new tool is not there")
 	})
 }

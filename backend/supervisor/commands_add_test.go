@@ -15,6 +15,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
 )
 
 // oneEntry has one entry, "files".
@@ -59,15 +60,12 @@ func TestAddRecognizesPastedConfigs(t *testing.T) {
 		cmd := Add(&terminal.Env{}, oneEntry)
 		own, command := splitAdd(c.args, func(flag string) bool { return takesValue(cmd, flag) })
 		cmd.DisableFlagParsing = false
-		if err := cmd.ParseFlags(own); err != nil {
-			t.Errorf("%q: %v", c.args, err)
-		}
+		assert.NoErrorf(t, cmd.ParseFlags(own), "%q", c.args)
 		got, err := parseAddition(cmd.Flags().Args(), command)
 		a, _ := json.Marshal([]any{got.name, got.command, got.url, got.block})
 		b, _ := json.Marshal([]any{c.want.name, c.want.command, c.want.url, c.want.block})
-		if nothing := c.want.name == "" && c.want.block == ""; nothing != (err != nil) || !nothing && !bytes.Equal(a, b) {
-			t.Errorf("%q: %s, %v; want %s", c.args, a, err, b)
-		}
+		nothing := c.want.name == "" && c.want.block == ""
+		assert.Truef(t, nothing == (err != nil) && !(!nothing && !bytes.Equal(a, b)), "%q: %s, %v; want %s", c.args, a, err, b)
 	}
 }
 
@@ -132,20 +130,16 @@ func TestAddAcceptsVariablesHeadersAndSecrets(t *testing.T) {
 		!strings.Contains(got.Out, "stored as secrets: gh.GH_TOKEN") || strings.Contains(strings.Join((*sent)[1:], ""), "hush") {
 		t.Errorf("%+v, sent %q", got, *sent)
 	}
-	if got := f.Typed(`{"servers":{"in":{"command":"npx"}}}`, "add", "-", "--no-test"); got.Code != 0 || !strings.Contains(got.Out, "in: added") {
-		t.Errorf("%+v", got)
-	}
+	got := f.Typed(`{"servers":{"in":{"command":"npx"}}}`, "add", "-", "--no-test")
+	assert.Truef(t, got.Code == 0 && strings.Contains(got.Out, "in: added"), "%+v", got)
 	for _, args := range [][]string{{"x"}, {"x", "http://a/mcp", "more"}, {"x", "--env", "A", "--", "y"}, {"x", "--header", "A: b", "--", "y"}, {"x", "http://a/mcp", "--env", "A=b"}, {`{"a":{"command":"b"}}`, "--cwd", "/"}, {"x", "--nope", "--", "y"}} {
-		if got := f.Run(false, append([]string{"add"}, args...)...); got.Code != 2 {
-			t.Errorf("%v: %+v", args, got)
-		}
+		assert.Equal(t, 2, f.Run(false, append([]string{"add"}, args...)...).Code, args)
 	}
 }
 
 func TestPromptForAuthorizationNamesItsScheme(t *testing.T) {
-	if got := secretPrompt("authorization"); !strings.Contains(got, "Bearer TOKEN") || strings.Contains(secretPrompt("API_KEY"), "Bearer") {
-		t.Error(got)
-	}
+	got := secretPrompt("authorization")
+	assert.True(t, strings.Contains(got, "Bearer TOKEN") && !strings.Contains(secretPrompt("API_KEY"), "Bearer"), got)
 }
 
 func TestAddReportsWhetherServerWorks(t *testing.T) {
@@ -175,9 +169,8 @@ func TestAddNamesServerToRemoveByItsID(t *testing.T) {
 	f := terminaltest.New(t, withAdd)
 	f.Answer("POST /api/v1/servers", `{"id":"x","label":"-x","state":"starting"}`)
 	f.Answer("GET /api/v1/servers/x", `{"id":"x","label":"-x","state":"crashed"}`)
-	if got := f.Run(false, "add", "--", "-x"); !strings.HasSuffix(got.Err, "drawbridge remove x\n") {
-		t.Errorf("%+v", got)
-	}
+	got := f.Run(false, "add", "--", "-x")
+	assert.Truef(t, strings.HasSuffix(got.Err, "drawbridge remove x\n"), "%+v", got)
 }
 
 func TestAddWritesConfigWithoutDaemon(t *testing.T) {

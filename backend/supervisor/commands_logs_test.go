@@ -12,6 +12,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestLogsAreReadWithoutDaemon uses the log files of a daemon that has exited.
@@ -24,12 +27,12 @@ func TestLogsAreReadWithoutDaemon(t *testing.T) {
 			`{"time":"2026-11-23T01:02:04Z","level":"ERROR","msg":"Drawbridge stopped because of an error","error":"the port is taken"}` + "\n",
 		"config.jsonc": `{"mcpServers":{"my server":{"command":"true"}}}`,
 	} {
-		must(t, os.MkdirAll(filepath.Dir(filepath.Join(data, path)), 0o700))
-		must(t, os.WriteFile(filepath.Join(data, path), []byte(text), 0o600))
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(data, path)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(data, path), []byte(text), 0o600))
 	}
 	server := serverlog.Open(filepath.Join(data, "logs", "servers"), nil)
 	server.Append("my-server", serverlog.Stderr, "no key was given")
-	must(t, server.Close())
+	require.NoError(t, server.Close())
 	run := func(args ...string) (int, string, string) {
 		got := f.Run(false, args...)
 		return got.Code, got.Out, got.Err
@@ -62,9 +65,7 @@ func TestLogsOfAllServersAreOrderedByTime(t *testing.T) {
 	f.Answer("GET /api/v1/servers/b/log", `{"items":[{"at":"2026-01-02T03:04:06Z","level":"error","text":"two"}]}`)
 	got := f.Run(false, "logs")
 	one, two, three := strings.Index(got.Out, "a info  one"), strings.Index(got.Out, "b error two"), strings.Index(got.Out, "a debug three")
-	if one < 0 || two < one || three < two {
-		t.Errorf("%+v", got)
-	}
+	assert.Truef(t, one >= 0 && two >= one && three >= two, "%+v", got)
 	if got := f.Run(false, "logs", "-n", "1"); strings.Count(got.Out, "\n") != 1 || !strings.HasPrefix(got.Out, time.Date(2026, 1, 2, 3, 4, 7, 0, time.UTC).Local().Format("2006-01-02 15:04:05.000 ")+"a debug three") {
 		t.Errorf("%+v", got)
 	}
@@ -84,12 +85,9 @@ func TestLogsFilterByLevelAndFollowFromLastLine(t *testing.T) {
 		fmt.Fprint(w, `{"items":[{"at":"2026-01-02T03:04:05.678Z","level":"stderr","text":"one"}]}`)
 	})
 	got := f.RunIn(ctx, false, "logs", "a", "-f", "--level", "stderr", "--json")
-	if got.Out != `{"at":"2026-01-02T03:04:05.678Z","server":"a","level":"stderr","text":"one"}`+"\n" || got.Code != 0 {
-		t.Errorf("%+v", got)
-	}
-	if len(asked) != 2 || asked[0] != "stderr " || asked[1] != "stderr 2026-01-02T03:04:05.678Z" {
-		t.Errorf("asked for %q", asked)
-	}
+	assert.Equal(t, `{"at":"2026-01-02T03:04:05.678Z","server":"a","level":"stderr","text":"one"}`+"\n", got.Out)
+	assert.Equal(t, 0, got.Code)
+	assert.Truef(t, len(asked) == 2 && asked[0] == "stderr " && asked[1] == "stderr 2026-01-02T03:04:05.678Z", "asked for %q", asked)
 	if got := f.Run(false, "logs", "a", "--level", "loud"); got.Code != 2 || !strings.Contains(got.Err, "stderr or lifecycle") {
 		t.Errorf("%+v", got)
 	}

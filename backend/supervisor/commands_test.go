@@ -6,6 +6,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestActionsSayEachStateOnce(t *testing.T) {
@@ -15,9 +17,7 @@ func TestActionsSayEachStateOnce(t *testing.T) {
 		"Starting again":                               {State: core.StateStarting, Reason: "starting again"},
 		"Running":                                      {State: core.StateRunning},
 	} {
-		if got := stateWithReason(s); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, want, stateWithReason(s))
 	}
 }
 
@@ -25,16 +25,14 @@ func TestConnectIsAliasOfStart(t *testing.T) {
 	f := terminaltest.New(t, Commands)
 	for alias, action := range map[string]string{"connect": "start", "disconnect": "stop", "reconnect": "restart"} {
 		f.Answer("POST /api/v1/servers/files/"+action, `{"id":"files","state":"running"}`)
-		if got := f.Run(false, alias, "files"); got.Code != 0 || got.Out != "files: Running\n" {
-			t.Errorf("%s: %+v", alias, got)
-		}
+		got := f.Run(false, alias, "files")
+		assert.Truef(t, got.Code == 0 && got.Out == "files: Running\n", "%s: %+v", alias, got)
 	}
 }
 
 func TestToolsOfUnknownServerAreAnError(t *testing.T) {
 	f := terminaltest.New(t, Commands)
 	f.NotFound("GET /api/v1/tools", `{"code":"not_found","detail":"there is no such server"}`)
-	if got := f.Run(false, "tools", "nobody"); got.Code != 1 || !strings.Contains(got.Err, `there is no server named "nobody"`) {
-		t.Errorf("%+v", got)
-	}
+	got := f.Run(false, "tools", "nobody")
+	assert.Truef(t, got.Code == 1 && strings.Contains(got.Err, `there is no server named "nobody"`), "%+v", got)
 }

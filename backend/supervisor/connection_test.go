@@ -15,6 +15,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func modernCall(server string) *core.Call {
@@ -41,9 +44,7 @@ func TestEachEraHasItsConnectionAndIsRemembered(t *testing.T) {
 					}
 				}
 			}
-			if n := len(g.started("oldmodern")); n != 1-run {
-				t.Errorf("run %d: %d probes of a legacy server", run, n)
-			}
+			assert.Equal(t, 1-run, len(g.started("oldmodern")))
 			for _, want := range []string{"dualmodern#2", "dual#1"} { // a second crash within a short time is not repaired at once
 				g.conn("dualmodern").die()
 				c := modernCall("dual")
@@ -92,9 +93,7 @@ func TestRequestAboutATaskIsServedOnlyInItsEra(t *testing.T) {
 		g.conn("amodern").die()
 		begin := time.Now()
 		request(core.Modern, "amodern#2")
-		if took := time.Since(begin); took != opening {
-			t.Errorf("the connection was open after %s", took)
-		}
+		assert.Equal(t, opening, time.Since(begin), "the connection was open")
 		advance(crashedRetryInterval)
 		fail = true
 		g.conn("amodern").die()
@@ -128,9 +127,8 @@ func TestCapabilitiesOfTheModernEraAreOffered(t *testing.T) {
 			}
 		}
 		want(legacy)
-		if _, err := g.For(context.Background(), modernCall("a")); err != nil {
-			t.Fatal(err)
-		}
+		_, err := g.For(context.Background(), modernCall("a"))
+		require.NoError(t, err)
 		synctest.Wait()
 		want(modern)
 		g.conn("amodern").die()
@@ -187,9 +185,8 @@ func TestCallAfterSignInWaitsForStart(t *testing.T) {
 		g.apply(server("files", func(s *config.Server) { s.Type, s.URL = core.HTTP, "http://localhost:1/mcp" }))
 		advance(10 * time.Second)
 		g.want("files", core.StateNeedsSignIn)
-		if _, err := g.For(context.Background(), call("files")); core.CodeOf(err) != core.CodeUnauthorized {
-			t.Fatalf("nobody has signed in: %v", err)
-		}
+		_, err := g.For(context.Background(), call("files"))
+		require.Equal(t, core.CodeUnauthorized, core.CodeOf(err), "nobody has signed")
 		state.Store(core.LoginDone)
 		answer := make(chan error, 1)
 		go func() { _, err := g.For(context.Background(), call("files")); answer <- err }()
@@ -200,6 +197,6 @@ func TestCallAfterSignInWaitsForStart(t *testing.T) {
 		default:
 		}
 		close(signed)
-		must(t, <-answer)
+		require.NoError(t, <-answer)
 	})
 }

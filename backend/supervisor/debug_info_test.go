@@ -16,6 +16,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestDebugShowsCommandAndFrames(t *testing.T) {
@@ -29,26 +32,21 @@ func TestDebugShowsCommandAndFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := g.Debug("a")
-	must(t, err)
+	require.NoError(t, err)
 	if d.Path != os.Args[0] || d.Dir != folder || d.SearchPath == "" || !slices.Contains(d.Environment, "TOKEN") || !slices.Contains(d.Environment, "PATH") {
 		t.Errorf("started: %+v", d)
 	}
-	if len(d.Processes) != 1 || d.Processes[0].PID != st.PID {
-		t.Errorf("processes %+v", d.Processes)
-	}
-	if len(d.Frames) != 5 || !strings.Contains(d.Frames[3].Text, "tools/call") || !d.Frames[3].Sent || d.Frames[4].Sent {
-		t.Errorf("frames %+v", d.Frames)
-	}
+	require.Len(t, d.Processes, 1)
+	require.Equal(t, st.PID, d.Processes[0].PID)
+	assert.Truef(t, len(d.Frames) == 5 && strings.Contains(d.Frames[3].Text, "tools/call") && d.Frames[3].Sent && !d.Frames[4].Sent, "frames %+v", d.Frames)
 	if !strings.Contains(string(d.Capabilities), "tools") || d.Timings.StartTook <= 0 || d.Timings.Began.IsZero() || d.Timings.ListedAt.IsZero() || d.Timings.LastMessage.IsZero() {
 		t.Errorf("said: %s, %+v", d.Capabilities, d.Timings)
 	}
 	d.Frames, d.Stderr = nil, nil
-	if text, _ := json.Marshal(d); strings.Contains(string(text), "hush") {
-		t.Errorf("a value of the environment is shown: %s", text)
-	}
-	if _, err := g.Debug("nobody"); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("got %v", err)
-	}
+	text, _ := json.Marshal(d)
+	assert.NotContains(t, string(text), "hush", "a value of the environment is shown")
+	_, err = g.Debug("nobody")
+	assert.Equal(t, core.CodeNotFound, core.CodeOf(err))
 }
 
 func TestReasonIsShortAndLogNamesPATHOnce(t *testing.T) {
@@ -56,24 +54,20 @@ func TestReasonIsShortAndLogNamesPATHOnce(t *testing.T) {
 	g := newReal(t)
 	g.apply(server("a", func(s *config.Server) { s.Command = "no-such-program" }))
 	st := g.wait("a", core.StateFailed)
-	if st.Reason != `executable not found: "no-such-program"` {
-		t.Errorf("reason %q", st.Reason)
-	}
+	assert.Equal(t, `executable not found: "no-such-program"`, st.Reason)
 	var log []string
 	for _, line := range g.dialer.Logs.Tail("a", 0) {
 		log = append(log, line.Text)
 	}
 	all := strings.Join(log, "\n")
-	if strings.Count(all, "connection failed: executable not found: \"no-such-program\" is not in any folder of the PATH") != 1 || strings.Contains(all, "executable not found: \"no-such-program\": executable not found") {
-		t.Errorf("log:\n%s", all)
-	}
+	assert.Equal(t, 1, strings.Count(all, "connection failed: executable not found: \"no-such-program\" is not in any folder of the PATH"))
+	assert.NotContains(t, all, "executable not found: \"no-such-program\": executable not found")
 	if d, err := g.Debug("a"); err != nil || d.SearchPath == "" {
 		t.Errorf("debug %+v, %v", d, err)
 	}
 	_, err := g.For(t.Context(), call("a"))
-	if err == nil || strings.Contains(err.Error(), "/no/such/folder") {
-		t.Errorf("clients are told %v", err)
-	}
+	require.Error(t, err, "clients are told")
+	require.NotContains(t, err.Error(), "/no/such/folder", "clients are told")
 }
 
 // script writes a program called name, which is recognized as a launcher.
@@ -81,7 +75,7 @@ func script(t *testing.T, name, text string) string {
 	path := filepath.Join(t.TempDir(), name)
 	syscall.ForkLock.RLock() // a process started during the write would inherit the open file, which then cannot be executed
 	defer syscall.ForkLock.RUnlock()
-	must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755))
 	return path
 }
 
@@ -103,13 +97,9 @@ func TestLauncherDownloadsUntilChildStarts(t *testing.T) {
 		}
 		return fmt.Sprintf("%s, detail %q", st.State, st.Detail)
 	})
-	must(t, os.WriteFile(go1, []byte("go\n"), 0o600))
-	if st := g.wait("a", core.StateRunning); st.Detail != "" {
-		t.Errorf("running, with detail %q", st.Detail)
-	}
-	if got := g.dialer.DownloadingLauncher("a"); got != "" {
-		t.Errorf("running, and %q", got)
-	}
+	require.NoError(t, os.WriteFile(go1, []byte("go\n"), 0o600))
+	assert.Empty(t, g.wait("a", core.StateRunning).Detail, "running, with detail")
+	assert.Empty(t, g.dialer.DownloadingLauncher("a"), "running, and")
 }
 
 func TestServerRunsInClientWorkingDirectory(t *testing.T) {
@@ -125,9 +115,8 @@ func TestServerRunsInClientWorkingDirectory(t *testing.T) {
 	work := t.TempDir()
 	c := call("a")
 	c.Workspace = work
-	if _, err := g.For(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	_, err := g.For(t.Context(), c)
+	require.NoError(t, err)
 	eventually.Complete(t, eventually.Limit, func() string {
 		lines := g.dialer.LastLines("a", 5, time.Time{})
 		if slices.Equal(lines, []string{g.dialer.DefaultWorkspace, work}) {
@@ -136,9 +125,8 @@ func TestServerRunsInClientWorkingDirectory(t *testing.T) {
 		return fmt.Sprintf("started in %q", lines)
 	})
 	c.Workspace = filepath.Join(work, "gone")
-	if _, err := g.For(t.Context(), c); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "is not a folder on this machine") {
-		t.Errorf("got %v", err)
-	}
+	_, err = g.For(t.Context(), c)
+	assert.Truef(t, core.CodeOf(err) == core.CodeUnavailable && strings.Contains(err.Error(), "is not a folder on this machine"), "got %v", err)
 	_ = os.RemoveAll(g.dialer.DefaultWorkspace)
 }
 
@@ -148,7 +136,7 @@ func TestHangingStartShowsWhatHangs(t *testing.T) {
 	g.apply(mode("a", "silent"))
 	eventually.Complete(t, eventually.Limit, func() string {
 		d, err := g.Debug("a")
-		must(t, err)
+		require.NoError(t, err)
 		if d.Status.State == core.StateStarting && d.Status.PID > 0 && d.Path == os.Args[0] && len(d.Frames) == 1 && strings.Contains(d.Frames[0].Text, `"initialize"`) {
 			return ""
 		}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // Two processes of one server could run at the same time if servers were started before the
@@ -31,12 +33,10 @@ func TestNothingStartsBeforeDialerIsReady(t *testing.T) {
 	}
 	g.apply(mode("a", "legacy"))
 	<-asked
-	if _, err := g.dialer.Usage("a"); err == nil {
-		t.Error("a process runs while it waits")
-	}
-	if st, _ := g.Status("a"); st.State != core.StateStarting || st.PID != 0 {
-		t.Errorf("while it waits: %+v", st)
-	}
+	_, err := g.dialer.Usage("a")
+	assert.Error(t, err, "a process runs while it waits")
+	st, _ := g.Status("a")
+	assert.Truef(t, st.State == core.StateStarting && st.PID == 0, "while it waits: %+v", st)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	one := mode("b", "legacy")

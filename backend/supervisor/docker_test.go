@@ -18,6 +18,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // docker runs the docker command and returns its output.
@@ -26,9 +29,7 @@ func docker(t *testing.T, stdin []byte, args ...string) string {
 	cmd := exec.Command("docker", args...)
 	cmd.Stdin = bytes.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("docker %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
+	require.NoErrorf(t, err, "%v %v", strings.Join(args, " "), out)
 	return strings.TrimSpace(string(out))
 }
 
@@ -80,13 +81,11 @@ var imageContent = sync.OnceValues(func() ([]byte, error) {
 func stoppedContainer(t *testing.T) string {
 	t.Helper()
 	if err := engineMissing(); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("no Docker Engine or no static busybox, and CI is set: %v", err)
-		}
+		require.Emptyf(t, os.Getenv("CI"), "no Docker Engine or no static busybox, and CI is set: %v", err)
 		t.Skipf("no Docker Engine or no static busybox: %v", err)
 	}
 	root, err := imageContent()
-	must(t, err)
+	require.NoError(t, err)
 	image := docker(t, root, "import", "-")
 	t.Cleanup(func() { docker(t, nil, "image", "rm", "-f", image) })
 	id := docker(t, nil, "create", "--network", "none", "--label", "drawbridge.test="+rand.Text(), image, "/bin/sleep", "3600")
@@ -112,17 +111,14 @@ func TestRestartedContainerIsEnteredImmediately(t *testing.T) {
 		begin := time.Now()
 		eventually.True(t, "the server runs again", func() bool {
 			st := statusOf(g, "box")
-			if st.State == core.StateFailed {
-				t.Fatalf("%+v", st)
-			}
+			require.NotEqual(t, core.StateFailed, st.State)
 			return st.State == core.StateRunning && st.Restarts > starts
 		})
 		if took := time.Since(begin); took > 25*time.Second { // five times the promise
 			t.Errorf("back only after %s", took)
 		}
-		if _, _, err := g.call("box", firstTool(g, "box"), core.Legacy); err != nil {
-			t.Error(err)
-		}
+		_, _, err := g.call("box", firstTool(g, "box"), core.Legacy)
+		assert.NoError(t, err)
 	}
 }
 
@@ -139,9 +135,7 @@ func TestContainerEndingDuringHandshakeIsNotAFailure(t *testing.T) {
 		return strings.Contains(docker(t, nil, "top", container, "-o", "pid,args"), "sleep 1000")
 	})
 	docker(t, nil, "kill", container)
-	if st := g.wait("box", core.StateWaiting); !strings.Contains(st.Reason, "not running") {
-		t.Errorf("got %q", st.Reason)
-	}
+	assert.Contains(t, g.wait("box", core.StateWaiting).Reason, "not running")
 }
 
 func statusOf(g *real, id string) core.ServerStatus {
@@ -164,23 +158,16 @@ func TestPerCallServerRunsEachCallInNewProcess(t *testing.T) {
 	}))
 	g.wait("box", core.StateRunning)
 	tool := firstTool(g, "box")
-	if st := g.wait("box", core.StateStopped); st.Tools == 0 {
-		t.Errorf("%+v", st)
-	}
+	assert.NotEqual(t, 0, g.wait("box", core.StateStopped).Tools)
 	seen := map[string]bool{}
 	for range 3 {
 		call, _, err := g.call("box", tool, core.Legacy)
-		must(t, err)
+		require.NoError(t, err)
 		seen[call.Instance] = true
-		if n := inside(); n != 0 {
-			t.Errorf("%d processes are left after a call", n)
-		}
+		assert.Equal(t, 0, inside())
 	}
-	if len(seen) != 3 {
-		t.Errorf("three calls were served by %d instances", len(seen))
-	}
+	assert.Len(t, seen, 3, "three calls were served")
 	docker(t, nil, "kill", container)
-	if _, _, err := g.call("box", tool, core.Legacy); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "not running") {
-		t.Error(err)
-	}
+	_, _, err := g.call("box", tool, core.Legacy)
+	assert.True(t, core.CodeOf(err) == core.CodeUnavailable && strings.Contains(err.Error(), "not running"), err)
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func exitingServer(id, text string, attempts int) config.Server {
@@ -23,7 +26,7 @@ func exitingServer(id, text string, attempts int) config.Server {
 
 func TestFailureNamesReasonActionAndRemedy(t *testing.T) {
 	g, bin := newReal(t), t.TempDir()
-	must(t, os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nexit 0\n"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nexit 0\n"), 0o755))
 	g.apply(
 		server("noinput", func(s *config.Server) {
 			s.Command, s.Args, s.Restart.MaxAttempts = filepath.Join(bin, "docker"), []string{"run", "--rm", "img"}, 1
@@ -62,12 +65,9 @@ func TestFailureNamesReasonActionAndRemedy(t *testing.T) {
 		"variable": {"variable ${ACME_NOSUCH_TOKEN} is not set", "Set it where your login shell reads it", core.RemedySetVariable, "ACME_NOSUCH_TOKEN"},
 	} {
 		st := g.wait(id, core.StateFailed)
-		if !strings.HasPrefix(st.Reason, want.reason) || !strings.Contains(st.Hint, want.hint) {
-			t.Errorf("%s: reason %q, hint %q", id, st.Reason, st.Hint)
-		}
-		if st.Remedy.Kind != want.kind || st.Remedy.Name != want.name {
-			t.Errorf("%s: %+v", id, st.Remedy)
-		}
+		assert.Truef(t, strings.HasPrefix(st.Reason, want.reason) && strings.Contains(st.Hint, want.hint), "%s: reason %q, hint %q", id, st.Reason, st.Hint)
+		assert.Equal(t, want.kind, st.Remedy.Kind, id)
+		assert.Equal(t, want.name, st.Remedy.Name, id)
 	}
 }
 
@@ -77,9 +77,8 @@ func TestFiveAttemptsLaunchFiveProcesses(t *testing.T) {
 	g.apply(exitingServer("bad", `echo x >> `+file+`; exit 1`, 5))
 	st := g.wait("bad", core.StateFailed)
 	text, err := os.ReadFile(file)
-	if n := strings.Count(string(text), "x"); err != nil || n != 5 || !strings.HasSuffix(st.Reason, "gave up after 5 starts") {
-		t.Errorf("%d launches, %v: %s", n, err, st.Reason)
-	}
+	n := strings.Count(string(text), "x")
+	assert.Truef(t, err == nil && n == 5 && strings.HasSuffix(st.Reason, "gave up after 5 starts"), "%d launches, %v: %s", n, err, st.Reason)
 }
 
 func TestCallDuringCrashReportsExitReason(t *testing.T) {
@@ -92,11 +91,10 @@ func TestCallDuringCrashReportsExitReason(t *testing.T) {
 		tool := firstTool(g, "a")
 		c := &core.Call{Server: "a", Account: account, Method: "tools/call", Name: tool, Era: core.Legacy, Params: []byte(`{"name":"` + tool + `"}`)}
 		up, err := g.For(t.Context(), c)
-		must(t, err)
+		require.NoError(t, err)
 		_, err = up.Send(t.Context(), c, nil)
-		if message, _ := core.Describe(err); !strings.HasPrefix(message, "the connection to "+name+" was lost: exited with status ") {
-			t.Errorf("%s: got %q", name, message)
-		}
+		message, _ := core.Describe(err)
+		assert.Truef(t, strings.HasPrefix(message, "the connection to "+name+" was lost: exited with status "), "%s: got %q", name, message)
 	}
 }
 
@@ -104,7 +102,7 @@ func TestCallDuringCrashReportsExitReason(t *testing.T) {
 func TestSecretInLastStderrLineIsRedacted(t *testing.T) {
 	g := newReal(t)
 	logs := serverlog.Open("", func(line string) string { return strings.ReplaceAll(line, "hunter2hunter2", "[redacted]") })
-	t.Cleanup(func() { must(t, logs.Close()) })
+	t.Cleanup(func() { require.NoError(t, logs.Close()) })
 	g.dialer.Logs = logs
 	g.apply(exitingServer("a", `echo "Error: key hunter2hunter2 is not valid $(printf %05000d 0)" >&2; exit 1`, 1))
 	st := g.wait("a", core.StateFailed)

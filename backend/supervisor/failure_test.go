@@ -10,6 +10,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // npx is stopped if it has printed its error but does not exit. Other npm output during a start
@@ -30,8 +32,7 @@ func TestNpmFailureEndsStartEarly(t *testing.T) {
 		g.want("a", core.StateStarting)
 		said.Store("npm error code E404\nnpm error 404 Not Found - GET https://r/x\nnpm error A complete log of this run can be found in: /x")
 		advance(npmFailedLimit*time.Second + time.Second)
-		if st, _ := g.Status("a"); st.State == core.StateStarting || !strings.Contains(st.Reason, "npm error code E404: Not Found") {
-			t.Errorf("%+v", st)
-		}
+		st, _ := g.Status("a")
+		assert.Truef(t, st.State != core.StateStarting && strings.Contains(st.Reason, "npm error code E404: Not Found"), "%+v", st)
 	})
 }

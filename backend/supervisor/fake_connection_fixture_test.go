@@ -14,6 +14,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // fakeConn is a Conn whose behaviour the test determines.
@@ -290,9 +293,7 @@ func inBubble(t *testing.T, prepare func(*rig, *Options), f func(*rig)) {
 			cancel()
 			<-g.ended
 			for key, n := range w.alive {
-				if n != 0 {
-					t.Errorf("%d processes of %s are left", n, key)
-				}
+				assert.Equal(t, 0, n, key)
 			}
 		}()
 		synctest.Wait()
@@ -334,7 +335,7 @@ func (g *rig) hangingCall(ctx context.Context, c *core.Call) <-chan error {
 	g.t.Helper()
 	c.Name = "hang"
 	up, err := g.For(ctx, c)
-	must(g.t, err)
+	require.NoError(g.t, err)
 	ended := make(chan error, 1)
 	go func() {
 		_, err := up.Send(ctx, c, nil)

@@ -10,6 +10,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func idle(after time.Duration) func(*config.Server) {
@@ -27,21 +30,18 @@ func TestIdleServerStopsAndStaysListed(t *testing.T) {
 				}
 				advance(4 * time.Minute)
 				up, err := g.For(context.Background(), call("a"))
-				must(t, err)
+				require.NoError(t, err)
 				_, _ = up.Send(context.Background(), call("a"), nil)
 				advance(4 * time.Minute)
 				g.want("a", core.StateRunning) // the call counts, heartbeats do not
 				advance(2 * time.Minute)
-				if st := g.want("a", core.StateStopped); !strings.HasPrefix(st.Reason, "idle for 5m") {
-					t.Errorf("reason %q", st.Reason)
-				}
-				if _, ok := g.registry.All().Lookup(core.Tools, "a__read"); !ok {
-					t.Error("its tools are gone")
-				}
+				st := g.want("a", core.StateStopped)
+				assert.Truef(t, strings.HasPrefix(st.Reason, "idle for 5m"), "reason %q", st.Reason)
+				_, ok := g.registry.All().Lookup(core.Tools, "a__read")
+				assert.True(t, ok, "its tools are gone")
 				g.want("b", core.StateRunning)
-				if _, err := g.For(context.Background(), call("a")); err != nil {
-					t.Fatal(err)
-				}
+				_, err = g.For(context.Background(), call("a"))
+				require.NoError(t, err)
 				g.want("a", core.StateRunning)
 			})
 		})
@@ -67,15 +67,12 @@ func TestCallDuringIdleStopIsServed(t *testing.T) {
 		g.apply(server("a", idle(time.Minute)))
 		c := call("a")
 		up, err := g.For(context.Background(), c) // found, but not used before the server is stopped
-		must(t, err)
+		require.NoError(t, err)
 		advance(2 * time.Minute)
 		g.want("a", core.StateStopped)
-		if _, err := up.Send(context.Background(), c, nil); err != nil {
-			t.Fatalf("the call fell between two stools: %v", err)
-		}
-		if c.Instance != "a#2" {
-			t.Fatalf("served by %q", c.Instance)
-		}
+		_, err = up.Send(context.Background(), c, nil)
+		require.NoError(t, err, "the call fell between two stools")
+		require.Equal(t, "a#2", c.Instance)
 	})
 }
 
@@ -90,7 +87,7 @@ func TestCallIsAdmittedAgainBeforeAnotherProcessGetsIt(t *testing.T) {
 		inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 			g.apply(server("a", kind))
 			up, err := g.For(context.Background(), call("a"))
-			must(t, err)
+			require.NoError(t, err)
 			advance(2 * time.Minute)
 			for _, want := range []error{core.Errorf(core.CodeRejected, "not any more"), nil} {
 				if _, err := up.Send(core.WithReadmitter(context.Background(), admission{want}), call("a"), nil); !errors.Is(err, want) {
@@ -121,12 +118,9 @@ func TestPingIsRepeatedAfterSleep(t *testing.T) {
 					return nil
 				})
 				advance(time.Second)
-				if asked == c.lost {
-					t.Errorf("asked again: %v", asked)
-				}
-				if restarted := len(g.started("a")) == 2; restarted != c.lost {
-					t.Errorf("restarted: %v", restarted)
-				}
+				assert.NotEqual(t, c.lost, asked, "asked again")
+				restarted := len(g.started("a")) == 2
+				assert.Equal(t, c.lost, restarted)
 				g.want("a", core.StateRunning)
 			})
 		})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +15,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func session(kind string) func(*config.Server) {
@@ -74,25 +76,17 @@ func TestOwnerOfACall(t *testing.T) {
 	} {
 		cfg := server("a", session(c.session), func(s *config.Server) { s.Cwd = c.cwd })
 		a, b := ownerOf(&cfg, c.a), ownerOf(&cfg, c.b)
-		if (a.key == b.key) != c.same {
-			t.Errorf("%s: %q and %q", c.name, a.key, b.key)
-		}
-		if isShared(&cfg) != (a.key == "") {
-			t.Errorf("%s: key %q", c.name, a.key)
-		}
+		assert.Equal(t, c.same, a.key == b.key, c.name)
+		assert.Equal(t, a.key == "", isShared(&cfg), c.name)
 	}
 }
 
 func TestEachClientKeepsItsOwnProcess(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerClient)))
-		if n := g.processes(); n != 1 {
-			t.Fatalf("%d processes before any call, want the one that lists", n)
-		}
+		require.Equal(t, 1, g.processes())
 		ann, bob := g.served(from(call("a"), "ann")), g.served(from(call("a"), "bob"))
-		if ann == bob {
-			t.Fatal("two clients share a process")
-		}
+		require.NotEqual(t, bob, ann, "two clients share a process")
 		synctest.Wait()
 		st := g.want("a", core.StateRunning)
 		if len(st.Instances) != 2 || st.Instances[0].Name != "ann-app" || st.Instances[0].State != core.StateRunning || st.Instances[0].PID == 0 {
@@ -100,13 +94,10 @@ func TestEachClientKeepsItsOwnProcess(t *testing.T) {
 		}
 		for range 3 {
 			advance(time.Minute)
-			if g.served(from(call("a"), "ann")) != ann || g.served(from(call("a"), "bob")) != bob {
-				t.Fatal("a client was moved")
-			}
+			require.Equal(t, ann, g.served(from(call("a"), "ann")), "a client was moved")
+			require.Equal(t, bob, g.served(from(call("a"), "bob")), "a client was moved")
 		}
-		if n := g.processes(); n != 3 {
-			t.Fatalf("%d processes", n)
-		}
+		require.Equal(t, 3, g.processes())
 	})
 }
 
@@ -127,12 +118,9 @@ func TestInstancesEndWhenIdleOrServerStops(t *testing.T) {
 				g.served(from(call("a"), "bob"))
 				end(g)
 				advance(5 * time.Second)
-				if n := g.processes(); n != 0 {
-					t.Fatalf("%d processes are left", n)
-				}
-				if st, ok := g.Status("a"); ok && len(st.Instances) != 0 {
-					t.Fatalf("got %+v", st.Instances)
-				}
+				require.Equal(t, 0, g.processes())
+				st, ok := g.Status("a")
+				require.Falsef(t, ok && len(st.Instances) != 0, "got %+v", st.Instances)
 			})
 		})
 	}
@@ -151,22 +139,14 @@ func TestChangedConfigReachesEveryInstance(t *testing.T) {
 		before := all()
 		g.apply(server("a", session(config.SessionPerClient), func(s *config.Server) { s.RequestTimeout = time.Minute }))
 		instances := g.fleet.Load().byID["a"].instances()
-		if len(instances) != len(everybody) {
-			t.Fatalf("%d instances", len(instances))
-		}
+		require.Len(t, instances, len(everybody))
 		for _, one := range instances {
-			if got := one.config().RequestTimeout; got != time.Minute {
-				t.Errorf("an instance goes by %s", got)
-			}
+			assert.Equal(t, time.Minute, one.config().RequestTimeout, "an instance goes")
 		}
-		if now := all(); !slices.Equal(now, before) {
-			t.Fatal("a setting of no consequence restarted an instance")
-		}
+		require.Equal(t, before, all(), "a setting of no consequence restarted an instance")
 		g.apply(server("a", session(config.SessionPerClient), func(s *config.Server) { s.Args = []string{"new"} }))
 		for i, now := range all() {
-			if now == before[i] {
-				t.Errorf("the instance of %s still runs the old command", everybody[i])
-			}
+			assert.NotEqual(t, before[i], now, "the instance")
 		}
 	})
 }
@@ -182,12 +162,9 @@ func TestInstanceKeyNeverHasTwoProcesses(t *testing.T) {
 			synctest.Wait()
 			begin := time.Now()
 			g.served(from(call("a"), "ann")) // while its old process is still being stopped
-			if took := time.Since(begin); took < 29*time.Second {
-				t.Fatalf("served after %s, beside the old process", took)
-			}
-			if n := g.processes(); n != 2 {
-				t.Fatalf("%d processes, want the one that lists and one", n)
-			}
+			took := time.Since(begin)
+			require.Truef(t, took >= 29*time.Second, "served after %s, beside the old process", took)
+			require.Equal(t, 2, g.processes())
 		}
 	})
 }
@@ -203,12 +180,8 @@ func TestLongestIdleInstanceIsEvictedAtLimit(t *testing.T) {
 			}
 			advance(time.Second)
 		}
-		if n := g.processes(); n != maxInstances+1 {
-			t.Fatalf("%d processes", n)
-		}
-		if g.served(from(call("a"), "client0")) == first {
-			t.Fatal("the oldest was not the one to go")
-		}
+		require.Equal(t, maxInstances+1, g.processes())
+		require.NotEqual(t, first, g.served(from(call("a"), "client0")), "the oldest was not the one to go")
 		synctest.Wait()
 		// All instances are busy: another one is refused with an explanation.
 		ctx, cancel := context.WithCancel(context.Background())
@@ -224,9 +197,7 @@ func TestLongestIdleInstanceIsEvictedAtLimit(t *testing.T) {
 		}
 		synctest.Wait()
 		_, err := g.For(context.Background(), from(call("a"), "late"))
-		if core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "16 instances") {
-			t.Errorf("got %v", err)
-		}
+		assert.Truef(t, core.CodeOf(err) == core.CodeUnavailable && strings.Contains(err.Error(), "16 instances"), "got %v", err)
 		cancel()
 		calls.Wait()
 	})
@@ -244,27 +215,21 @@ func TestCrashedInstanceDoesNotAffectOthers(t *testing.T) {
 			return c
 		}
 		g.served(in("/good"))
-		if _, err := g.For(context.Background(), in("/bad")); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "no such folder") {
-			t.Fatalf("got %v", err)
-		}
-		if st := g.want("a", core.StateDegraded); st.Reason != "one of its instances: no such folder" {
-			t.Fatalf("got %q", st.Reason)
-		}
+		_, err := g.For(context.Background(), in("/bad"))
+		require.Truef(t, core.CodeOf(err) == core.CodeUnavailable && strings.Contains(err.Error(), "no such folder"), "got %v", err)
+		require.Equal(t, "one of its instances: no such folder", g.want("a", core.StateDegraded).Reason)
 		g.served(in("/good"))
 		advance(config.DefaultIdleStop + time.Minute)
-		if st := g.want("a", core.StateStopped); !strings.Contains(st.Reason, "idle for 10m;") {
-			t.Fatalf("got %q", st.Reason)
-		}
+		require.Contains(t, g.want("a", core.StateStopped).Reason, "idle for 10m;")
 	})
 }
 
 func TestManualServerHasInstancesOnlyWhileRunning(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.several = true }, func(g *rig) {
 		g.apply(server("a", session(config.SessionPerClient), func(s *config.Server) { s.Start = config.StartManual }))
-		if _, err := g.For(context.Background(), from(call("a"), "ann")); core.CodeOf(err) != core.CodeUnavailable {
-			t.Fatalf("got %v", err)
-		}
-		must(t, errors.Join(g.Start(context.Background(), "a")))
+		_, err := g.For(context.Background(), from(call("a"), "ann"))
+		require.Equal(t, core.CodeUnavailable, core.CodeOf(err))
+		require.NoError(t, errors.Join(g.Start(context.Background(), "a")))
 		synctest.Wait()
 		g.served(from(call("a"), "ann"))
 	})
@@ -280,9 +245,8 @@ func TestCallAfterShutdownIsRefused(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = s.Run(ctx)
-		if _, err := s.For(context.Background(), from(call("a"), "ann")); core.CodeOf(err) != core.CodeUnavailable {
-			t.Errorf("got %v", err)
-		}
+		_, err := s.For(context.Background(), from(call("a"), "ann"))
+		assert.Equal(t, core.CodeUnavailable, core.CodeOf(err))
 	})
 }
 
@@ -294,27 +258,21 @@ func TestNameConflictIsWarningOfLosingServer(t *testing.T) {
 		defer sub.Close()
 		g.apply(server("a"), server("b"))
 		want := `[resource "mem://x" is listed as "mem://b__x" at the endpoint that combines all servers, because without the server's id, the URI could refer to another server]`
-		if st := g.want("b", core.StateRunning); fmt.Sprint(st.Warnings) != want {
-			t.Errorf("b: %q", st.Warnings)
-		}
-		if st := g.want("a", core.StateRunning); len(st.Warnings) > 0 {
-			t.Errorf("a: %q", st.Warnings)
-		}
+		assert.Equal(t, want, fmt.Sprint(g.want("b", core.StateRunning).Warnings))
+		st := g.want("a", core.StateRunning)
+		assert.Truef(t, len(st.Warnings) <= 0, "a: %q", st.Warnings)
 		for len(sub.Events()) > 0 {
 			<-sub.Events()
 		}
 		g.apply(server("b"), server("a"))
 		g.apply(server("b"))
-		if st := g.want("b", core.StateRunning); len(st.Warnings) > 0 {
-			t.Errorf("settled, but told: %q", st.Warnings)
-		}
+		st = g.want("b", core.StateRunning)
+		assert.Truef(t, len(st.Warnings) <= 0, "settled, but told: %q", st.Warnings)
 		told := false
 		for len(sub.Events()) > 0 {
 			st, ok := (<-sub.Events()).Data.(core.ServerStatus)
 			told = told || ok && st.ID == "b"
 		}
-		if !told {
-			t.Error("observers do not hear that it is settled")
-		}
+		assert.True(t, told, "observers do not hear that it is settled")
 	})
 }

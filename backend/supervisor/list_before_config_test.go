@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // A client may send a list request before the first configuration is applied. Without waiting,
@@ -25,11 +27,9 @@ func TestListWaitsForFirstConfig(t *testing.T) {
 		begin := time.Now()
 		g.apply(server("a"))
 		<-listed
-		if waited := time.Since(begin); waited > time.Second {
-			t.Errorf("it waited %s longer than needed", waited)
-		}
-		if v, ok := g.registry.Server("a"); !ok || v.Offers()[0].Catalog == nil {
-			t.Error("server a is not listed")
-		}
+		waited := time.Since(begin)
+		assert.Truef(t, waited <= time.Second, "it waited %s longer than needed", waited)
+		v, ok := g.registry.Server("a")
+		assert.True(t, ok && v.Offers()[0].Catalog != nil, "server a is not listed")
 	})
 }

@@ -22,6 +22,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // real is a Supervisor with real processes: this test's own binary acts as the servers.
@@ -57,12 +60,8 @@ func newReal(t *testing.T) *real {
 	t.Cleanup(func() {
 		cancel()
 		<-ended
-		if err := spawner.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-		if err := logs.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, spawner.Close(context.Background()))
+		assert.NoError(t, logs.Close())
 	})
 	return g
 }
@@ -140,14 +139,11 @@ func TestRealServersStartAnswerAndStop(t *testing.T) {
 			}
 		}
 	}
-	if st, _ := g.Status("three"); st.Era != core.Modern {
-		t.Errorf("server three speaks %s", st.Era)
-	}
+	st, _ := g.Status("three")
+	assert.Equal(t, core.Modern, st.Era, "server three speaks")
 	g.apply(mode("two", "legacy"), mode("three", "echo"))
 	g.wait("three", core.StateRunning)
-	if st := g.wait("two", core.StateRunning); st.PID != pids["two"] {
-		t.Error("a server was touched whose configuration did not change")
-	}
+	assert.Equal(t, pids["two"], g.wait("two", core.StateRunning).PID, "a server was touched whose configuration did not change")
 	deadline := time.After(time.Minute)
 	for alive(pids["one"]) || alive(pids["three"]) {
 		select {
@@ -165,33 +161,24 @@ func TestModernCallUsesModernConnectionOfDualEraServer(t *testing.T) {
 	g.wait("dual", core.StateRunning)
 	g.wait("old", core.StateRunning)
 	before, err := g.dialer.Usage("dual")
-	if err != nil || len(before.Tree) == 0 || before.RSS == 0 {
-		t.Fatalf("usage %+v, %v", before, err)
-	}
+	require.Truef(t, err == nil && len(before.Tree) != 0 && before.RSS != 0, "usage %+v, %v", before, err)
 	legacy, _, err := g.call("dual", firstTool(g, "dual"), core.Legacy)
-	must(t, err)
+	require.NoError(t, err)
 	modern, _, err := g.call("dual", firstTool(g, "dual"), core.Modern)
-	must(t, err)
-	if legacy.Instance == modern.Instance {
-		t.Fatal("both eras share one connection")
-	}
+	require.NoError(t, err)
+	require.NotEqual(t, modern.Instance, legacy.Instance, "both eras share one connection")
 	again, _, _ := g.call("dual", firstTool(g, "dual"), core.Modern)
-	if again.Instance != modern.Instance {
-		t.Fatal("a third connection")
-	}
-	if both, err := g.dialer.Usage("dual"); err != nil || len(both.Tree) != 2*len(before.Tree) {
-		t.Errorf("usage of both connections %+v, %v", both, err)
-	}
-	must(t, g.Stop(context.Background(), "dual"))
-	if u, err := g.dialer.Usage("dual"); core.CodeOf(err) != core.CodeUnavailable {
-		t.Errorf("usage of a stopped server %+v, %v", u, err)
-	}
+	require.Equal(t, modern.Instance, again.Instance, "a third connection")
+	both, err := g.dialer.Usage("dual")
+	assert.Truef(t, err == nil && len(both.Tree) == 2*len(before.Tree), "usage of both connections %+v, %v", both, err)
+	require.NoError(t, g.Stop(context.Background(), "dual"))
+	u, err := g.dialer.Usage("dual")
+	assert.Equalf(t, core.CodeUnavailable, core.CodeOf(err), "usage of a stopped server %+v", u)
 	a, _, err := g.call("old", firstTool(g, "old"), core.Legacy)
-	must(t, err)
+	require.NoError(t, err)
 	b, _, err := g.call("old", firstTool(g, "old"), core.Modern)
-	if err != nil || a.Instance != b.Instance {
-		t.Fatalf("a legacy server serves modern calls through %q, not %q: %v", b.Instance, a.Instance, err)
-	}
+	require.NoError(t, err, "a legacy server serves modern calls through")
+	require.Equal(t, b.Instance, a.Instance, "a legacy server serves modern calls through")
 }
 
 func TestBadServerDoesNotAffectOthers(t *testing.T) {
@@ -208,21 +195,14 @@ func TestBadServerDoesNotAffectOthers(t *testing.T) {
 		mode("unset", "echo", func(s *config.Server) { s.Env["TOKEN"] = "${DRAWBRIDGE_TEST_UNSET}" }),
 	)
 	g.wait("good", core.StateRunning)
-	if st := g.wait("exits", core.StateFailed); st.ExitCode == nil || *st.ExitCode != 3 || !strings.HasPrefix(st.Reason, "exited with status 3; gave up after 5") {
-		t.Errorf("exits: %+v", st)
-	}
+	st := g.wait("exits", core.StateFailed)
+	assert.Truef(t, st.ExitCode != nil && *st.ExitCode == 3 && strings.HasPrefix(st.Reason, "exited with status 3; gave up after 5"), "exits: %+v", st)
 	for id, want := range map[string]string{"missing": "executable not found", "folder": "cannot enter working directory", "unset": "variable ${DRAWBRIDGE_TEST_UNSET} is not set (env.TOKEN)"} {
-		if st := g.wait(id, core.StateFailed); !strings.Contains(st.Reason, want) {
-			t.Errorf("%s: %q does not say %q", id, st.Reason, want)
-		}
+		assert.Contains(t, g.wait(id, core.StateFailed).Reason, want, id)
 	}
-	if st, ok := g.Status("wrong"); !ok || st.State != core.StateFailed || st.Reason != "c.jsonc:3:5: missing 'command' in stdio server 'wrong'" {
-		t.Errorf("wrong: %+v", st)
-	}
-	if n := len(g.Statuses()); n != 6 {
-		t.Errorf("%d statuses", n)
-	}
-	if _, _, err := g.call("good", firstTool(g, "good"), core.Legacy); err != nil {
-		t.Error(err)
-	}
+	st, ok := g.Status("wrong")
+	assert.Truef(t, ok && st.State == core.StateFailed && st.Reason == "c.jsonc:3:5: missing 'command' in stdio server 'wrong'", "wrong: %+v", st)
+	assert.Equal(t, 6, len(g.Statuses()))
+	_, _, err := g.call("good", firstTool(g, "good"), core.Legacy)
+	assert.NoError(t, err)
 }

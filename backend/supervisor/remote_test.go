@@ -12,6 +12,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // webServer is a legacy server over streamable HTTP that requires a header.
@@ -67,20 +70,16 @@ func TestRemoteServersReceiveTheirHeaders(t *testing.T) {
 	nowhere := server("nowhere", func(s *config.Server) { s.Type, s.Command, s.URL = core.HTTP, "", "${NO:-ftp}://x" })
 	g.apply(web, nowhere)
 	st := g.wait("web", core.StateRunning)
-	if st.Tools != 1 || st.PID != 0 {
-		t.Errorf("got %+v", st)
-	}
-	if want := web.URL[:len(web.URL)-len("?key=secret")]; st.Command != want {
-		t.Errorf("shown as %q, want %q", st.Command, want)
-	}
+	assert.Equal(t, 1, st.Tools)
+	assert.Equal(t, 0, st.PID)
+	assert.Equal(t, web.URL[:len(web.URL)-len("?key=secret")], st.Command, "shown as")
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
-		if _, reply, err := g.call("web", "fetch", era); err != nil || string(reply.Result) != `{"content":[{"type":"text","text":"hello"}]}` {
-			t.Errorf("%s: %s, %v", era, reply.Result, err)
-		}
+		_, reply, err := g.call("web", "fetch", era)
+		assert.Truef(t, err == nil && string(reply.Result) == `{"content":[{"type":"text","text":"hello"}]}`, "%s: %s, %v", era, reply.Result, err)
 	}
 	g.wait("nowhere", core.StateFailed)
 	d, err := g.Debug("web")
-	must(t, err)
+	require.NoError(t, err)
 	text := ""
 	for _, f := range d.Frames {
 		text += f.HTTP + "\n" + f.Text + "\n"

@@ -10,6 +10,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestExitingServerIsTriedFiveTimesWithBackoff(t *testing.T) {
@@ -17,23 +20,17 @@ func TestExitingServerIsTriedFiveTimesWithBackoff(t *testing.T) {
 		g.apply(server("bad"), server("good"))
 		advance(24 * time.Hour)
 		starts := g.started("bad")
-		if len(starts) != 5 {
-			t.Fatalf("%d starts in a day, want 5", len(starts))
-		}
+		require.Len(t, starts, 5)
 		for i, want := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second} {
 			got := starts[i+1].Sub(starts[i])
-			if got < want*8/10 || got > want*12/10 {
-				t.Errorf("pause %d is %s, want %s ±20%%", i+1, got, want)
-			}
+			assert.Truef(t, got >= want*8/10 && got <= want*12/10, "pause %d is %s, want %s ±20%%", i+1, got, want)
 		}
 		st := g.want("bad", core.StateFailed)
 		if st.Reason != "exited with status 3; last output: last words; gave up after 5 starts" || st.Detail != "last words" || st.ExitCode == nil || *st.ExitCode != 3 {
 			t.Errorf("got %+v", st)
 		}
 		g.want("good", core.StateRunning)
-		if len(g.started("good")) != 1 {
-			t.Error("the other server was touched")
-		}
+		assert.Len(t, g.started("good"), 1, "the other server was touched")
 	})
 }
 
@@ -45,17 +42,12 @@ func TestReasonOfASentenceContinuesWithoutItsFullStop(t *testing.T) {
 	inBubble(t, lines, func(g *rig) {
 		g.apply(server("bad"))
 		advance(time.Second / 2)
-		if st := g.want("bad", core.StateRestarting); !strings.Contains(st.Reason, "Set API_KEY; retrying (") {
-			t.Error(st.Reason)
-		}
+		assert.Contains(t, g.want("bad", core.StateRestarting).Reason, "Set API_KEY; retrying (")
 		advance(24 * time.Hour)
-		if st := g.want("bad", core.StateFailed); !strings.HasSuffix(st.Reason, "Set API_KEY; gave up after 5 starts") || st.Remedy.Name != "API_KEY" {
-			t.Errorf("%+v", st)
-		}
+		st := g.want("bad", core.StateFailed)
+		assert.Truef(t, strings.HasSuffix(st.Reason, "Set API_KEY; gave up after 5 starts") && st.Remedy.Name == "API_KEY", "%+v", st)
 	})
-	if got := clause("loading..."); got != "loading..." {
-		t.Error(got)
-	}
+	assert.Equal(t, "loading...", clause("loading..."))
 }
 
 // Jitter prevents servers that failed together from being restarted together.
@@ -73,14 +65,10 @@ func TestBackoffHasTwentyPercentJitter(t *testing.T) {
 func TestBackoffDoublesUpToLimit(t *testing.T) {
 	c := config.Restart{Backoff: time.Second, MaxBackoff: time.Minute}
 	for failures, want := range []time.Duration{0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60} {
-		if got := backoff(c, failures); got != want*time.Second {
-			t.Errorf("after %d failures: %s", failures, got)
-		}
+		assert.Equalf(t, want*time.Second, backoff(c, failures), "after %d", failures)
 	}
 	c.Strategy = config.RestartFixed
-	if got := backoff(c, 7); got != time.Second {
-		t.Errorf("fixed: %s", got)
-	}
+	assert.Equal(t, time.Second, backoff(c, 7))
 }
 
 func TestHalfMinuteUptimeKeepsFailureCount(t *testing.T) {
@@ -120,9 +108,8 @@ func TestWrongCommandIsNotRetriedUntilConfigChanges(t *testing.T) {
 		if st := g.want("a", core.StateFailed); st.Reason != "executable not found" || len(g.started("a")) != 1 {
 			t.Fatalf("%d starts; %+v", len(g.started("a")), st)
 		}
-		if st, _ := g.Status("a"); st.Hint != "Correct the command." {
-			t.Errorf("the status advises %q", st.Hint)
-		}
+		st, _ := g.Status("a")
+		assert.Equal(t, "Correct the command.", st.Hint, "the status advises")
 		// The single start that a call triggers does not change that, and the error says what to
 		// do.
 		_, err := g.For(context.Background(), &core.Call{Server: "a"})
@@ -139,19 +126,15 @@ func TestCrashedServerIsRestartedOncePerHalfMinute(t *testing.T) {
 		g.apply(server("a"))
 		advance(time.Hour)
 		for range 10 {
-			if _, err := g.For(context.Background(), call("a")); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "failed") {
-				t.Fatalf("got %v", err)
-			}
+			_, err := g.For(context.Background(), call("a"))
+			require.Truef(t, core.CodeOf(err) == core.CodeUnavailable && strings.Contains(err.Error(), "failed"), "got %v", err)
 		}
-		if n := len(g.started("a")); n != 6 {
-			t.Fatalf("%d starts, want one more than 5", n)
-		}
+		require.Equal(t, 6, len(g.started("a")))
 		advance(31 * time.Second)
 		_, _ = g.For(context.Background(), call("a"))
 		advance(31 * time.Second)
-		if up, err := g.For(context.Background(), call("a")); err != nil || up == nil {
-			t.Fatalf("the start that works is no use: %v", err)
-		}
+		up, err := g.For(context.Background(), call("a"))
+		require.Truef(t, err == nil && up != nil, "the start that works is no use: %v", err)
 		g.want("a", core.StateRunning)
 	})
 }
@@ -172,24 +155,15 @@ func TestRestartFailsEachInFlightCallOnce(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if st := g.want("a", core.StateRunning); st.InFlight != 10 {
-			t.Fatalf("%d calls in flight", st.InFlight)
-		}
-		must(t, g.Restart(context.Background(), "a"))
-		if st := g.want("a", core.StateStarting); st.Reason != "starting again" {
-			t.Fatalf("got %q", st.Reason)
-		}
+		require.Equal(t, 10, g.want("a", core.StateRunning).InFlight)
+		require.NoError(t, g.Restart(context.Background(), "a"))
+		require.Equal(t, "starting again", g.want("a", core.StateStarting).Reason)
 		advance(3 * time.Second)
-		if len(results) != 10 {
-			t.Fatalf("%d of 10 calls ended", len(results))
-		}
+		require.Truef(t, len(results) == 10, "%d of 10 calls ended", len(results))
 		for range 10 {
-			if err := <-results; core.CodeOf(err) != core.CodeUnavailable {
-				t.Fatalf("got %v", err)
-			}
+			err := <-results
+			require.Equal(t, core.CodeUnavailable, core.CodeOf(err))
 		}
-		if st := g.want("a", core.StateRunning); st.Restarts != 1 {
-			t.Fatalf("%d restarts", st.Restarts)
-		}
+		require.Equal(t, 1, g.want("a", core.StateRunning).Restarts)
 	})
 }

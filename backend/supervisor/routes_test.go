@@ -26,6 +26,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // fakeServers are servers without processes.
@@ -162,26 +165,19 @@ func TestCommandWaitsForApproval(t *testing.T) {
 	}
 	set("k2") // the command was changed while it was pending
 	bus.Publish(core.ServerEvent, held)
-	if came, gone := nextPending(), nextPending(); came.ID != "command:files:k2" || gone.ID != q.ID || gone.State != approvals.Withdrawn {
-		t.Errorf("told %+v, %+v", came, gone)
-	}
+	came, gone := nextPending(), nextPending()
+	assert.Truef(t, came.ID == "command:files:k2" && gone.ID == q.ID && gone.State == approvals.Withdrawn, "told %+v, %+v", came, gone)
 	post := func(id, action string) int {
 		status, _ := s.Ask("POST", "/api/v1/approvals/"+url.PathEscape(id), `{"action":"`+action+`"}`)
 		return status
 	}
-	if status := post("command:files:k1", "accept"); status != 409 {
-		t.Errorf("a command that the user did not see: %d", status)
-	}
+	assert.Equal(t, 409, post("command:files:k1", "accept"), "a command that the user did not see")
 	var list web.List[approvals.Approval]
-	if status := post("command:files:k2", "decline"); status != 204 {
-		t.Errorf("declined: %d", status)
-	}
+	assert.Equal(t, 204, post("command:files:k2", "decline"))
 	if s.Get(t, "/api/v1/approvals", &list); len(list.Items) != 1 {
 		t.Errorf("a declined command waits no longer: %+v", list)
 	}
-	if status := post("command:files:k2", "accept"); status != 204 {
-		t.Errorf("accepted: %d", status)
-	}
+	assert.Equal(t, 204, post("command:files:k2", "accept"))
 	if q = nextPending(); q.ID != "command:files:k2" || q.State != approvals.Accept {
 		t.Errorf("told %+v", q)
 	}
@@ -194,9 +190,8 @@ func (s *site) try(t *testing.T, body string) TestResult {
 	t.Helper()
 	status, text := s.Ask("POST", "/api/v1/test", body)
 	var got TestResult
-	if err := json.Unmarshal([]byte(text), &got); status != 200 || err != nil {
-		t.Fatalf("%d %s %v", status, text, err)
-	}
+	err := json.Unmarshal([]byte(text), &got)
+	require.Truef(t, status == 200 && err == nil, "%d %s %v", status, text, err)
 	return got
 }
 
@@ -221,24 +216,18 @@ func TestServerIsTriedBeforeSaving(t *testing.T) {
 		string(got.ServerInfo) != `{"name":"files"}` || len(got.Warnings) != 1 || len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Message, "colour") {
 		t.Errorf("%+v", got)
 	}
-	if tried.ID != "My-files" || tried.Disabled || tried.Type != core.Stdio || tried.StartupTimeout != config.DefaultStartupTimeout {
-		t.Errorf("%+v", tried)
-	}
+	assert.Truef(t, tried.ID == "My-files" && !tried.Disabled && tried.Type == core.Stdio && tried.StartupTimeout == config.DefaultStartupTimeout, "%+v", tried)
 	got = s.try(t, `{"name":"x","entry":{"command":"bad"}}`)
 	if got.OK || got.Stage != "connect" || got.Error != "exited with status 3" || got.Hint != "Look." || got.Code != core.CodeUnavailable || fmt.Sprint(got.Log) != "[why]" {
 		t.Errorf("%+v", got)
 	}
 	tried = nil
 	got = s.try(t, `{"name":"x","entry":{"type":"docker","command":"y"}}`)
-	if got.OK || got.Stage != "configuration" || !strings.Contains(got.Error, "container") || tried != nil {
-		t.Errorf("%+v", got)
-	}
+	assert.Truef(t, !got.OK && got.Stage == "configuration" && strings.Contains(got.Error, "container") && tried == nil, "%+v", got)
 	for body, want := range map[string]int{`{"entry":[1]}`: 400, `{"server":"nobody"}`: 404, `{}`: 400} {
 		s.Want(t, "POST", "/api/v1/test", body, want)
 	}
-	if len(s.did) > 0 {
-		t.Errorf("a try did %v", s.did)
-	}
+	assert.Truef(t, len(s.did) <= 0, "a try did %v", s.did)
 }
 
 func TestTrialsEndWithRequestAndAreBounded(t *testing.T) {
@@ -263,9 +252,8 @@ func TestTrialsEndWithRequestAndAreBounded(t *testing.T) {
 	s.Want(t, "POST", "/api/v1/test", `{"entry":{"command":"x"}}`, 429)
 	cancel()
 	for range maxTrials {
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		err := <-ended
+		assert.ErrorIs(t, err, context.Canceled)
 		<-over
 	}
 }
@@ -285,9 +273,7 @@ func TestServersAreAddedAndRemovedAndDebugged(t *testing.T) {
 	s.statuses = []core.ServerStatus{{ID: "files", State: core.StateRunning}}
 	s.Want(t, "POST", "/api/v1/servers", `{"name":"My Git","entry":{"command":"git"}}`, 200, `"id":"My-Git"`)
 	s.Want(t, "DELETE", "/api/v1/servers/files", "", 204)
-	if got := strings.Join(s.did, ","); got != `expect My-Git,add My Git {"command":"git"},remove files` {
-		t.Errorf("done: %s", got)
-	}
+	assert.Equal(t, `expect My-Git,add My Git {"command":"git"},remove files`, strings.Join(s.did, ","))
 	var d Debug
 	s.Get(t, "/api/v1/servers/files/debug", &d)
 	if d.Configured != "npx files" || len(d.Stderr) != 1 || strings.Contains(d.Stderr[0], "\x1b") || d.Status.ID != "files" || d.Frames == nil {
@@ -312,13 +298,9 @@ func TestUsageOfAllServersIsMeasuredAtTheSameTime(t *testing.T) {
 			servers[i] = core.ServerStatus{ID: strconv.Itoa(i), PID: i + 1}
 		}
 		list := a.UsageOf(servers)
-		if len(list) != 200 {
-			t.Fatal(len(list))
-		}
+		require.Len(t, list, 200)
 		for i, u := range list {
-			if u.Server != servers[i].ID {
-				t.Fatalf("place %d has %s", i, u.Server)
-			}
+			require.Equal(t, servers[i].ID, u.Server)
 		}
 	})
 }
@@ -329,9 +311,8 @@ func TestServerLogIsFilteredByLevelAndTime(t *testing.T) {
 	logs := s.logs
 	logs.Append("files", serverlog.Info, "started")
 	w := logs.Writer("files")
-	if _, err := w.Write([]byte("\x1b[31mhello\n")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Write([]byte("\x1b[31mhello\n"))
+	require.NoError(t, err)
 	logs.Append("files", serverlog.Error, "failed")
 	texts := func(query string) (list []string, last time.Time) {
 		t.Helper()
@@ -345,13 +326,9 @@ func TestServerLogIsFilteredByLevelAndTime(t *testing.T) {
 	equal := func(query string, want ...string) time.Time {
 		t.Helper()
 		got, last := texts(query)
-		if len(got) != len(want) {
-			t.Fatalf("%s: %q", query, got)
-		}
+		require.Len(t, got, len(want), query)
 		for i := range want {
-			if got[i] != want[i] {
-				t.Errorf("%s: %q", query, got)
-			}
+			assert.Equal(t, want[i], got[i], query)
 		}
 		return last
 	}
@@ -372,9 +349,7 @@ func TestServersAreStartedStoppedAndRestarted(t *testing.T) {
 	for _, action := range []string{"start", "stop", "restart", "enable", "disable", "connect", "disconnect", "reconnect"} {
 		s.Want(t, "POST", "/api/v1/servers/files/"+action, "", 200, `"id":"files"`)
 	}
-	if got := strings.Join(s.did, ","); got != "start files,stop files,restart files,enable files,disable files,start files,stop files,restart files" {
-		t.Errorf("done: %s", got)
-	}
+	assert.Equal(t, "start files,stop files,restart files,enable files,disable files,start files,stop files,restart files", strings.Join(s.did, ","))
 }
 
 func TestToolsKeepTheirJSON(t *testing.T) {
@@ -384,9 +359,7 @@ func TestToolsKeepTheirJSON(t *testing.T) {
 	s.feature.Views.Set("calc", "calc", &core.Catalog{Tools: []core.Item{{Name: "add", Raw: []byte(raw)}}})
 	var list web.List[Tool]
 	s.Get(t, "/api/v1/tools", &list)
-	if len(list.Items) != 1 {
-		t.Fatalf("got %+v", list)
-	}
+	require.Len(t, list.Items, 1)
 	got := list.Items[0]
 	if got.Name != "calc__add" || got.Tool != "add" || got.InputSchema != `{"type":"object","maximum":9007199254740993}` ||
 		got.OutputSchema != "" || got.Description != "<b>" || !strings.Contains(got.Raw, `"odd":1`) {
@@ -395,9 +368,7 @@ func TestToolsKeepTheirJSON(t *testing.T) {
 	s.Want(t, "GET", "/api/v1/tools?server=nobody", "", 404)
 	s.statuses = []core.ServerStatus{{ID: "other"}}
 	s.Get(t, "/api/v1/tools?server=other", &list)
-	if len(list.Items) != 0 {
-		t.Errorf("another server lists %+v", list)
-	}
+	assert.Empty(t, list.Items, "another server lists")
 }
 
 func TestDebugMasksSecretsInCommand(t *testing.T) {
@@ -410,7 +381,5 @@ func TestDebugMasksSecretsInCommand(t *testing.T) {
 	}
 	s.feature.Redact = (&redact.Redactor{}).Text
 	status, body := s.Ask("GET", "/api/v1/servers/files/debug", "")
-	if status != 200 || strings.Contains(body, key) || !strings.Contains(body, "npx files --api-key ") {
-		t.Errorf("%d %s", status, body)
-	}
+	assert.Truef(t, status == 200 && !strings.Contains(body, key) && strings.Contains(body, "npx files --api-key "), "%d %s", status, body)
 }

@@ -9,6 +9,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // lockWatcher is a slow store. Its callers must not hold the lock that Pause, calls of
@@ -57,7 +60,7 @@ func TestSlowStoreDoesNotBlockUnderLock(t *testing.T) {
 		g.requireApproval(true)
 		g.apply(server("used", manual), server("new", manual))
 		g.want("new", core.StateNeedsApproval)
-		must(t, g.Approve(context.Background(), "new", ""))
+		require.NoError(t, g.Approve(context.Background(), "new", ""))
 		if kept.asked["Approved"] == 0 || kept.asked["Approve"] == 0 || kept.asked["Catalog"] == 0 {
 			t.Errorf("the store was asked only %v", kept.asked)
 		}
@@ -86,17 +89,13 @@ func TestStartDoesNotWaitForTheStore(t *testing.T) {
 		off := func(c *config.Server) { c.Disabled = true }
 		g.apply(server("a", off))
 		g.want("a", core.StateDisabled)
-		must(t, g.SetPaused(context.Background(), true))
+		require.NoError(t, g.SetPaused(context.Background(), true))
 		g.apply(server("a"))
-		if len(g.registry.All().Items(core.Tools)) == 0 {
-			t.Error("the tools were lost with the catalog that was not saved")
-		}
+		assert.NotEmpty(t, g.registry.All().Items(core.Tools), "the tools were lost with the catalog that was not saved")
 		kept.released.Store(true)
 		time.Sleep(maxStorePause)
 	})
-	if len(kept.catalogs) != 1 {
-		t.Errorf("saved are %v", kept.catalogs)
-	}
+	assert.Len(t, kept.catalogs, 1)
 }
 
 // readOnlyStore fails to save an approval.
@@ -111,9 +110,7 @@ func TestUnsavedApprovalDoesNotCount(t *testing.T) {
 	inBubble(t, func(_ *rig, o *Options) { o.CommandApprovals = kept }, func(g *rig) {
 		g.requireApproval(true)
 		g.apply(server("new"))
-		if err := g.Approve(context.Background(), "new", ""); err == nil {
-			t.Fatal("no error")
-		}
+		require.Error(t, g.Approve(context.Background(), "new", ""), "no error")
 		g.apply(server("new"), server("other"))
 		g.want("new", core.StateNeedsApproval)
 	})

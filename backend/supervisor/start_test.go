@@ -18,6 +18,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestStartProgressIsShownLive(t *testing.T) {
@@ -39,26 +42,17 @@ func TestStartProgressIsShownLive(t *testing.T) {
 		defer sub.Close()
 		g.apply(server("a"))
 		advance(3 * time.Second)
-		if st := g.want("a", core.StateStarting); st.Detail != "downloading (npx)" {
-			t.Errorf("detail %q", st.Detail)
-		}
+		assert.Equal(t, "downloading (npx)", g.want("a", core.StateStarting).Detail)
 		line.Store("npm warn deprecated")
 		advance(2 * time.Second)
-		if st := g.want("a", core.StateStarting); st.Detail != "downloading (npx): npm warn deprecated" {
-			t.Errorf("detail %q", st.Detail)
-		}
+		assert.Equal(t, "downloading (npx): npm warn deprecated", g.want("a", core.StateStarting).Detail)
 		cached.Store(true)
 		advance(2 * time.Second)
-		if st := g.want("a", core.StateStarting); st.Detail != "npm warn deprecated" {
-			t.Errorf("detail %q of a package that need not be downloaded", st.Detail)
-		}
-		if n := len(sub.Events()); n > 6 {
-			t.Errorf("%d events about four things", n)
-		}
+		assert.Equal(t, "npm warn deprecated", g.want("a", core.StateStarting).Detail)
+		n := len(sub.Events())
+		assert.Truef(t, n <= 6, "%d events about four things", n)
 		advance(time.Minute)
-		if st := g.want("a", core.StateRunning); st.Detail != "" {
-			t.Errorf("running, with detail %q", st.Detail)
-		}
+		assert.Empty(t, g.want("a", core.StateRunning).Detail, "running, with detail")
 	})
 }
 
@@ -110,19 +104,14 @@ func TestUnreachableRemoteServerIsRetriedForever(t *testing.T) {
 			var up atomic.Bool
 			inBubble(t, untilUp(&up, err), func(g *rig) {
 				g.apply(remoteServerConfig("web", func(s *config.Server) { s.Restart.MaxAttempts = 1 }))
-				if st := g.want("web", core.StateWaiting); st.Reason == "" {
-					t.Error("no reason")
-				}
+				assert.NotEmpty(t, g.want("web", core.StateWaiting).Reason, "no reason")
 				advance(10 * time.Minute)
 				g.want("web", core.StateWaiting)
 				starts := g.started("web")
-				if len(starts) < 12 || len(starts) > 25 {
-					t.Errorf("%d starts in 10 minutes", len(starts))
-				}
+				assert.Truef(t, len(starts) >= 12 && len(starts) <= 25, "%d starts in 10 minutes", len(starts))
 				for i := 1; i < len(starts); i++ {
-					if d := starts[i].Sub(starts[i-1]); d > maxRemoteBackoff || i > 8 && d < 40*time.Second {
-						t.Errorf("pause %d is %s", i, d)
-					}
+					d := starts[i].Sub(starts[i-1])
+					assert.Truef(t, d <= maxRemoteBackoff && !(i > 8 && d < 40*time.Second), "pause %d is %s", i, d)
 				}
 				up.Store(true)
 				advance(maxRemoteBackoff)
@@ -145,9 +134,7 @@ func TestInvalidRemoteResponseFailsServer(t *testing.T) {
 				g.apply(remoteServerConfig("web"))
 				advance(10 * time.Minute)
 				g.want("web", core.StateFailed)
-				if n := len(g.started("web")); n != config.DefaultMaxAttempts {
-					t.Errorf("%d starts", n)
-				}
+				assert.Equal(t, config.DefaultMaxAttempts, len(g.started("web")))
 			})
 		})
 	}
@@ -252,23 +239,20 @@ func TestCallRetriesWaitingServerImmediately(t *testing.T) {
 		advance(10*time.Minute + 7*time.Second)
 		before := len(g.started("web"))
 		_, err := g.For(context.Background(), call("web"))
-		if message, _ := core.Describe(err); core.CodeOf(err) != core.CodeUnavailable || !strings.HasPrefix(message, `server "web" is not available (waiting): `) {
-			t.Errorf("%v", err)
-		}
+		message, _ := core.Describe(err)
+		assert.True(t, core.CodeOf(err) == core.CodeUnavailable && strings.HasPrefix(message, `server "web" is not available (waiting): `), err)
 		var calls sync.WaitGroup
 		for range 100 { // regardless of the number of calls
 			calls.Go(func() { _, _ = g.For(context.Background(), call("web")) })
 		}
 		began := time.Now()
 		calls.Wait()
-		if n := len(g.started("web")) - before; n != 2 || time.Since(began) > minCallRetryInterval {
-			t.Errorf("%d starts for calls, in %s", n, time.Since(began))
-		}
+		n := len(g.started("web")) - before
+		assert.Truef(t, n == 2 && time.Since(began) <= minCallRetryInterval, "%d starts for calls, in %s", n, time.Since(began))
 		advance(minCallRetryInterval)
 		up.Store(true)
-		if _, err := g.For(context.Background(), call("web")); err != nil {
-			t.Error(err)
-		}
+		_, err = g.For(context.Background(), call("web"))
+		assert.NoError(t, err)
 		g.want("web", core.StateRunning)
 	})
 }
@@ -283,15 +267,11 @@ func TestRetryAfterIsHonored(t *testing.T) {
 		g.NetworkChanged()
 		_, _ = g.For(context.Background(), call("web"))
 		advance(0)
-		if n := len(g.started("web")); n != 1 {
-			t.Errorf("%d starts before its time", n)
-		}
+		assert.Equal(t, 1, len(g.started("web")))
 		advance(time.Minute)
-		if n := len(g.started("web")); n != 2 {
-			t.Errorf("%d starts at its time", n)
-		}
+		assert.Equal(t, 2, len(g.started("web")))
 		up.Store(true)
-		must(t, g.Start(context.Background(), "web"))
+		require.NoError(t, g.Start(context.Background(), "web"))
 		advance(0)
 		g.want("web", core.StateRunning)
 	})
@@ -314,9 +294,7 @@ func TestLostRemoteServerReconnects(t *testing.T) {
 		advance(0)
 		g.want("web", core.StateWaiting)
 		advance(10 * time.Minute)
-		if st := g.want("web", core.StateWaiting); st.Tools != 1 {
-			t.Errorf("%d tools are listed meanwhile", st.Tools)
-		}
+		assert.Equal(t, 1, g.want("web", core.StateWaiting).Tools)
 		up.Store(true)
 		advance(maxRemoteBackoff)
 		g.want("web", core.StateRunning)
@@ -334,9 +312,8 @@ func TestShortLivedConnectionBacksOff(t *testing.T) {
 			g.conn("web").die()
 			advance(time.Second)
 		}
-		if n := len(g.started("web")); n > 40 {
-			t.Errorf("%d starts in 10 minutes", n)
-		}
+		n := len(g.started("web"))
+		assert.Truef(t, n <= 40, "%d starts in 10 minutes", n)
 	})
 }
 
@@ -352,14 +329,10 @@ func TestListDoesNotWaitForRetryingServer(t *testing.T) {
 	}), func(g *rig) {
 		g.apply(remoteServerConfig("web"))
 		advance(5 * time.Second) // the second attempt is in progress
-		if n := len(g.started("web")); n != 2 {
-			t.Fatalf("%d starts", n)
-		}
+		require.Equal(t, 2, len(g.started("web")))
 		g.want("web", core.StateWaiting)
 		began := time.Now()
 		g.WaitListed(context.Background(), "")
-		if took := time.Since(began); took != 0 {
-			t.Errorf("the list waits for %s", took)
-		}
+		assert.EqualValues(t, 0, time.Since(began), "the list waits")
 	})
 }

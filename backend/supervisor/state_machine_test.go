@@ -3,6 +3,8 @@ package supervisor
 import (
 	"fmt"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // lifecycleModel is a model of what the state machine controls. It performs the actions as the
@@ -109,15 +111,10 @@ func FuzzNext(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script []byte) {
 		w := &lifecycleModel{s: state{limit: 3}}
 		for i, b := range script {
-			if err := w.try(b); err != nil {
-				t.Fatalf("step %d of %v: %v", i, script, err)
-			}
+			require.NoErrorf(t, w.try(b), "step %d of %v", i, script)
 		}
-		if err := w.settle(); err != nil {
-			t.Fatalf("settling after %v: %v", script, err)
-		}
-		if runs := w.processes == 1 && w.s.phase == phaseRunning; runs != w.wanted {
-			t.Fatalf("wanted %v, but %+v after %v", w.wanted, w, script)
-		}
+		require.NoErrorf(t, w.settle(), "settling after %v", script)
+		runs := w.processes == 1 && w.s.phase == phaseRunning
+		require.Equal(t, w.wanted, runs, script)
 	})
 }

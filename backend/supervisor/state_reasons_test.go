@@ -15,6 +15,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var update = flag.Bool("update", false, "write the golden file anew")
@@ -103,15 +106,14 @@ func TestEachStateReadsWithItsReason(t *testing.T) {
 		})
 	}
 	got, err := json.MarshalIndent(readings, "", "  ")
-	must(t, err)
+	require.NoError(t, err)
 	got = append(got, '\n')
 	const golden = "../../frontend/src/testdata/server-states.json"
 	if *update {
-		must(t, os.WriteFile(golden, got, 0o644))
+		require.NoError(t, os.WriteFile(golden, got, 0o644))
 	}
-	if want, err := os.ReadFile(golden); err != nil || !bytes.Equal(want, got) {
-		t.Errorf("states read otherwise than %s (%v); after a look run this test with -update\n%s", golden, err, got)
-	}
+	want, err := os.ReadFile(golden)
+	assert.Truef(t, err == nil && bytes.Equal(want, got), "states read otherwise than %s (%v); after a look run this test with -update\n%s", golden, err, got)
 }
 
 func logins(state core.LoginState, reason string) func(*rig, *Options) {

@@ -12,6 +12,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestServersStopConcurrently(t *testing.T) {
@@ -28,9 +31,7 @@ func TestServersStopConcurrently(t *testing.T) {
 		g.Supervisor.mu.Lock()
 		left := len(g.Supervisor.all)
 		g.Supervisor.mu.Unlock()
-		if left != 0 {
-			t.Errorf("%d of 20 servers are left after %s", left, time.Since(begin))
-		}
+		assert.Equal(t, 0, left, time.Since(begin))
 	})
 }
 
@@ -38,9 +39,8 @@ func TestStopReturnsWhenAllProcessesEnded(t *testing.T) {
 	inBubble(t, func(g *rig, _ *Options) { g.stopTime = 5 * time.Second }, func(g *rig) {
 		g.apply(server("a"))
 		begin := time.Now()
-		if err := g.Stop(context.Background(), "a"); err != nil || time.Since(begin) != 5*time.Second {
-			t.Fatalf("%v after %s", err, time.Since(begin))
-		}
+		err := g.Stop(context.Background(), "a")
+		require.Truef(t, err == nil && time.Since(begin) == 5*time.Second, "%v after %s", err, time.Since(begin))
 		g.want("a", core.StateStopped)
 		if err := g.Stop(context.Background(), "a"); err != nil { // Stop is idempotent
 			t.Fatal(err)
@@ -50,12 +50,9 @@ func TestStopReturnsWhenAllProcessesEnded(t *testing.T) {
 		g.want("a", core.StateRunning)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if err := g.Stop(ctx, "a"); err != context.DeadlineExceeded {
-			t.Fatalf("got %v", err)
-		}
-		if st := g.want("a", core.StateStopped); st.Reason != "stopping the process" {
-			t.Fatalf("got %q", st.Reason)
-		}
+		err = g.Stop(ctx, "a")
+		require.Truef(t, err == context.DeadlineExceeded, "got %v", err)
+		require.Equal(t, "stopping the process", g.want("a", core.StateStopped).Reason)
 	})
 }
 
@@ -69,9 +66,8 @@ func TestServerKilledAtShutdownIsNoError(t *testing.T) {
 		g.end()
 		<-g.ended
 	})
-	if text := log.String(); strings.Contains(text, "level=ERROR") || !strings.Contains(text, `msg="MCP server did not stop in time and was killed" server=a`) {
-		t.Error(text)
-	}
+	text := log.String()
+	assert.True(t, !strings.Contains(text, "level=ERROR") && strings.Contains(text, `msg="MCP server did not stop in time and was killed" server=a`), text)
 }
 
 // TestShutdownLetsInFlightCallsFinish checks that a server is stopped when its calls have ended,
@@ -85,7 +81,7 @@ func TestShutdownLetsInFlightCallsFinish(t *testing.T) {
 			c := call(id)
 			c.Name = id
 			up, err := g.For(context.Background(), c)
-			must(t, err)
+			require.NoError(t, err)
 			failed[id] = make(chan error, 1)
 			go func() {
 				_, err := up.Send(context.Background(), c, nil)
@@ -96,22 +92,14 @@ func TestShutdownLetsInFlightCallsFinish(t *testing.T) {
 		begin := time.Now()
 		g.end()
 		advance(time.Second)
-		if n := g.processes(); n != 2 {
-			t.Errorf("after a second %d servers are there, not the two with a call", n)
-		}
-		if err := <-failed["slow"]; err != nil {
-			t.Errorf("the call that ends in time failed: %v", err)
-		}
+		assert.Equal(t, 2, g.processes(), "after a second")
+		err := <-failed["slow"]
+		assert.NoError(t, err, "the call that ends in time failed")
 		advance(100 * time.Millisecond)
-		if n := g.processes(); n != 1 {
-			t.Errorf("%d servers are there, not the one whose call hangs", n)
-		}
-		if err := <-failed["hang"]; err == nil {
-			t.Error("the call that hangs did not fail")
-		}
+		assert.Equal(t, 1, g.processes())
+		err = <-failed["hang"]
+		assert.Error(t, err, "the call that hangs did not fail")
 		<-g.ended
-		if took := time.Since(begin); took != DrainLimit {
-			t.Errorf("it took %s", took)
-		}
+		assert.Equal(t, DrainLimit, time.Since(begin), "it took")
 	})
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -41,25 +43,18 @@ func TestRunningMeansListed(t *testing.T) {
 		g.want("a", core.StateStarting)
 		advance(time.Second)
 		st := g.want("a", core.StateRunning)
-		if st.Tools != 1 || st.PID != 1001 || st.Era != core.Legacy || st.Command != "fake" {
-			t.Fatalf("got %+v", st)
-		}
-		if _, ok := g.registry.All().Lookup(core.Tools, "a__read"); !ok {
-			t.Fatal("running, but its tool is not there")
-		}
+		require.Truef(t, st.Tools == 1 && st.PID == 1001 && st.Era == core.Legacy && st.Command == "fake", "got %+v", st)
+		_, ok := g.registry.All().Lookup(core.Tools, "a__read")
+		require.True(t, ok, "running, but its tool is not there")
 		advance(time.Hour)
-		if again := g.want("a", core.StateRunning); !again.Since.Equal(st.Since) {
-			t.Fatal("the age of a state starts again without a change")
-		}
+		require.True(t, g.want("a", core.StateRunning).Since.Equal(st.Since), "the age of a state starts again without a change")
 		var states []core.State
 		for len(sub.Events()) > 0 {
 			if st, ok := (<-sub.Events()).Data.(core.ServerStatus); ok {
 				states = append(states, st.State)
 			}
 		}
-		if fmt.Sprint(states) != "[starting running]" && fmt.Sprint(states) != "[running]" {
-			t.Fatalf("the bus told %v", states)
-		}
+		require.Falsef(t, fmt.Sprint(states) != "[starting running]" && fmt.Sprint(states) != "[running]", "the bus told %v", states)
 	})
 }
 
@@ -81,14 +76,12 @@ func TestCallWaitsForStartupTimeout(t *testing.T) {
 		g.apply(server("slow"), server("later", func(s *config.Server) { s.StartupTimeout = 20 * time.Second }))
 		begin = time.Now()
 		_, err := g.For(context.Background(), call("later"))
-		if core.CodeOf(err) != core.CodeUnavailable || time.Since(begin) != 20*time.Second {
-			t.Fatalf("%v after %s", err, time.Since(begin))
-		}
+		require.Equal(t, core.CodeUnavailable, core.CodeOf(err))
+		require.Equal(t, 20*time.Second, time.Since(begin))
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if _, err := g.For(ctx, call("later")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("a caller that gives up: %v", err)
-		}
+		_, err = g.For(ctx, call("later"))
+		require.ErrorIs(t, err, context.DeadlineExceeded, "a caller that gives up")
 	})
 }
 
@@ -96,9 +89,7 @@ func TestSlowStartIsNamedWithItsKey(t *testing.T) {
 	inBubble(t, starting(hang), func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.StartupTimeout, s.Restart.MaxAttempts = 20*time.Second, 0 }))
 		advance(21 * time.Second)
-		if st := g.want("a", core.StateFailed); st.Reason != "did not respond within 20s (startupTimeoutMs)" {
-			t.Fatalf("got %q", st.Reason)
-		}
+		require.Equal(t, "did not respond within 20s (startupTimeoutMs)", g.want("a", core.StateFailed).Reason)
 	})
 }
 
@@ -128,9 +119,7 @@ func TestFailedStartsAreLoggedAtTheirLevels(t *testing.T) {
 		g.want("a", core.StateFailed)
 	})
 	for _, want := range []string{`level=WARN msg="MCP server 'a' connection failed: `, `level=ERROR msg="MCP server changed state" server=a state=crashed`} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log lacks %s:\n%s", want, log.String())
-		}
+		assert.Contains(t, log.String(), want, "the log lacks")
 	}
 }
 
@@ -143,9 +132,8 @@ func TestSlowStartSuggestsRemedy(t *testing.T) {
 				s.StartupTimeout, s.Restart.MaxAttempts, s.Framing = 20*time.Second, 0, framing
 			}))
 			advance(21 * time.Second)
-			if st := g.want("a", core.StateFailed); !strings.Contains(st.Hint, want) || (st.Hint == "") != (want == "") {
-				t.Errorf("framing %s: %q", framing, st.Hint)
-			}
+			st := g.want("a", core.StateFailed)
+			assert.Truef(t, strings.Contains(st.Hint, want) && (st.Hint == "") == (want == ""), "framing %s: %q", framing, st.Hint)
 		})
 	}
 }
@@ -154,13 +142,12 @@ func TestCallStartsStoppedServerButNotManualOne(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"), server("m", func(s *config.Server) { s.Start = config.StartManual }),
 			server("off", func(s *config.Server) { s.Disabled = true }))
-		must(t, g.Stop(context.Background(), "a"))
+		require.NoError(t, g.Stop(context.Background(), "a"))
 		g.want("a", core.StateStopped)
 		advance(time.Hour)
 		g.want("a", core.StateStopped)
-		if _, err := g.For(context.Background(), call("a")); err != nil {
-			t.Fatal(err)
-		}
+		_, err := g.For(context.Background(), call("a"))
+		require.NoError(t, err)
 		g.want("a", core.StateRunning)
 
 		g.want("m", core.StateStopped)
@@ -169,20 +156,15 @@ func TestCallStartsStoppedServerButNotManualOne(t *testing.T) {
 		} else if _, hint := core.Describe(err); !strings.Contains(hint, "drawbridge start m") {
 			t.Errorf("a manual server: %s", hint)
 		}
-		must(t, g.Start(context.Background(), "m"))
+		require.NoError(t, g.Start(context.Background(), "m"))
 		synctest.Wait()
 		g.want("m", core.StateRunning)
 
 		g.want("off", core.StateDisabled)
-		if _, err := g.For(context.Background(), call("off")); core.CodeOf(err) != core.CodeUnavailable {
-			t.Fatalf("a disabled server: %v", err)
-		}
-		if err := g.Start(context.Background(), "off"); core.CodeOf(err) != core.CodeConflict {
-			t.Fatalf("starting a disabled server: %v", err)
-		}
-		if err := g.Start(context.Background(), "nobody"); core.CodeOf(err) != core.CodeNotFound {
-			t.Fatalf("starting nobody: %v", err)
-		}
+		_, err = g.For(context.Background(), call("off"))
+		require.Equal(t, core.CodeUnavailable, core.CodeOf(err), "a disabled server")
+		require.Equal(t, core.CodeConflict, core.CodeOf(g.Start(context.Background(), "off")), "starting a disabled server")
+		require.Equal(t, core.CodeNotFound, core.CodeOf(g.Start(context.Background(), "nobody")), "starting nobody")
 	})
 }
 
@@ -203,9 +185,7 @@ func TestConcurrentStartsAreBounded(t *testing.T) {
 			all = append(all, server(fmt.Sprintf("s%d", i)))
 		}
 		g.apply(all...)
-		if g.atOnce() > 4 {
-			t.Fatalf("%d starts at once", g.atOnce())
-		}
+		require.Truef(t, g.atOnce() <= 4, "%d starts at once", g.atOnce())
 		advance(startSlotTime + 5*time.Second)
 		for i := range 16 {
 			g.want(fmt.Sprintf("s%d", i), core.StateRunning)
@@ -218,19 +198,14 @@ func TestSilentServerDegradesAndIsRestarted(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
 		advance(10 * time.Minute)
-		if n := len(g.started("a")); n != 1 {
-			t.Fatalf("a healthy server was started %d times", n)
-		}
+		require.Equal(t, 1, len(g.started("a")), "a healthy server was started")
 		g.conn("a").silence()
 		advance(36 * time.Second)
-		if st := g.want("a", core.StateDegraded); !strings.HasPrefix(st.Reason, "has not responded for") {
-			t.Fatalf("got %q", st.Reason)
-		}
+		st := g.want("a", core.StateDegraded)
+		require.Truef(t, strings.HasPrefix(st.Reason, "has not responded for"), "got %q", st.Reason)
 		advance(65 * time.Second)
 		g.want("a", core.StateRunning)
-		if n := len(g.started("a")); n != 2 {
-			t.Fatalf("%d starts, want a second one", n)
-		}
+		require.Equal(t, 2, len(g.started("a")))
 	})
 }
 
@@ -255,9 +230,8 @@ func TestEachNewProcessIsReported(t *testing.T) {
 		g.want("a", core.StateRunning)
 		mu.Lock()
 		defer mu.Unlock()
-		if connected["a/"] != 3 || len(connected) != 1 {
-			t.Errorf("reported %v", connected)
-		}
+		assert.Equal(t, 3, connected["a/"])
+		assert.Len(t, connected, 1)
 	})
 }
 
@@ -274,9 +248,7 @@ func TestBusyServerIsNotTreatedAsDead(t *testing.T) {
 		cancel()
 		<-ended
 		advance(2 * time.Minute)
-		if len(g.started("a")) != 2 {
-			t.Fatal("silent for ever, and never restarted")
-		}
+		require.Len(t, g.started("a"), 2, "silent for ever, and never restarted")
 	})
 }
 
@@ -284,12 +256,9 @@ func TestServerWaitsForExternalDependency(t *testing.T) {
 	inBubble(t, starting(failing(100, fmt.Errorf("no such container: %w", upstream.ErrDependencyMissing))), func(g *rig) {
 		g.apply(server("a", func(s *config.Server) { s.Type = core.Docker }))
 		advance(time.Minute)
-		if st := g.want("a", core.StateWaiting); !strings.Contains(st.Reason, "no such container") {
-			t.Fatalf("got %q", st.Reason)
-		}
-		if _, err := g.For(context.Background(), call("a")); core.CodeOf(err) != core.CodeUnavailable {
-			t.Fatalf("got %v", err)
-		}
+		require.Contains(t, g.want("a", core.StateWaiting).Reason, "no such container")
+		_, err := g.For(context.Background(), call("a"))
+		require.Equal(t, core.CodeUnavailable, core.CodeOf(err))
 		advance(100 * 4 * time.Second)
 		g.want("a", core.StateRunning)
 	})
@@ -311,9 +280,8 @@ func TestWatchedDependencyIsPolledRarely(t *testing.T) {
 				advance(2 * time.Minute)
 				g.want("a", core.StateWaiting)
 				n := len(g.started("a"))
-				if rarely := n < 8; rarely != (failed == nil) || n < 3 {
-					t.Errorf("%d starts in 2 minutes", n)
-				}
+				rarely := n < 8
+				assert.Truef(t, rarely == (failed == nil) && n >= 3, "%d starts in 2 minutes", n)
 			})
 		})
 	}
@@ -335,12 +303,8 @@ func TestFailingOnDemandServersDoNotStartTogether(t *testing.T) {
 			go func() { _, _ = g.For(context.Background(), call(s.ID)) }()
 		}
 		advance(time.Minute)
-		if n := len(g.started("s299")); n == 0 {
-			t.Error("the last one was never started")
-		}
-		if n := g.atOnce(); n != 4 {
-			t.Errorf("%d starts at once, not 4", n)
-		}
+		assert.NotEqual(t, 0, len(g.started("s299")), "the last one was never started")
+		assert.Equal(t, 4, g.atOnce())
 	})
 }
 
@@ -353,37 +317,29 @@ func TestPauseHoldsEveryServerUntilResumed(t *testing.T) {
 		g.apply(server("a"), lazy, off)
 		advance(time.Second)
 		g.want("a", core.StateRunning)
-		must(t, g.Supervisor.SetPaused(context.Background(), true))
+		require.NoError(t, g.Supervisor.SetPaused(context.Background(), true))
 		for _, id := range []string{"a", "lazy"} {
-			if st := g.want(id, core.StatePaused); st.Reason != "" {
-				t.Errorf("%s: %q", id, st.Reason)
-			}
+			assert.Empty(t, g.want(id, core.StatePaused).Reason, id)
 		}
 		g.want("off", core.StateDisabled)
 		before := len(g.started("a")) + len(g.started("lazy"))
 		_, err := g.Supervisor.For(context.Background(), &core.Call{Server: "lazy"})
-		if core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "paused") {
-			t.Errorf("a call gets %v", err)
-		}
-		if err := g.Supervisor.Start(context.Background(), "a"); err == nil {
-			t.Error("a command starts a server in the pause")
-		}
+		assert.Truef(t, core.CodeOf(err) == core.CodeUnavailable && strings.Contains(err.Error(), "paused"), "a call gets %v", err)
+		assert.Error(t, g.Supervisor.Start(context.Background(), "a"), "a command starts a server in the pause")
 		changed := server("a")
 		changed.Args = []string{"other"}
 		g.apply(changed, lazy, off, server("new"))
 		advance(time.Hour)
 		g.want("a", core.StatePaused)
 		g.want("new", core.StatePaused)
-		if after := len(g.started("a")) + len(g.started("lazy")); after != before || len(g.started("new")) != 0 {
-			t.Fatalf("%d starts in the pause", after-before)
-		}
-		must(t, g.Supervisor.SetPaused(context.Background(), false))
+		after := len(g.started("a")) + len(g.started("lazy"))
+		require.Truef(t, after == before && len(g.started("new")) == 0, "%d starts in the pause", after-before)
+		require.NoError(t, g.Supervisor.SetPaused(context.Background(), false))
 		advance(time.Second)
 		g.want("a", core.StateRunning)
 		g.want("new", core.StateRunning)
-		if _, err := g.Supervisor.For(context.Background(), &core.Call{Server: "lazy"}); err != nil {
-			t.Error(err)
-		}
+		_, err = g.Supervisor.For(context.Background(), &core.Call{Server: "lazy"})
+		assert.NoError(t, err)
 	})
 }
 
@@ -392,26 +348,21 @@ func TestPauseHoldsBackPerCallServer(t *testing.T) {
 		g.apply(server("a", session(config.SessionPerCall)))
 		advance(time.Second)
 		earlier, err := g.Supervisor.For(context.Background(), call("a"))
-		must(t, err)
-		must(t, g.Supervisor.SetPaused(context.Background(), true))
-		if _, err := g.Supervisor.For(context.Background(), call("a")); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "paused") {
-			t.Errorf("a call during the pause gets %v", err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, g.Supervisor.SetPaused(context.Background(), true))
+		_, err = g.Supervisor.For(context.Background(), call("a"))
+		assert.Truef(t, core.CodeOf(err) == core.CodeUnavailable && strings.Contains(err.Error(), "paused"), "a call during the pause gets %v", err)
 		// A call that got its upstream before the pause must not start a process either.
 		if _, err := earlier.Send(context.Background(), call("a"), nil); core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(err.Error(), "paused") {
 			t.Errorf("a call that was admitted before the pause gets %v", err)
 		}
-		if n := g.processes(); n != 0 {
-			t.Errorf("%d processes during the pause", n)
-		}
-		must(t, g.Supervisor.SetPaused(context.Background(), false))
+		assert.Equal(t, 0, g.processes())
+		require.NoError(t, g.Supervisor.SetPaused(context.Background(), false))
 		up, err := g.Supervisor.For(context.Background(), call("a"))
 		if err == nil {
 			_, err = up.Send(context.Background(), call("a"), nil)
 		}
-		if err != nil {
-			t.Errorf("after the pause: %v", err)
-		}
+		assert.NoError(t, err, "after the pause")
 	})
 }
 
@@ -423,13 +374,10 @@ func TestPauseEndsPerCallProcesses(t *testing.T) {
 		advance(time.Second)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		must(t, g.Supervisor.SetPaused(ctx, true))
-		if n := g.processes(); n != 0 {
-			t.Errorf("%d processes run when the pause is reported as done", n)
-		}
-		if err := <-ended; err == nil {
-			t.Error("the call that was running reports success")
-		}
+		require.NoError(t, g.Supervisor.SetPaused(ctx, true))
+		assert.Equal(t, 0, g.processes())
+		err := <-ended
+		assert.Error(t, err, "the call that was running reports success")
 	})
 }
 
@@ -442,14 +390,11 @@ func TestInterruptedPauseIsCompletedByNextRequest(t *testing.T) {
 		_ = g.Supervisor.SetPaused(over, true)
 		advance(time.Minute)
 		for _, id := range []string{"a", "b"} {
-			if _, err := g.Supervisor.For(context.Background(), call(id)); err == nil || !strings.Contains(err.Error(), "paused") {
-				t.Errorf("%s serves a call although all servers are paused: %v", id, err)
-			}
+			_, err := g.Supervisor.For(context.Background(), call(id))
+			assert.Truef(t, err != nil && strings.Contains(err.Error(), "paused"), "%s serves a call although all servers are paused: %v", id, err)
 		}
-		must(t, g.Supervisor.SetPaused(context.Background(), true))
-		if n := g.processes(); n != 0 {
-			t.Errorf("%d processes run when the second request returns", n)
-		}
+		require.NoError(t, g.Supervisor.SetPaused(context.Background(), true))
+		assert.Equal(t, 0, g.processes())
 	})
 }
 
@@ -457,22 +402,17 @@ func TestPauseForAnHourResumesServers(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
 		advance(time.Second)
-		must(t, g.Supervisor.PauseFor(context.Background(), time.Hour))
+		require.NoError(t, g.Supervisor.PauseFor(context.Background(), time.Hour))
 		until := time.Now().Add(time.Hour)
-		if at := g.Supervisor.PausedUntil(); !at.Equal(until) {
-			t.Errorf("paused until %v, want %v", at, until)
-		}
+		at := g.Supervisor.PausedUntil()
+		assert.Truef(t, at.Equal(until), "paused until %v, want %v", at, until)
 		_, err := g.Supervisor.For(context.Background(), call("a"))
-		if err == nil || !strings.Contains(err.Error(), "paused until "+until.Format("15:04")) {
-			t.Errorf("a call gets %v", err)
-		}
+		assert.ErrorContains(t, err, "paused until "+until.Format("15:04"), "a call gets")
 		advance(time.Hour - time.Second)
 		g.want("a", core.StatePaused)
 		advance(2 * time.Second)
 		g.want("a", core.StateRunning)
-		if g.Supervisor.Paused() || !g.Supervisor.PausedUntil().IsZero() {
-			t.Error("the pause has not ended")
-		}
+		assert.True(t, !g.Supervisor.Paused() && g.Supervisor.PausedUntil().IsZero(), "the pause has not ended")
 	})
 }
 
@@ -480,24 +420,21 @@ func TestNewerPauseReplacesHourOfPause(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"))
 		advance(time.Second)
-		must(t, g.Supervisor.PauseFor(context.Background(), time.Hour))
-		must(t, g.Supervisor.SetPaused(context.Background(), true))
+		require.NoError(t, g.Supervisor.PauseFor(context.Background(), time.Hour))
+		require.NoError(t, g.Supervisor.SetPaused(context.Background(), true))
 		advance(2 * time.Hour)
 		g.want("a", core.StatePaused)
-		if !g.Supervisor.PausedUntil().IsZero() {
-			t.Error("the unlimited pause has an end")
-		}
+		assert.True(t, g.Supervisor.PausedUntil().IsZero(), "the unlimited pause has an end")
 	})
 }
 
 func TestPauseIsANotice(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		for _, on := range []bool{true, false} {
-			must(t, g.Supervisor.SetPaused(context.Background(), on))
+			require.NoError(t, g.Supervisor.SetPaused(context.Background(), on))
 			n := g.Supervisor.Notices()
-			if shown := len(n) == 1 && n[0].Subject == PausedSubject; shown != on {
-				t.Errorf("paused %v: %+v", on, n)
-			}
+			shown := len(n) == 1 && n[0].Subject == PausedSubject
+			assert.Equal(t, on, shown, n)
 		}
 	})
 }
@@ -508,9 +445,7 @@ func TestFirstConfigDoesNotRestartRemoteServer(t *testing.T) {
 	inBubble(t, nil, func(g *rig) {
 		g.apply(server("a"), server("far", func(s *config.Server) { s.Command, s.Type, s.URL = "", core.HTTP, "https://far.test/mcp" }))
 		g.want("a", core.StateRunning)
-		if list := g.Notices(); len(list) != 0 {
-			t.Errorf("got %+v", list)
-		}
+		assert.Empty(t, g.Notices())
 	})
 }
 
@@ -535,28 +470,21 @@ func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 		}
 		g.apply(runs("one"))
 		g.want("a", core.StateRunning)
-		if list := g.Notices(); len(list) != 0 || len(told()) != 0 {
-			t.Fatalf("the first configuration is no news: %v", list)
-		}
+		list := g.Notices()
+		require.Truef(t, len(list) == 0 && len(told()) == 0, "the first configuration is no news: %v", list)
 		g.apply(runs("two"))
 		g.want("a", core.StateRunning)
 		want := core.Notice{Subject: "command:a", Message: `Server "a" has a new command: two (before: one)`}
-		if list := g.Notices(); len(list) != 1 || list[0] != want {
-			t.Fatalf("got %+v", list)
-		}
-		if heard := told(); len(heard) != 1 || heard[0] != want {
-			t.Errorf("told %+v", heard)
-		}
+		list = g.Notices()
+		require.Truef(t, len(list) == 1 && list[0] == want, "got %+v", list)
+		heard := told()
+		assert.Truef(t, len(heard) == 1 && heard[0] == want, "told %+v", heard)
 		g.apply(runs("two"), server("far", func(s *config.Server) { s.Command, s.Type, s.URL = "", core.HTTP, "https://far.test/mcp" }))
-		if list := g.Notices(); len(list) != 1 || len(told()) != 0 {
-			t.Errorf("another change took the notice away: %+v", list)
-		}
-		if !g.Dismiss("command:a") || g.Dismiss("command:a") || len(g.Notices()) != 0 {
-			t.Error("a notice that was seen stays")
-		}
-		if heard := told(); len(heard) != 1 || heard[0] != (core.Notice{Subject: "command:a"}) {
-			t.Errorf("told %+v", heard)
-		}
+		list = g.Notices()
+		assert.Truef(t, len(list) == 1 && len(told()) == 0, "another change took the notice away: %+v", list)
+		assert.True(t, g.Dismiss("command:a") && !g.Dismiss("command:a") && len(g.Notices()) == 0, "a notice that was seen stays")
+		heard = told()
+		assert.Truef(t, len(heard) == 1 && heard[0] == (core.Notice{Subject: "command:a"}), "told %+v", heard)
 		g.apply(server("a", func(s *config.Server) { s.Command, s.Cwd = "two", "/tmp" }))
 		if list := g.Notices(); len(list) != 1 || list[0].Message != `Server "a" has a new command: two (cwd unset is now /tmp)` || !g.Dismiss("command:a") {
 			t.Errorf("only the folder changed: %+v", list)
@@ -568,9 +496,7 @@ func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 			g.ExpectCommand(&mine)
 			g.Dismiss("command:a")
 			g.apply(runs(command))
-			if list := g.Notices(); len(list) != notices {
-				t.Errorf("%s, while the user writes mine: %+v", command, list)
-			}
+			assert.Len(t, g.Notices(), notices, command)
 		}
 		g.apply(runs("two"))
 		g.Dismiss("command:a")
@@ -578,29 +504,21 @@ func TestNewCommandIsAppliedWithNotice(t *testing.T) {
 
 		// A change that is undone leaves no notice: the old command runs again.
 		g.apply(runs("three"))
-		if list := g.Notices(); len(list) != 1 || len(told()) != 1 {
-			t.Errorf("got %+v", list)
-		}
+		list = g.Notices()
+		assert.Truef(t, len(list) == 1 && len(told()) == 1, "got %+v", list)
 		g.apply(runs("two"))
-		if list, heard := g.Notices(), told(); len(list) != 0 || len(heard) != 1 || heard[0].Message != "" {
-			t.Errorf("the notice of a change that was undone stays: %+v, told %+v", list, heard)
-		}
+		list, heard = g.Notices(), told()
+		assert.Truef(t, len(list) == 0 && len(heard) == 1 && heard[0].Message == "", "the notice of a change that was undone stays: %+v, told %+v", list, heard)
 
 		// The user who adds a server knows its command.
 		g.SuppressCommandNotice("b")
 		g.apply(runs("two"), server("b"))
-		if list := g.Notices(); len(list) != 0 {
-			t.Errorf("got %+v", list)
-		}
+		assert.Empty(t, g.Notices())
 		// A removed server loses its notice. A change that is not in the command makes none.
 		g.apply(runs("two"), server("b"), server("c"))
-		if list := g.Notices(); len(list) != 1 {
-			t.Errorf("got %+v", list)
-		}
+		assert.Len(t, g.Notices(), 1)
 		g.apply(runs("two"), server("b", func(s *config.Server) { s.IdleStop = 5 }))
-		if list := g.Notices(); len(list) != 0 {
-			t.Errorf("got %+v", list)
-		}
+		assert.Empty(t, g.Notices())
 	})
 }
 
@@ -610,9 +528,8 @@ func TestConfirmedCommandMakesNoNotice(t *testing.T) {
 	inBubble(t, func(_ *rig, o *Options) { o.Confirmed = confirmed }, func(g *rig) {
 		g.apply(server("a"))
 		g.apply(server("a"), server("moved"), server("new"))
-		if list := g.Notices(); len(list) != 1 || list[0].Subject != "command:new" {
-			t.Errorf("got %+v", list)
-		}
+		list := g.Notices()
+		assert.Truef(t, len(list) == 1 && list[0].Subject == "command:new", "got %+v", list)
 	})
 }
 
@@ -626,9 +543,8 @@ func TestLongestExpectedStartComesFirstOfThoseThatWait(t *testing.T) {
 		g.apply(server("a"), server("b"), server("c"), server("d"))
 		g.apply(server("a"), server("b"), server("c"), server("d"), server("e"), server("f"), server("g"), server("short"), server("long"))
 		advance(1500 * time.Millisecond)
-		if len(g.started("long")) != 1 || len(g.started("short")) != 1 {
-			t.Fatal("they still wait")
-		}
+		require.Len(t, g.started("long"), 1, "they still wait")
+		require.Len(t, g.started("short"), 1, "they still wait")
 		advance(5 * time.Second)
 		g.want("g", core.StateRunning)
 	})

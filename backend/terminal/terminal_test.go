@@ -16,6 +16,8 @@ import (
 
 	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -51,9 +53,7 @@ x         X                                    connected      /x
 func TestRemovalConfirmedWithoutDaemonIsNotReportedLater(t *testing.T) {
 	e := Env{Data: t.TempDir(), Getenv: func(string) string { return "" }}
 	folders, err := e.Folders()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	last, main := folders.LastGoodConfigFile(), e.Sources(folders).Main()
 	for _, step := range []struct {
 		confirm string
@@ -64,15 +64,12 @@ func TestRemovalConfirmedWithoutDaemonIsNotReportedLater(t *testing.T) {
 			_ = os.Remove(main)
 		} else {
 			for _, file := range []string{last, main} {
-				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)))
 			}
 		}
 		err := e.SyncConfig(t.Context(), step.confirm)
-		if _, gone := os.Stat(last); err != nil || (gone == nil) != step.left {
-			t.Errorf("%+v: %v, %v", step, err, gone)
-		}
+		_, gone := os.Stat(last)
+		assert.Truef(t, err == nil && (gone == nil) == step.left, "%+v: %v, %v", step, err, gone)
 	}
 }
 
@@ -157,14 +154,11 @@ func TestColumnsAlignWithWideCharacters(t *testing.T) {
 	tab.Add("日本語", "x")
 	tab.Add("a\nb", "ünïcode")
 	var out bytes.Buffer
-	if err := tab.print(&out, false, 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, tab.print(&out, false, 0))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for _, l := range lines {
-		if before, _, _ := strings.Cut(l, strings.TrimSpace(l[strings.LastIndexByte(l, ' '):])); uniseg.StringWidth(before) != 8 {
-			t.Fatalf("\n%s", out.String())
-		}
+		before, _, _ := strings.Cut(l, strings.TrimSpace(l[strings.LastIndexByte(l, ' '):]))
+		require.Equal(t, 8, uniseg.StringWidth(before))
 	}
 }
 
@@ -172,8 +166,6 @@ func TestDebugIsEnabledByEnvironment(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{"": false, "0": false, "false": false, "FALSE": false, "off": false, "no": false, "1": true, "true": true, " yes ": true} {
 		e := &Env{Getenv: func(string) string { return value }}
-		if e.DebugEnabled() != want {
-			t.Errorf("DRAWBRIDGE_DEBUG=%q: %v", value, !want)
-		}
+		assert.Equalf(t, want, e.DebugEnabled(), "DRAWBRIDGE_DEBUG=%q", value)
 	}
 }

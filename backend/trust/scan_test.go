@@ -8,12 +8,15 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func corpus(t testing.TB, name string) []string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name)
-	must(t, err)
+	require.NoError(t, err)
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
@@ -35,15 +38,13 @@ func cleanTools(t testing.TB, n int) []cleanTool {
 				"limit": map[string]any{"type": "integer", "description": "How many to return, at most 100", "default": 20},
 			}, "required": []string{"id"}},
 		})
-		must(t, err)
+		require.NoError(t, err)
 		list = append(list, cleanTool{name, raw})
 	}
 	lines := corpus(t, "clean_definitions.txt")
 	for _, l := range lines {
 		name, text, ok := strings.Cut(l, "|")
-		if !ok {
-			t.Fatalf("no name: %q", l)
-		}
+		require.Truef(t, ok, "no name: %q", l)
 		add(name, text, "The id of the object")
 	}
 	verbs := strings.Split("get|list|create|update|delete|search|export|import|archive|share|copy|move|rename|validate|publish|read|send|open|run|sync", "|")
@@ -85,21 +86,15 @@ func TestCleanDefinitionsRaiseWarningsBelowOnePercent(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d clean definitions raise a warning", warned, len(tools))
-	if warned*100 >= len(tools) {
-		t.Errorf("%d of %d clean definitions raise a warning", warned, len(tools))
-	}
+	assert.Truef(t, warned*100 < len(tools), "%d of %d clean definitions raise a warning", warned, len(tools))
 	known := 0 // warnings about definitions from real servers
 	for _, c := range tools[:len(corpus(t, "clean_definitions.txt"))] {
 		if len(Scan(c.name, c.raw)) > 0 {
 			known++
 		}
 	}
-	if known > 1 {
-		t.Errorf("%d of the written ones raise a warning", known)
-	}
-	if len(prefilterWords) != len(rules()) {
-		t.Errorf("%d lists of words for %d rules", len(prefilterWords), len(rules()))
-	}
+	assert.Truef(t, known <= 1, "%d of the written ones raise a warning", known)
+	assert.Len(t, prefilterWords, len(rules()))
 }
 
 func TestPoisonedDefinitionsAreFound(t *testing.T) {
@@ -111,22 +106,19 @@ func TestPoisonedDefinitionsAreFound(t *testing.T) {
 			"parameter":   map[string]any{"name": "add", "description": "Adds.", "inputSchema": map[string]any{"properties": map[string]any{"a": map[string]any{"type": "number", "description": l}}}},
 		} {
 			data, err := json.Marshal(raw)
-			must(t, err)
+			require.NoError(t, err)
 			all++
 			if w := Scan("add", data); len(w) > 0 {
 				found++
-				if w[0].Reason == "" || w[0].Where == "" {
-					t.Errorf("%q: a warning without a reason or place: %+v", l, w[0])
-				}
+				require.NotEmptyf(t, w[0].Reason, "%q", l)
+				require.NotEmptyf(t, w[0].Where, "%q", l)
 			} else {
 				t.Logf("not found in the %s: %s", where, l)
 			}
 		}
 	}
 	t.Logf("%d of %d poisoned definitions (%d texts) are found", found, all, len(lines))
-	if len(lines) < 100 || found*100 < all*95 {
-		t.Errorf("%d of %d poisoned definitions are found, of %d texts", found, all, len(lines))
-	}
+	assert.Truef(t, len(lines) >= 100 && found*100 >= all*95, "%d of %d poisoned definitions are found, of %d texts", found, all, len(lines))
 }
 
 func FuzzScanAndTextNeverFail(f *testing.F) {
@@ -135,20 +127,14 @@ func FuzzScanAndTextNeverFail(f *testing.F) {
 	}
 	f.Add([]byte(`{"a":{"a":[[[{}]]]}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if w := Scan("a", raw); len(w) > maxWarnings {
-			t.Errorf("%d warnings", len(w))
-		}
+		w := Scan("a", raw)
+		assert.Truef(t, len(w) <= maxWarnings, "%d warnings", len(w))
 		one := canonical(raw)
-		if json.Valid(raw) && !json.Valid(one) {
-			t.Errorf("%q became %q", raw, one)
-		}
-		if d := core.Diff(Text(raw), Text(one)); len(d) > 2*maxLines+2 {
-			t.Errorf("%d lines", len(d))
-		}
+		assert.Falsef(t, json.Valid(raw) && !json.Valid(one), "%q became %q", raw, one)
+		d := core.Diff(Text(raw), Text(one))
+		assert.Truef(t, len(d) <= 2*maxLines+2, "%d lines", len(d))
 		for _, l := range Text(raw) {
-			if strings.ContainsAny(l, "\u202e\u200b\x1b") {
-				t.Errorf("%q cannot be seen", l)
-			}
+			assert.Falsef(t, strings.ContainsAny(l, "\u202e\u200b\x1b"), "%q cannot be seen", l)
 		}
 	})
 }

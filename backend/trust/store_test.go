@@ -9,6 +9,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestTrustFollowsRenamedServer(t *testing.T) {
@@ -24,27 +27,20 @@ func TestTrustFollowsRenamedServer(t *testing.T) {
 		_, err := s.RenameServer(t.Context(), "files", "docs")
 		return err
 	})
-	must(t, err)
+	require.NoError(t, err)
 	b.Apply([]ServerSettings{{Server: "docs", Mode: Ask}})
-	if w, _ := b.judgeTools("docs", []core.Item{tool("read", "Reads."), tool("write", "Writes.")}, ""); len(w) != 0 {
-		t.Errorf("what was trusted under the old name is withheld: %v", w)
-	}
-	if w, _ := b.judgeTools("docs", []core.Item{tool("read", "Evil."), tool("write", "Evil.")}, ""); len(w) != 2 {
-		t.Errorf("of two that changed %v is withheld", w)
-	}
+	w, _ := b.judgeTools("docs", []core.Item{tool("read", "Reads."), tool("write", "Writes.")}, "")
+	assert.Empty(t, w, "what was trusted under the old name is withheld")
+	w, _ = b.judgeTools("docs", []core.Item{tool("read", "Evil."), tool("write", "Evil.")}, "")
+	assert.Len(t, w, 2, "of two that changed")
 	// A later server with the old name is a new one.
-	must(t, b.Flush(t.Context()))
+	require.NoError(t, b.Flush(t.Context()))
 	b.Apply([]ServerSettings{{Server: "docs", Mode: Ask}, {Server: "files", Mode: Ask}})
-	if w := mustJudge(t, b, tool("read", "Reads otherwise.")); len(w) != 0 {
-		t.Errorf("a new server of the old name is judged by what the other one had: %v", w)
-	}
+	assert.Empty(t, mustJudge(t, b, tool("read", "Reads otherwise.")), "a new server of the old name is judged by what the other one had")
 	failed := errors.New("disk")
-	if err := b.Rename(t.Context(), "docs", "x", func() error { return failed }); !errors.Is(err, failed) {
-		t.Errorf("a failed move: %v", err)
-	}
-	if w, _ := b.judgeTools("docs", []core.Item{tool("read", "Worse.")}, ""); len(w) != 1 {
-		t.Error("after a failed move the old name has forgotten")
-	}
+	assert.ErrorIs(t, b.Rename(t.Context(), "docs", "x", func() error { return failed }), failed, "a failed move")
+	w, _ = b.judgeTools("docs", []core.Item{tool("read", "Worse.")}, "")
+	assert.Len(t, w, 1, "after a failed move the old name has forgotten")
 }
 
 // replacedStore simulates a quarantined file: everything written before is lost.
@@ -63,26 +59,24 @@ func TestTrustSurvivesQuarantinedHistoryFile(t *testing.T) {
 	b.Apply([]ServerSettings{{Server: "files", Mode: Ask}})
 	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Mails."))
 	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Changed."))
-	must(t, b.Flush(t.Context()))
+	require.NoError(t, b.Flush(t.Context()))
 	_ = first.Close()
 	second := openStore(t, filepath.Join(dir, "second.db"))
 	at.Store, at.times = second, 1
-	must(t, b.Flush(t.Context()))
+	require.NoError(t, b.Flush(t.Context()))
 	mustJudge(t, b, tool("read", "Reads."), tool("write", "Writes."), tool("mail", "Changed.")) // the definitions are known again
-	must(t, b.Flush(t.Context()))
+	require.NoError(t, b.Flush(t.Context()))
 	_ = second.Close()
 
 	again := openStore(t, filepath.Join(dir, "second.db")) // after a restart
 	defer again.Close()
 	b = New(Options{Store: again})
 	b.Apply([]ServerSettings{{Server: "files", Mode: Ask}})
-	if w := mustJudge(t, b, tool("read", "Evil."), tool("write", "Writes."), tool("mail", "Changed.")); len(w) != 2 || w["write"] != "" {
-		t.Fatalf("withheld is %v", w)
-	}
+	w := mustJudge(t, b, tool("read", "Evil."), tool("write", "Writes."), tool("mail", "Changed."))
+	require.Truef(t, len(w) == 2 && w["write"] == "", "withheld is %v", w)
 	list, err := b.Changes(t.Context(), "files")
-	if err != nil || len(list) != 2 {
-		t.Fatalf("%+v, %v", list, err)
-	}
+	require.NoError(t, err)
+	require.Len(t, list, 2)
 	for _, c := range list {
 		if c.Name == "read" && (len(c.Diff) < 2 || c.Diff[0] != core.DiffLine{Op: core.LineOld, Text: "description: Reads."}) {
 			t.Errorf("the difference is %v", c.Diff)
@@ -103,9 +97,7 @@ func TestFloodOfNamesKeepsTrustedDefinitions(t *testing.T) {
 		mustJudge(t, b, flood...)
 		mustJudge(t, b)
 	}
-	if w := mustJudge(t, b, tool("read", "Reads. And mails it.")); len(w) != 1 {
-		t.Error("after a flood of names a changed tool is trusted on first sight")
-	}
+	assert.Len(t, mustJudge(t, b, tool("read", "Reads. And mails it.")), 1, "after a flood of names a changed tool is trusted on first sight")
 }
 
 var _ Store = (*store.Store)(nil)

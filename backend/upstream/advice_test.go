@@ -3,6 +3,8 @@ package upstream
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // Original output of npm 10 and 11.
@@ -37,9 +39,7 @@ npm error A complete log of this run can be found in: /root/.npm/_logs/x.log`,
 
 func TestNpmFailureReasonIsItsErrorLine(t *testing.T) {
 	for want, printed := range npmPrints {
-		if got := NpmFailure(strings.Split(printed, "\n")); got != want {
-			t.Errorf("%q\nwant %q", got, want)
-		}
+		assert.Equal(t, want, NpmFailure(strings.Split(printed, "\n")))
 	}
 }
 
@@ -50,8 +50,7 @@ func TestRefusedConnectionNamesItsAddress(t *testing.T) {
 		"npm error code ECONNREFUSED: request failed, reason: connect ECONNREFUSED 1.2.3.4:8": "",
 	} {
 		hint, _ := Advice(reason, []string{reason}, "node")
-		if want := "Nothing listens on " + address + ": start it, or change the address."; (hint == want) != (address != "") {
-			t.Errorf("%s: %s", reason, hint)
-		}
+		want := "Nothing listens on " + address + ": start it, or change the address."
+		assert.Equal(t, address != "", hint == want, reason)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestCallsNameTheVersionAndDefinitionThatAnswered(t *testing.T) {
@@ -18,32 +21,24 @@ func TestCallsNameTheVersionAndDefinitionThatAnswered(t *testing.T) {
 	c.SetPackage("pkg@1.2.3")
 	ask := func(method, name string) *core.ServedBy {
 		call := &core.Call{Era: core.Legacy, Method: method, Name: name, Params: []byte(`{"name":"` + name + `","arguments":{}}`)}
-		if _, err := c.Send(t.Context(), call, nil); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.Send(t.Context(), call, nil)
+		require.NoError(t, err)
 		return call.ServedBy
 	}
 	tool := c.Catalog().Tools[0]
 	sum := sha256.Sum256(tool.Raw)
 	first := ask("tools/call", tool.Name)
-	if first.Name == "" || first.Version == "" || first.Package != "pkg@1.2.3" || first.Definition != [16]byte(sum[:16]) {
-		t.Errorf("%+v", first)
-	}
-	if again := ask("tools/call", tool.Name); *again != *first || hashed != 1 {
-		t.Errorf("%+v, hashed %d times", again, hashed)
-	}
-	if unknown := ask("tools/call", "no-such-tool"); unknown.Definition != [16]byte{} || unknown.Version != first.Version {
-		t.Errorf("%+v", unknown)
-	}
-	if prompt := ask("prompts/get", tool.Name); prompt.Definition != [16]byte{} || prompt.Version != first.Version {
-		t.Errorf("%+v", prompt)
-	}
+	assert.Truef(t, first.Name != "" && first.Version != "" && first.Package == "pkg@1.2.3" && first.Definition == [16]byte(sum[:16]), "%+v", first)
+	again := ask("tools/call", tool.Name)
+	assert.Truef(t, *again == *first && hashed == 1, "%+v, hashed %d times", again, hashed)
+	unknown := ask("tools/call", "no-such-tool")
+	assert.Truef(t, unknown.Definition == [16]byte{} && unknown.Version == first.Version, "%+v", unknown)
+	prompt := ask("prompts/get", tool.Name)
+	assert.Truef(t, prompt.Definition == [16]byte{} && prompt.Version == first.Version, "%+v", prompt)
 	next := *c.Catalog() // the tool has changed
 	next.Tools = []core.Item{{Name: tool.Name, Raw: []byte(`{"name":"x"}`)}}
 	c.catalog.Store(&next)
-	if changed := ask("tools/call", tool.Name); changed.Definition == first.Definition {
-		t.Errorf("%+v", changed)
-	}
+	assert.NotEqual(t, first.Definition, ask("tools/call", tool.Name).Definition)
 }
 
 func TestManyToolsAtOnceAreDescribedRight(t *testing.T) {
@@ -58,9 +53,7 @@ func TestManyToolsAtOnceAreDescribedRight(t *testing.T) {
 		all.Go(func() {
 			for n := range 500 {
 				name := catalog.Tools[n%26].Name
-				if by := c.servedBy(&core.Call{Method: "tools/call", Name: name}); by.Definition != [16]byte{name[0]} {
-					t.Errorf("%s: %v", name, by.Definition)
-				}
+				assert.Equal(t, [16]byte{name[0]}, c.servedBy(&core.Call{Method: "tools/call", Name: name}).Definition)
 			}
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -32,17 +34,11 @@ func TestCloseKillsServerWhenItsContextEnds(t *testing.T) {
 		return ""
 	}), make(chan struct{})}
 	c, err := Connect(t.Context(), Options{Server: "test", Dial: func(context.Context) (Pipe, error) { return s, nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	limit := errors.New("the stop limit")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(limit)
-	if err := c.Close(ctx); !errors.Is(err, limit) {
-		t.Errorf("Close returned %v", err)
-	}
+	assert.ErrorIs(t, c.Close(ctx), limit, "Close returned")
 	<-s.killed
-	if err := c.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, c.Close(context.Background()))
 }

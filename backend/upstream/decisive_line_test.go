@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // failure is one file of testdata: the stderr of a program before it exited, and the line that
@@ -22,14 +25,10 @@ type failure struct {
 func failures(t *testing.T) (all []failure) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		head, body, _ := strings.Cut(string(text), "\n\n")
 		f := failure{name: strings.TrimSuffix(filepath.Base(file), ".txt")}
 		for _, line := range strings.Split(head, "\n") {
@@ -80,9 +79,7 @@ func TestReasonPicksDecisiveLine(t *testing.T) {
 		}
 		hint, _ := Advice(got, f.lines, strings.Fields(f.command)[0])
 		t.Logf("%s  %-45s exit %-4s %s\n        %s", mark, f.name, f.exit, got, hint)
-		if !ok {
-			t.Errorf("%s: got %q, the user picks %q", f.name, got, f.want)
-		}
+		assert.Truef(t, ok, "%s: got %q, the user picks %q", f.name, got, f.want)
 	}
 	t.Logf("%d of %d right; recorded: %d of %d", right, len(all), rightRecorded, recorded)
 }
@@ -96,9 +93,7 @@ func TestActionForEachReason(t *testing.T) {
 		if !strings.Contains(got, f.action) || f.action == "" && strings.Contains(got, "secret set") {
 			t.Errorf("%s: got %q, want %q", f.name, got, f.action)
 		}
-		if code := strings.TrimSpace(string(remedy.Kind) + " " + remedy.Name); code != f.remedy {
-			t.Errorf("%s: got the remedy %q, want %q", f.name, code, f.remedy)
-		}
+		assert.Equal(t, f.remedy, strings.TrimSpace(string(remedy.Kind)+" "+remedy.Name), f.name)
 		if (got == "") != (remedy.Kind == "") || remedy.Command != "" && !strings.Contains(got, remedy.Command) && remedy.Kind != core.RemedyInstallPackage {
 			t.Errorf("%s: the hint %q and the remedy %+v differ", f.name, got, remedy)
 		}
@@ -123,9 +118,8 @@ func TestMissingProgramSuggestsSystemPackage(t *testing.T) {
 		}
 	}
 	for goos, want := range map[string]string{"linux": "systemctl start docker", "darwin": "Docker Desktop", "windows": "Docker Desktop"} {
-		if got, remedy := startDockerAdvice(goos, ""); !strings.Contains(got, want) || remedy.Kind != core.RemedyStartDocker {
-			t.Errorf("%s: %q, %+v", goos, got, remedy)
-		}
+		got, remedy := startDockerAdvice(goos, "")
+		assert.Truef(t, strings.Contains(got, want) && remedy.Kind == core.RemedyStartDocker, "%s: %q, %+v", goos, got, remedy)
 	}
 }
 
@@ -145,9 +139,8 @@ func TestUnrelatedOutputIsNotTheCause(t *testing.T) {
 		{"exited with status 1", false, "API_KEY is required", "exited with status 1: API_KEY is required", true},
 		{"exited with status 1", false, "", "exited with status 1", false},
 	} {
-		if got, _, isCause := Explain(c.exit, c.bySignal, []string{c.line}); got != c.want || isCause != c.isCause {
-			t.Errorf("got %q, %v, want %q", got, isCause, c.want)
-		}
+		got, _, isCause := Explain(c.exit, c.bySignal, []string{c.line})
+		assert.Truef(t, got == c.want && isCause == c.isCause, "got %q, %v, want %q", got, isCause, c.want)
 	}
 }
 
@@ -158,9 +151,8 @@ func FuzzLineAndAction(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		lines := strings.Split(text, "\n")
 		got := DecisiveLine(lines)
-		if n := len([]rune(got)); n > maxText || strings.Contains(got, "\n") {
-			t.Errorf("%d characters: %q", n, got)
-		}
+		n := len([]rune(got))
+		assert.Truef(t, n <= maxText && !strings.Contains(got, "\n"), "%d characters: %q", n, got)
 		Advice(got, lines, "node")
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -34,12 +35,8 @@ func newDialer(t *testing.T) *Dialer {
 	log, logs := slog.New(slog.DiscardHandler), serverlog.Open("", nil)
 	d := &Dialer{Spawner: process.NewSpawner(process.Options{Log: log}), Logs: logs, Log: log}
 	t.Cleanup(func() {
-		if err := d.Spawner.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-		if err := logs.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, d.Spawner.Close(context.Background()))
+		assert.NoError(t, logs.Close())
 	})
 	return d
 }

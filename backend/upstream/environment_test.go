@@ -8,6 +8,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestServerGetsOnlyItsConfiguredEnvironment(t *testing.T) {
@@ -27,23 +30,17 @@ func TestServerGetsOnlyItsConfiguredEnvironment(t *testing.T) {
 		s.Env = map[string]string{"A": "${DRAWBRIDGE_TEST_SHARED}/${NO:-d}", "K": "${secret:key}", "D": "${secret:none:-d}", "DRAWBRIDGE_TEST_SHARED": "own"}
 	})
 	got, err := env.forServer(&c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, want := range map[string]string{"PATH": "/login/bin", "NVM": "x", "A": "shared/d", "K": "s-key", "D": "d", "DRAWBRIDGE_TEST_SHARED": "own", "DRAWBRIDGE_TEST_SECRET": "", "NOT_SET": ""} {
-		if got[name] != want {
-			t.Errorf("%s=%q, want %q", name, got[name], want)
-		}
+		assert.Equal(t, want, got[name])
 	}
 	// The key comes last: what follows the name of a secret is redacted in the history.
 	c.Env = map[string]string{"K": "${secret:none}"}
-	if _, err := env.forServer(&c); core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), `there is no secret named "none" (env.K)`) {
-		t.Errorf("got %v", err)
-	}
+	_, err = env.forServer(&c)
+	assert.Truef(t, core.CodeOf(err) == core.CodeValidation && strings.Contains(err.Error(), `there is no secret named "none" (env.K)`), "got %v", err)
 	c.Env = map[string]string{"K": "${secret:locked:-a default is no way out}"}
-	if _, err := env.forServer(&c); !errors.Is(err, ErrDependencyMissing) || !strings.Contains(err.Error(), "needs-unlock") {
-		t.Errorf("locked: %v", err)
-	}
+	_, err = env.forServer(&c)
+	assert.Truef(t, errors.Is(err, ErrDependencyMissing) && strings.Contains(err.Error(), "needs-unlock"), "locked: %v", err)
 }
 
 // quietNetwork removes this machine's network variables from the environment.
@@ -51,9 +48,7 @@ func quietNetwork(t *testing.T) {
 	t.Helper()
 	for _, name := range append(proxyVariableNames, networkVariableNames...) {
 		t.Setenv(name, "") // restores it at the end of the test
-		if err := os.Unsetenv(name); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Unsetenv(name))
 	}
 }
 
@@ -65,20 +60,15 @@ func TestServerGetsProxyVariablesOfTheTerminal(t *testing.T) {
 	t.Setenv("NODE_OPTIONS", "--require=/tmp/x.js")
 	e := environment{login: map[string]string{"no_proxy": "localhost", "PIP_INDEX_URL": "https://user:password@pip.example"}}
 	vars, err := e.forServer(&config.Server{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, want := range map[string]string{
 		"NODE_EXTRA_CA_CERTS": "/etc/ours.pem", "HTTPS_PROXY": "http://proxy.example:3128",
 		"no_proxy": "localhost", "GITHUB_TOKEN": "", "NODE_OPTIONS": "", "PIP_INDEX_URL": "",
 	} {
-		if vars[name] != want {
-			t.Errorf("%s=%q, want %q", name, vars[name], want)
-		}
+		assert.Equal(t, want, vars[name])
 	}
-	if warnings := e.withheldWarnings(&config.Server{}, vars); len(warnings) > 0 {
-		t.Errorf("warned of what was passed on: %v", warnings)
-	}
+	warnings := e.withheldWarnings(&config.Server{}, vars)
+	assert.Truef(t, len(warnings) <= 0, "warned of what was passed on: %v", warnings)
 	// The server's own env has precedence, also with an empty value.
 	own := config.Server{Env: map[string]string{"HTTPS_PROXY": "", "NODE_EXTRA_CA_CERTS": "/other.pem"}}
 	if vars, err = e.forServer(&own); err != nil || vars["HTTPS_PROXY"] != "" || vars["NODE_EXTRA_CA_CERTS"] != "/other.pem" {
@@ -96,9 +86,8 @@ func TestDockerCommandUsesEngineOfTheTerminal(t *testing.T) {
 	e := environment{}
 	for command, want := range map[string]string{"docker": "tcp://10.0.0.1:2375 far", "/usr/bin/docker": "tcp://10.0.0.1:2375 far", "podman": "tcp://10.0.0.1:2375 far", "npx": " "} {
 		vars, err := e.forServer(&config.Server{Type: core.Stdio, Command: command, Args: []string{"run", "-i", "--rm", "x"}})
-		if got := vars["DOCKER_HOST"] + " " + vars["DOCKER_CONTEXT"]; err != nil || got != want {
-			t.Errorf("%s: %q, %v", command, got, err)
-		}
+		got := vars["DOCKER_HOST"] + " " + vars["DOCKER_CONTEXT"]
+		assert.Truef(t, err == nil && got == want, "%s: %q, %v", command, got, err)
 	}
 	own := config.Server{Type: core.Stdio, Command: "docker", Env: map[string]string{"DOCKER_HOST": "unix:///own.sock"}}
 	if vars, err := e.forServer(&own); err != nil || vars["DOCKER_HOST"] != "unix:///own.sock" {
@@ -125,16 +114,11 @@ func TestProxyPasswordIsPassedOnRequestOnly(t *testing.T) {
 		} {
 			cfg := config.Server{InheritEnv: c.inherit, Env: c.env}
 			vars, err := e.forServer(&cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if vars["HTTPS_PROXY"] != c.passed {
-				t.Errorf("%v: proxy %q", c, vars["HTTPS_PROXY"])
-			}
+			require.NoError(t, err)
+			assert.Equal(t, c.passed, vars["HTTPS_PROXY"])
 			warnings := strings.Join(e.withheldWarnings(&cfg, vars), "\n")
-			if (warnings != "") != c.warned || strings.Contains(warnings, "secret") {
-				t.Errorf("%v: warned %q", c, warnings)
-			}
+			assert.Equal(t, c.warned, warnings != "")
+			assert.NotContains(t, warnings, "secret")
 		}
 	}
 }
@@ -147,8 +131,6 @@ func TestServersDoNotRunInFoldersOfTheSystem(t *testing.T) {
 		{"darwin", "/", true}, {"darwin", "/Users/ana", false}, {"linux", "/", false},
 		{"windows", `C:\WINDOWS\system32`, true}, {"windows", `c:\programs\drawbridge`, true}, {"windows", `C:\Users\ana`, false},
 	} {
-		if got := unfitFolder(c.goos, c.dir, `C:\Programs\Drawbridge`, `C:\Windows`); got != c.want {
-			t.Errorf("%s: %v", c.dir, got)
-		}
+		assert.Equal(t, c.want, unfitFolder(c.goos, c.dir, `C:\Programs\Drawbridge`, `C:\Windows`), c.dir)
 	}
 }

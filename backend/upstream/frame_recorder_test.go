@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestFrameRecorderKeepsStartOfLastFrames(t *testing.T) {
@@ -14,18 +17,14 @@ func TestFrameRecorderKeepsStartOfLastFrames(t *testing.T) {
 	}
 	h.record([]byte("\n\nbegun, not en"))
 	frames := tape.last()
-	if len(frames) != maxRecordedFrames {
-		t.Fatalf("%d frames", len(frames))
-	}
+	require.Len(t, frames, maxRecordedFrames)
 	for i, f := range frames {
-		if want := fmt.Sprint(i+2) + strings.Repeat("ä", 255); f.Text != want || f.Bytes != 602 || f.Sent || f.At.IsZero() {
-			t.Errorf("frame %d: %d bytes, %q", i, f.Bytes, f.Text)
-		}
+		want := fmt.Sprint(i+2) + strings.Repeat("ä", 255)
+		assert.Truef(t, f.Text == want && f.Bytes == 602 && !f.Sent && !f.At.IsZero(), "frame %d: %d bytes, %q", i, f.Bytes, f.Text)
 	}
 	h.record([]byte("ded\n"))
-	if f := tape.last()[maxRecordedFrames-1]; f.Text != "begun, not ended" || f.Bytes != 16 {
-		t.Errorf("got %+v", f)
-	}
+	f := tape.last()[maxRecordedFrames-1]
+	assert.Truef(t, f.Text == "begun, not ended" && f.Bytes == 16, "got %+v", f)
 }
 
 type writerFunc func([]byte)

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // respondWith answers initialize, server/discover and tools/list with the given results.
@@ -54,9 +56,7 @@ func TestMalformedHandshakeIsDescribedWithoutGoTypes(t *testing.T) {
 		server := httptest.NewServer(respondWith(map[string]string{c.method: c.result}))
 		_, err := Connect(t.Context(), Options{Server: "test", Era: c.era, Remote: &Remote{URL: server.URL + "/mcp"}})
 		want := `cannot connect to server "test": the server's response to ` + c.method + " is not valid: " + c.want
-		if fmt.Sprint(err) != want {
-			t.Errorf("%s: %v\nwant %s", c.result, err, want)
-		}
+		assert.Equal(t, want, fmt.Sprint(err), c.result)
 		server.Close()
 	}
 }
@@ -72,9 +72,7 @@ func TestMalformedListIsDescribedInWarning(t *testing.T) {
 			"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}`, "tools/list": result,
 		}), core.Legacy, nil)
 		want = "cannot list tools: the server's response to tools/list is not valid: " + want
-		if got := strings.Join(c.Catalog().Warnings, "\n"); got != want {
-			t.Errorf("%s: %s\nwant %s", result, got, want)
-		}
+		assert.Equal(t, want, strings.Join(c.Catalog().Warnings, "\n"), result)
 	}
 }
 
@@ -106,9 +104,7 @@ func TestServerThatQuotesIDsIsUsedWithWarning(t *testing.T) {
 		w.WriteHeader(answer.Code)
 		_, _ = io.WriteString(w, regexp.MustCompile(`"id":(\d+)`).ReplaceAllString(answer.Body.String(), `"id":"$1"`))
 	}), core.Legacy, nil)
-	if got := strings.Join(c.Catalog().Warnings, "\n"); got != quotedIDsWarning {
-		t.Errorf("%q", got)
-	}
+	assert.Equal(t, quotedIDsWarning, strings.Join(c.Catalog().Warnings, "\n"))
 }
 
 func TestPlainHTTPIsLimitedToLoopback(t *testing.T) {
@@ -132,12 +128,8 @@ func TestPlainHTTPIsLimitedToLoopback(t *testing.T) {
 		"http://host.docker.internal:3000/mcp": false,
 	} {
 		err := (&Remote{URL: address}).checkTransportSecurity("s")
-		if (err == nil) != ok {
-			t.Errorf("%s: %v", address, err)
-		}
-		if err := (&Remote{URL: address, AllowInsecure: true}).checkTransportSecurity("s"); err != nil {
-			t.Errorf("%s, allowed: %v", address, err)
-		}
+		assert.Equal(t, ok, err == nil, address)
+		assert.NoError(t, (&Remote{URL: address, AllowInsecure: true}).checkTransportSecurity("s"), address)
 	}
 	sent := 0
 	client := &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
@@ -145,9 +137,7 @@ func TestPlainHTTPIsLimitedToLoopback(t *testing.T) {
 		return nil, errors.New("offline")
 	})}
 	_, err := Connect(t.Context(), Options{Server: "s", Remote: &Remote{URL: "http://example.invalid/mcp", HTTP: client}})
-	if core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), "plain http") || sent != 0 {
-		t.Errorf("%v, %d requests were sent", err, sent)
-	}
+	assert.Truef(t, core.CodeOf(err) == core.CodeValidation && strings.Contains(err.Error(), "plain http") && sent == 0, "%v, %d requests were sent", err, sent)
 }
 
 // roundTrip is a function that sends HTTP requests.

@@ -3,6 +3,8 @@ package upstream
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestServerThatServesHTTPInsteadIsToldToSetURL(t *testing.T) {
@@ -14,8 +16,7 @@ func TestServerThatServesHTTPInsteadIsToldToSetURL(t *testing.T) {
 		"running on stdio": "",
 		"":                 "",
 	} {
-		if hint, _ := HTTPModeAdvice([]string{"starting", line, "ok"}); want == "" && hint != "" || !strings.Contains(hint, want) {
-			t.Errorf("%q: %q, want %q", line, hint, want)
-		}
+		hint, _ := HTTPModeAdvice([]string{"starting", line, "ok"})
+		assert.Truef(t, !(want == "" && hint != "") && strings.Contains(hint, want), "%q: %q, want %q", line, hint, want)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // legacySSEServer is a server with the HTTP+SSE transport.
@@ -98,15 +99,11 @@ func TestLegacySSEServerWorks(t *testing.T) {
 				t.Errorf("%+v, %s", c.Catalog(), c.Peer().Version)
 			}
 			reply := send(t, c, core.Legacy, `{"name":"echo","arguments":{"é":"x y"}}`)
-			if want := `{"z":1.0,"n":9007199254740993,"echo":{"name":"echo","arguments":{"é":"x y"}}}`; string(reply.Result) != want {
-				t.Errorf("%s", reply.Result)
-			}
+			assert.Equal(t, `{"z":1.0,"n":9007199254740993,"echo":{"name":"echo","arguments":{"é":"x y"}}}`, string(reply.Result))
 			s.mu.Lock()
 			s.status = http.StatusInternalServerError
 			s.mu.Unlock()
-			if reply := send(t, c, core.Legacy, `{"name":"echo"}`); !strings.Contains(string(reply.Error), "HTTP status 500") {
-				t.Errorf("%s%s", reply.Result, reply.Error)
-			}
+			assert.Contains(t, string(send(t, c, core.Legacy, `{"name":"echo"}`).Error), "HTTP status 500")
 			close(s.end)
 			<-c.Done()
 		})
@@ -128,9 +125,7 @@ func TestHostileLegacySSEServers(t *testing.T) {
 		server := httptest.NewServer(s)
 		ctx, cancel := context.WithTimeout(t.Context(), one.limit)
 		_, err := Connect(ctx, Options{Server: "s", Remote: &Remote{URL: server.URL + "/mcp", Header: http.Header{"X-Test": {"secret"}}, LegacySSE: true}})
-		if err == nil || !strings.Contains(err.Error(), one.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.ErrorContains(t, err, one.want, name)
 		cancel()
 		server.CloseClientConnections()
 		server.Close()
@@ -147,9 +142,7 @@ func TestHostileLegacySSEServers(t *testing.T) {
 		}
 	}()
 	eventually.Receive(t, 20*time.Second, "an endless event does not end", c.Done())
-	if !strings.Contains(c.Err().Error(), "larger than the limit") {
-		t.Error(c.Err())
-	}
+	assert.Contains(t, c.Err().Error(), "larger than the limit")
 }
 
 // OnMessage sees the messages of an HTTP+SSE server in both directions, complete and in order.
@@ -185,7 +178,5 @@ func TestLegacySSEMessagesAreTraced(t *testing.T) {
 		"drawbridge {", `"method":"initialize"`, `"protocolVersion":"2024-11-05","cap`, "drawbridge {", `"method":"notifications/initialized"`,
 		"drawbridge {", `"method":"tools/list"`, `"tools":[{"name":"echo"`, "drawbridge {", `"method":"tools/call"`, `"echo":{"name":"echo","arguments":{"é":"x y"}}}`,
 	}
-	if !slices.Equal(order, want) {
-		t.Errorf("seen was\n%s", strings.Join(seen, "\n"))
-	}
+	assert.Equalf(t, want, order, "seen was\n%s", strings.Join(seen, "\n"))
 }

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // pipeServer is a server over in-process pipes, which work in a synctest bubble. result returns the
@@ -108,28 +111,22 @@ func TestChangedListHasThirtySecondTimeout(t *testing.T) {
 		c, err := Connect(t.Context(), Options{
 			Server: "test", Dial: func(context.Context) (Pipe, error) { return s, nil }, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer func() { _ = c.Close(context.Background()) }()
 		const changed = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 		s.say(changed)
 		time.Sleep(debounce + 30*time.Second - time.Millisecond)
 		synctest.Wait()
-		if lists.Load() != 2 || log.String() != "" {
-			t.Fatalf("before the limit: %d lists read, log %q", lists.Load(), log.String())
-		}
+		require.EqualValues(t, 2, lists.Load(), "before the limit")
+		require.Empty(t, log.String(), "before the limit")
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
-		if !strings.Contains(log.String(), "Cannot refresh a list after a change") || c.Catalog().Tools[0].Name != "t1" {
-			t.Fatalf("after the limit: %q, %s", log.String(), c.Catalog().Tools[0].Name)
-		}
+		require.Contains(t, log.String(), "Cannot refresh a list after a change", "after the limit")
+		require.Equal(t, "t1", c.Catalog().Tools[0].Name, "after the limit")
 		s.say(changed)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if c.Catalog().Tools[0].Name != "t3" {
-			t.Errorf("the next change is not read: %s", c.Catalog().Tools[0].Name)
-		}
+		assert.Equal(t, "t3", c.Catalog().Tools[0].Name, "the next change is not read")
 	})
 }
 
@@ -193,9 +190,7 @@ func TestLastListenNamesTheCurrentSubscriptions(t *testing.T) {
 				return ""
 			})
 			c, err := Connect(t.Context(), Options{Server: "test", Era: core.Modern, Dial: func(context.Context) (Pipe, error) { return s, nil }})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer func() { _ = c.Close(context.Background()) }()
 			send := func(method string, n int) {
 				call := &core.Call{Method: method, Params: fmt.Appendf(nil, `{"taskId":"%d"}`, n)}
@@ -236,10 +231,7 @@ func TestNotificationOfClientReachesServerUnchanged(t *testing.T) {
 	})
 	c := connect(t, Options{Dial: func(context.Context) (Pipe, error) { return s, nil }})
 	reply, err := c.Send(t.Context(), &core.Call{Method: "vendor/x.moved", Params: json.RawMessage(params), OneWay: true}, nil)
-	if err != nil || string(reply.Result) != `{}` {
-		t.Fatal(string(reply.Result), err)
-	}
-	if moved := receive(t, got); moved != params {
-		t.Errorf("the server got %s", moved)
-	}
+	require.NoError(t, err)
+	require.Equal(t, `{}`, string(reply.Result))
+	assert.Equal(t, params, receive(t, got), "the server")
 }

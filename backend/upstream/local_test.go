@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestLauncherIsKnownByItsName(t *testing.T) {
 	for command, want := range map[string]string{"/usr/bin/npx": "npx", "/home/u/.local/bin/uvx": "uvx", "bunx": "bunx", "/usr/bin/docker": "docker", "/usr/bin/node": ""} {
-		if got := launcherName(command); got != want {
-			t.Errorf("%s: %q", command, got)
-		}
+		assert.Equal(t, want, launcherName(command), command)
 	}
 }
 
@@ -31,9 +31,7 @@ func TestImagePullIsShownUntilImageIsPresent(t *testing.T) {
 		{said("Unable to find image 'mcp/time:latest' locally", "Status: Downloaded newer image for mcp/time:latest"), false},
 		{append(said("Unable to find image 'mcp/time:latest' locally"), serverlog.Line{Level: serverlog.Info, Text: "starting: start 2 of 5"}), false},
 	} {
-		if got := isPullingImage(c.lines); got != c.want {
-			t.Errorf("%v: %v", c.lines, got)
-		}
+		assert.Equal(t, c.want, isPullingImage(c.lines), c.lines)
 	}
 }
 
@@ -46,8 +44,7 @@ func TestBrokenPackageCopyIsReported(t *testing.T) {
 		"started from /root/.npm/_npx/3f84b1f5a1b2c3d4 and is well": "",
 	} {
 		got, _ := Process{Path: "/usr/bin/npx"}.CacheHint(strings.Split(printed, "\n"))
-		if (got == "") != (want == "") || !strings.Contains(got, want) {
-			t.Errorf("%q: %q", printed, got)
-		}
+		assert.Equalf(t, want == "", got == "", "%q", printed)
+		assert.Containsf(t, got, want, "%q", printed)
 	}
 }

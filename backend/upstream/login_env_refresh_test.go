@@ -16,15 +16,16 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A program may be installed into a folder that the shell's start-up files add to PATH. Any other
 // failure also makes the login shell be read again, but rarely.
 func TestNewlyInstalledProgramIsFoundThroughLoginShell(t *testing.T) {
 	bin := t.TempDir()
-	if err := os.Symlink("/bin/sh", filepath.Join(bin, "newly-installed")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink("/bin/sh", filepath.Join(bin, "newly-installed")))
 	for _, c := range []struct {
 		command string
 		shell   error // why the login shell could not be read
@@ -50,8 +51,6 @@ func TestNewlyInstalledProgramIsFoundThroughLoginShell(t *testing.T) {
 		_, err := d.Connect(t.Context(), Request{Server: &s, Changed: func(core.Kind) {}})
 		_, hint := core.Describe(err)
 		asWanted := strings.Contains(fmt.Sprint(err, " ", hint), c.want) && (c.want != "" || Exited(err))
-		if !asWanted || !slices.Equal(ages, c.ages) {
-			t.Errorf("%s: %v, hint %q; read again after %v", c.command, err, hint, ages)
-		}
+		assert.Truef(t, asWanted && slices.Equal(ages, c.ages), "%s: %v, hint %q; read again after %v", c.command, err, hint, ages)
 	}
 }

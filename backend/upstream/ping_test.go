@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // An error about a lost session fails a ping, in either transport; an error about the ping itself
@@ -42,14 +44,10 @@ func TestPingAnsweredByLostSessionFails(t *testing.T) {
 				refuse(w, m.ID)
 			}), "", nil)
 			unknown.Store(true)
-			if err := c.Ping(t.Context()); err != nil {
-				t.Errorf("an error of its own is no sign of life: %v", err)
-			}
+			assert.NoError(t, c.Ping(t.Context()), "an error of its own is no sign of life")
 			unknown.Store(false)
 			lost.Store(true)
-			if err := c.Ping(t.Context()); err == nil {
-				t.Error("a lost session that cannot be replaced is a sign of life")
-			}
+			assert.Error(t, c.Ping(t.Context()), "a lost session that cannot be replaced is a sign of life")
 		})
 	}
 }
@@ -62,7 +60,5 @@ func TestUndeliveredPingFails(t *testing.T) {
 	s.mu.Lock()
 	s.status = http.StatusServiceUnavailable
 	s.mu.Unlock()
-	if err := c.Ping(t.Context()); err == nil {
-		t.Error("503 is a sign of life")
-	}
+	assert.Error(t, c.Ping(t.Context()), "503 is a sign of life")
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +13,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // sessionLosingServer is a legacy server that can lose its sessions.
@@ -81,9 +83,8 @@ func TestLostSessionIsReplacedAndCallsAreServed(t *testing.T) {
 		calls.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			if reply, err := c.Send(ctx, &core.Call{Method: "tools/call"}, nil); err != nil || string(reply.Result) != `{"session":"s2"}` {
-				t.Errorf("%s, %v", reply.Result, err)
-			}
+			reply, err := c.Send(ctx, &core.Call{Method: "tools/call"}, nil)
+			assert.Truef(t, err == nil && string(reply.Result) == `{"session":"s2"}`, "%s, %v", reply.Result, err)
 		})
 	}
 	calls.Wait()
@@ -91,9 +92,8 @@ func TestLostSessionIsReplacedAndCallsAreServed(t *testing.T) {
 		t.Errorf("%d sessions, connection %v", n, c.Err())
 	}
 	eventually.Receive(t, time.Minute, "the lists are not read again", changed)
-	if tools := c.Catalog().Tools; len(tools) != 1 || tools[0].Name != "new" {
-		t.Errorf("%+v", tools)
-	}
+	tools := c.Catalog().Tools
+	assert.Truef(t, len(tools) == 1 && tools[0].Name == "new", "%+v", tools)
 }
 
 func TestUnreplaceableSessionEndsConnection(t *testing.T) {
@@ -101,13 +101,10 @@ func TestUnreplaceableSessionEndsConnection(t *testing.T) {
 	server := &sessionLosingServer{tool: "old"}
 	c := connectRemote(t, server, "", func(o *Options) { o.Remote.Header = nil })
 	server.forget(true, "old")
-	if _, err := c.Send(t.Context(), &core.Call{Method: "tools/call"}, nil); core.CodeOf(err) != core.CodeUnavailable {
-		t.Error(err)
-	}
+	_, err := c.Send(t.Context(), &core.Call{Method: "tools/call"}, nil)
+	assert.Equal(t, core.CodeUnavailable, core.CodeOf(err))
 	<-c.Done()
-	if !strings.Contains(c.Err().Error(), "lost the session") {
-		t.Error(c.Err())
-	}
+	assert.Contains(t, c.Err().Error(), "lost the session")
 }
 
 // An interrupted stream is resumed at its last event, after the delay that the server requested.
@@ -141,10 +138,7 @@ func TestInterruptedStreamIsResumed(t *testing.T) {
 	c := connectRemote(t, h, "", nil)
 	began := time.Now()
 	reply, err := c.Send(t.Context(), &core.Call{Method: "tools/call"}, nil)
-	if err != nil || string(reply.Result) != `{"ok":1}` {
-		t.Fatalf("%s, %v", reply.Result, err)
-	}
-	if fmt.Sprint(resumed) != "[e1 e2]" || time.Since(began) < 120*time.Millisecond {
-		t.Errorf("resumed after %v in %s", resumed, time.Since(began))
-	}
+	require.NoError(t, err)
+	require.Equal(t, `{"ok":1}`, string(reply.Result))
+	assert.Truef(t, fmt.Sprint(resumed) == "[e1 e2]" && time.Since(began) >= 120*time.Millisecond, "resumed after %v in %s", resumed, time.Since(began))
 }

@@ -15,6 +15,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/builtin"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func connectRemote(t *testing.T, h http.Handler, era core.Era, change func(*Options)) *Conn {
@@ -36,27 +39,20 @@ func TestRemoteServerWorksInBothEras(t *testing.T) {
 	t.Parallel()
 	for _, era := range []core.Era{"", core.Modern} {
 		c := connectRemote(t, builtin.DemoHandler(), era, nil)
-		if want := map[core.Era]core.Era{"": core.Legacy, core.Modern: core.Modern}[era]; c.Peer().Era != want {
-			t.Errorf("era %s, want %s", c.Peer().Era, want)
-		}
+		assert.Equal(t, map[core.Era]core.Era{"": core.Legacy, core.Modern: core.Modern}[era], c.Peer().Era)
 		cat := c.Catalog()
 		if len(cat.Tools) != 6 || len(cat.Prompts) != 1 || len(cat.Resources) != 1 || len(cat.Warnings) != 0 {
 			t.Errorf("%d tools, %v", len(cat.Tools), cat.Warnings)
 		}
-		if reply := send(t, c, core.Legacy, `{"name":"add","arguments":{"a":2,"b":3}}`); !strings.Contains(string(reply.Result), `"sum":5`) {
-			t.Errorf("%s%s", reply.Result, reply.Error)
-		}
-		if err := c.Ping(context.Background()); err != nil {
-			t.Error(err)
-		}
+		assert.Contains(t, string(send(t, c, core.Legacy, `{"name":"add","arguments":{"a":2,"b":3}}`).Result), `"sum":5`)
+		assert.NoError(t, c.Ping(context.Background()))
 		ctx, cancel := context.WithCancelCause(context.Background())
 		sink := &countSink{want: `"progressToken":"mine"`, then: func() { cancel(core.Errorf(core.CodeTimeout, "enough")) }}
 		_, err := c.Send(ctx, &core.Call{Era: core.Legacy, Method: "tools/call", Params: json.RawMessage(
 			`{"name":"slow","arguments":{},"_meta":{"progressToken":"mine"}}`), ProgressToken: core.Span{Start: 55, End: 61}}, sink)
 		cancel(nil)
-		if core.CodeOf(err) != core.CodeTimeout || sink.n == 0 {
-			t.Errorf("%s: %v after %d notifications", c.Peer().Era, err, sink.n)
-		}
+		require.Equal(t, core.CodeTimeout, core.CodeOf(err))
+		require.NotEqual(t, 0, sink.n)
 	}
 }
 
@@ -121,9 +117,8 @@ func TestRemoteResultsAreUnchangedInJSONAndEvents(t *testing.T) {
 			fmt.Fprintf(w, ": hello\r\n\r\nid: 7\r\ndata:\r\n\r\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\ndata: \"result\":%s}\n\n", id, want)
 		},
 	} {
-		if _, reply, err := callScripted(t, 0, call); err != nil || string(reply.Result) != want {
-			t.Errorf("%s: %s, %v", name, reply.Result, err)
-		}
+		_, reply, err := callScripted(t, 0, call)
+		assert.Truef(t, err == nil && string(reply.Result) == want, "%s: %s, %v", name, reply.Result, err)
 	}
 }
 
@@ -135,9 +130,7 @@ func TestRemoteRedirectsStayOnOrigin(t *testing.T) {
 		w.Header().Set("Location", other.URL)
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	})
-	if core.CodeOf(err) != core.CodeUnavailable {
-		t.Error(err)
-	}
+	assert.Equal(t, core.CodeUnavailable, core.CodeOf(err))
 }
 
 // Retry-After is included in the error, as seconds or as a date.
@@ -150,9 +143,8 @@ func TestRetryAfterOfRemoteServerReachesClient(t *testing.T) {
 			w.Header().Set("Retry-After", value)
 			w.WriteHeader(http.StatusTooManyRequests)
 		})
-		if _, hint := core.Describe(err); !strings.HasPrefix(hint, want) || want == "" && hint != "" {
-			t.Errorf("%q: %q, want %q", value, hint, want)
-		}
+		_, hint := core.Describe(err)
+		assert.Truef(t, strings.HasPrefix(hint, want) && !(want == "" && hint != ""), "%q: %q, want %q", value, hint, want)
 	}
 }
 
@@ -160,9 +152,8 @@ func TestRemoteStatusesBecomeCodes(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]core.Code{401: core.CodeUnauthorized, 403: core.CodeUnauthorized, 429: core.CodeRateLimited, 500: core.CodeUnavailable, 418: core.CodeUnavailable} {
 		c, _, err := callScripted(t, 0, func(w http.ResponseWriter, _ string) { w.WriteHeader(status) })
-		if core.CodeOf(err) != want || c.Err() != nil {
-			t.Errorf("%d: %v, connection %v", status, err, c.Err())
-		}
+		require.Equalf(t, want, core.CodeOf(err), "%d", status)
+		require.NoErrorf(t, c.Err(), "%d", status)
 	}
 }
 
@@ -228,16 +219,13 @@ func TestHostileRemoteServersAreContained(t *testing.T) {
 			defer cancel()
 			_, err := c.Send(ctx, &core.Call{Method: "tools/call"}, nil)
 			message, _ := core.Describe(err)
-			if err == nil || !strings.Contains(message, one.want) {
-				t.Errorf("named %q, %v", message, err)
-			}
-			if e, ok := errors.AsType[*core.Error](err); ok && e.Unsent {
-				t.Error("it was sent, and counts as if it might be made again")
-			}
+			assert.Error(t, err)
+			assert.Contains(t, message, one.want)
+			e, ok := errors.AsType[*core.Error](err)
+			assert.False(t, ok && e.Unsent, "it was sent, and counts as if it might be made again")
 			good.Store(true)
-			if reply, err := c.Send(ctx, &core.Call{Method: "tools/call"}, nil); err != nil || string(reply.Result) != `{"ok":1}` {
-				t.Errorf("not recovered: %s, %v", reply.Result, err)
-			}
+			reply, err := c.Send(ctx, &core.Call{Method: "tools/call"}, nil)
+			assert.Truef(t, err == nil && string(reply.Result) == `{"ok":1}`, "not recovered: %s, %v", reply.Result, err)
 		})
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/cassette"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func replayServer(set func(*config.Replay)) *config.Server {
@@ -35,26 +38,18 @@ func TestReplayServersServeTheirRecording(t *testing.T) {
 {"tool":"slow","result":"{}","tookMs":3600000}
 {"calls":2}
 `
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	t.Setenv("CASSETTES", filepath.Dir(path))
 	session, err := d.Connect(t.Context(), Request{Server: replayServer(func(r *config.Replay) { r.File = "${CASSETTES}/calls.jsonl" }), Changed: func(core.Kind) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c := session.Catalog(); len(c.Tools) != 1 || len(c.Prompts) != 1 || string(c.Info) != `{"name":"fs"}` || filepath.Clean(session.Process.Command) != path || session.Process.PID != 0 {
 		t.Errorf("%+v %+v", c, session.Process)
 	}
-	if got, err := sendTool(t, session, "read"); err != nil || got != `{"content":[],"n":1.0}` {
-		t.Error(got, err)
-	}
-	if got, err := sendTool(t, session, "write"); err != nil || !strings.Contains(got, "contains no call to") {
-		t.Error(got, err)
-	}
-	if err := session.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	got, err := sendTool(t, session, "read")
+	assert.Truef(t, err == nil && got == `{"content":[],"n":1.0}`, "%v %v", got, err)
+	got, err = sendTool(t, session, "write")
+	assert.Truef(t, err == nil && strings.Contains(got, "contains no call to"), "%v %v", got, err)
+	assert.NoError(t, session.Close(t.Context()))
 }
 
 func TestStoppingAReplayServerEndsResponsesThatWait(t *testing.T) {
@@ -72,9 +67,7 @@ func TestStoppingAReplayServerEndsResponsesThatWait(t *testing.T) {
 		Server:  replayServer(func(r *config.Replay) { r.Server, r.Realtime, r.Misses = "files", true, config.MissesPassthrough }),
 		Changed: func(core.Kind) {},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ended := make(chan error, 2)
 	for _, tool := range []string{"slow", "unknown"} {
 		go func() {
@@ -82,12 +75,9 @@ func TestStoppingAReplayServerEndsResponsesThatWait(t *testing.T) {
 			ended <- err
 		}()
 	}
-	if got := <-asked; got != "files tools/call unknown" {
-		t.Error(got)
-	}
-	if err := session.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	got := <-asked
+	assert.Equal(t, "files tools/call unknown", got)
+	assert.NoError(t, session.Close(t.Context()))
 	for range 2 {
 		if err := <-ended; err == nil {
 			t.Error("a response came after the stop")
@@ -109,8 +99,6 @@ func TestReplayServersReportWhyTheyCannotStart(t *testing.T) {
 		{func(r *config.Replay) { r.Server = "files" }, "only a running instance of Drawbridge"},
 	} {
 		_, err := d.Connect(t.Context(), Request{Server: replayServer(c.set), Changed: func(core.Kind) {}})
-		if err == nil || core.CodeOf(err) != core.CodeValidation || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, want %s", err, c.want)
-		}
+		assert.Truef(t, err != nil && core.CodeOf(err) == core.CodeValidation && strings.Contains(err.Error(), c.want), "%v, want %s", err, c.want)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A server of an older revision is told 2025-11-25 and answers with its own, which later requests name.
@@ -30,9 +33,7 @@ func TestServersOfEveryLegacyRevisionAreCalled(t *testing.T) {
 		if c.Peer().Version != revision || len(c.Catalog().Tools) != 1 || len(c.Catalog().Warnings) != 0 {
 			t.Errorf("%s: %s %v", revision, c.Peer().Version, c.Catalog().Warnings)
 		}
-		if reply := send(t, c, core.Modern, `{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`); string(reply.Result) != `{"content":[]}` {
-			t.Errorf("%s: %s", revision, reply.Result)
-		}
+		assert.Equal(t, `{"content":[]}`, string(send(t, c, core.Modern, `{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`).Result))
 	}
 }
 
@@ -50,11 +51,9 @@ func TestLogLevelOfSessionIsSentWithModernCalls(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	}), core.Modern, nil)
 	for level, want := range map[string]bool{"error": true, "": false} {
-		if _, err := c.Send(t.Context(), &core.Call{Era: core.Legacy, Method: "tools/call", Params: json.RawMessage(`{"name":"a"}`), LogLevel: level}, nil); err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(called, `"io.modelcontextprotocol/logLevel":"error"`) != want || strings.Contains(called, "logLevel") != want {
-			t.Errorf("%q: %s", level, called)
-		}
+		_, err := c.Send(t.Context(), &core.Call{Era: core.Legacy, Method: "tools/call", Params: json.RawMessage(`{"name":"a"}`), LogLevel: level}, nil)
+		require.NoError(t, err)
+		assert.Equalf(t, want, strings.Contains(called, `"io.modelcontextprotocol/logLevel":"error"`), "%q", level)
+		assert.Equalf(t, want, strings.Contains(called, "logLevel"), "%q", level)
 	}
 }

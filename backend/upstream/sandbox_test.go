@@ -14,6 +14,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // notInSystem stands for the permissions of files.
@@ -53,9 +56,8 @@ func TestRefusalInStderrNamesPathAndAccess(t *testing.T) {
 		for _, part := range []string{line[:len(line)/2], line[len(line)/2:], "\n"} {
 			fmt.Fprint(r, part)
 		}
-		if all := strings.Join(told, "\n"); (want == "") != (len(told) == 0) || len(told) > 1 || all != want {
-			t.Errorf("%.80s: %q", line, told)
-		}
+		all := strings.Join(told, "\n")
+		assert.Truef(t, (want == "") == (len(told) == 0) && len(told) <= 1 && all == want, "%.80s: %q", line, told)
 	}
 }
 
@@ -78,9 +80,7 @@ func TestRefusalInFailedResultIsReported(t *testing.T) {
 		var told []string
 		r := &refusalDetector{rules: rules, userMayWrite: notInSystem, report: func(one sandbox.Refusal) { told = append(told, one.Path) }}
 		r.readReply(c.reply)
-		if strings.Join(told, "\n") != c.want {
-			t.Errorf("%s: %q", name, told)
-		}
+		assert.Equal(t, c.want, strings.Join(told, "\n"), name)
 	}
 }
 
@@ -91,13 +91,9 @@ func TestFloodOfRefusalsDoesNotHidePrivateFiles(t *testing.T) {
 	for i := range maxRefusals + 5 {
 		add(fmt.Sprintf("/decoy/%d", i))
 	}
-	if add("/decoy/0") || !add("/home/me/.ssh/id") || add("/home/me/.ssh/id") {
-		t.Error("a repeated path is new, or a private one is not")
-	}
+	assert.True(t, !add("/decoy/0") && add("/home/me/.ssh/id") && !add("/home/me/.ssh/id"), "a repeated path is new, or a private one is not")
 	list, more := d.SandboxRefusals("a")
-	if len(list) != maxRefusals+1 || list[maxRefusals].Path != "/home/me/.ssh/id" || more != 5 {
-		t.Errorf("%d more than %v", more, list)
-	}
+	assert.Truef(t, len(list) == maxRefusals+1 && list[maxRefusals].Path == "/home/me/.ssh/id" && more == 5, "%d more than %v", more, list)
 	for i := range 2 * maxRefused {
 		add(fmt.Sprintf("/home/me/.ssh/%d", i))
 	}
@@ -108,13 +104,9 @@ func TestFloodOfRefusalsDoesNotHidePrivateFiles(t *testing.T) {
 
 func TestRefusalSaysWhatToAddToTheConfigurationUnlessItIsProtected(t *testing.T) {
 	home, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	notes := filepath.Join(home, "notes")
-	if err := os.Mkdir(notes, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(notes, 0o755))
 	if runtime.GOOS == "windows" {
 		return // nothing is refused without a sandbox
 	}
@@ -123,9 +115,8 @@ func TestRefusalSaysWhatToAddToTheConfigurationUnlessItIsProtected(t *testing.T)
 		".ssh/id": "which is private", "notes": "To allow it, add it to this server's sandbox.read or", "notes/none/new": "To allow it, add " + notes + " to this server's sandbox.read or",
 	} {
 		one := sandbox.Refusal{Path: filepath.Join(home, path), Unreadable: true}
-		if text := refusalText(one.WithAllow(rules, home)); !strings.Contains(text, want) || strings.Contains(text, "To allow it") != strings.HasPrefix(want, "To allow it") {
-			t.Errorf("%s: %s", path, text)
-		}
+		text := refusalText(one.WithAllow(rules, home))
+		assert.Truef(t, strings.Contains(text, want) && strings.Contains(text, "To allow it") == strings.HasPrefix(want, "To allow it"), "%s: %s", path, text)
 	}
 }
 
@@ -135,32 +126,23 @@ func TestSandboxWrapsProgramAndRejectsContainers(t *testing.T) {
 	d := &Dialer{Logs: logs, Log: slog.New(slog.DiscardHandler), PrivatePaths: func() []string { return []string{private} }}
 	c := &config.Server{ID: "a", Sandbox: config.Sandbox{On: true, BestEffort: true}}
 	_, err := d.confine(c, &process.Spec{Path: "/usr/bin/docker", Args: []string{"run", "x"}}, &startedProcess{})
-	if err == nil || !strings.Contains(err.Error(), "cannot confine a container") {
-		t.Errorf("docker: %v", err)
-	}
+	assert.ErrorContains(t, err, "cannot confine a container")
 	spec := process.Spec{Path: "/bin/ true", Args: []string{"one"}, Stderr: os.Stderr}
 	confined, err := d.confine(c, &spec, &startedProcess{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if spec.Inherit != nil {
 		_ = spec.Inherit.Close() // the process has ended before it received its rules
 	}
-	if err := confined(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, confined())
 	if runtime.GOOS == "windows" {
 		return // programs are never confined there
 	}
-	if rules, ok := d.SandboxRules("a"); !ok || rules.MayRead(private) {
-		t.Errorf("a private file may be read: %v", ok)
-	}
-	if wrapped := filepath.Base(spec.Path) != "true"; wrapped != sandbox.Available() {
-		t.Errorf("started as %s %q", spec.Path, spec.Args)
-	}
+	rules, ok := d.SandboxRules("a")
+	assert.Truef(t, ok && !rules.MayRead(private), "a private file may be read: %v", ok)
+	wrapped := filepath.Base(spec.Path) != "true"
+	assert.Equalf(t, sandbox.Available(), wrapped, "started as %s %q", spec.Path, spec.Args)
 	c.Sandbox.On = false
 	spec = process.Spec{Path: "/bin/ true"}
-	if _, err := d.confine(c, &spec, &startedProcess{}); err != nil || spec.Path != "/bin/ true" {
-		t.Errorf("without a sandbox: %s, %v", spec.Path, err)
-	}
+	_, err = d.confine(c, &spec, &startedProcess{})
+	assert.Truef(t, err == nil && spec.Path == "/bin/ true", "without a sandbox: %s, %v", spec.Path, err)
 }

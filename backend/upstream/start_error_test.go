@@ -11,6 +11,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // A retry helps only if the machine was short of a resource. Otherwise the error says what to
@@ -18,15 +20,12 @@ import (
 func TestOnlyRecoverableStartsAreRetried(t *testing.T) {
 	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
 		said := startError("/bin/x", fmt.Errorf("cannot start /bin/x: %w", os.NewSyscallError("fork/exec", err)))
-		if core.CodeOf(said) != core.CodeUnavailable {
-			t.Errorf("%v is final", err)
-		}
+		assert.Equalf(t, core.CodeUnavailable, core.CodeOf(said), "%v is final", err)
 	}
 	for _, err := range []error{process.ErrNotFound, process.ErrNotExecutable, syscall.ENOTDIR} {
 		said := startError("x", fmt.Errorf("cannot start x: %w", err))
-		if _, hint := core.Describe(said); core.CodeOf(said) != core.CodeValidation || hint == "" {
-			t.Errorf("%v is tried again, or has no hint: %q", err, hint)
-		}
+		_, hint := core.Describe(said)
+		assert.Truef(t, core.CodeOf(said) == core.CodeValidation && hint != "", "%v is tried again, or has no hint: %q", err, hint)
 	}
 }
 
@@ -55,9 +54,8 @@ func TestDockerFailureNamesRemedy(t *testing.T) {
 		if c.want.Kind == core.RemedyAllowDocker && runtime.GOOS != "linux" {
 			c.want.Kind = core.RemedyStartDocker // Docker Desktop has no group of its users
 		}
-		if got := e.Remedy; got.Kind != c.want.Kind || got.Name != c.want.Name || c.want.Command != "" && got.Command != c.want.Command {
-			t.Errorf("%v: %+v", c.cause, got)
-		}
+		got := e.Remedy
+		assert.Truef(t, got.Kind == c.want.Kind && got.Name == c.want.Name && !(c.want.Command != "" && got.Command != c.want.Command), "%v: %+v", c.cause, got)
 	}
 }
 
@@ -68,8 +66,7 @@ func TestMissingSecretAndLockedKeyringNameRemedy(t *testing.T) {
 	} {
 		env := environment{secret: func(string) (string, error) { return "", failed }}
 		_, err := env.expand("env.KEY", "${secret:key}")
-		if e, ok := errors.AsType[*core.Error](err); !ok || e.Remedy != failed.Remedy {
-			t.Errorf("%v: %+v", failed, err)
-		}
+		e, ok := errors.AsType[*core.Error](err)
+		assert.Truef(t, ok && e.Remedy == failed.Remedy, "%v: %+v", failed, err)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestMissingProgramShowsBlanksAndArguments(t *testing.T) {
@@ -20,9 +23,8 @@ func TestMissingProgramShowsBlanksAndArguments(t *testing.T) {
 		"/opt/nosuch":        {`executable not found: /opt/nosuch`, "Correct"},
 	} {
 		message, hint := core.Describe(startError(command, fmt.Errorf("%w: %s", process.ErrNotFound, command)))
-		if message != want[0] || !strings.Contains(hint, want[1]) {
-			t.Errorf("%q: %q, %q", command, message, hint)
-		}
+		require.Equalf(t, want[0], message, "%q", command)
+		require.Containsf(t, hint, want[1], "%q", command)
 	}
 }
 
@@ -40,9 +42,8 @@ func TestDockerRunThatEndsAtOnceIsToldThatInputIsMissing(t *testing.T) {
 		{Process{Path: "/usr/bin/docker"}, "run img", false},
 		{Process{Path: "/usr/bin/npx", Exit: exited(0)}, "run img", false},
 	} {
-		if hint, _ := c.p.InputHint(strings.Fields(c.args)); strings.Contains(hint, "-i is missing") != c.want {
-			t.Errorf("%s %s: %q", c.p.Path, c.args, hint)
-		}
+		hint, _ := c.p.InputHint(strings.Fields(c.args))
+		assert.Equalf(t, c.want, strings.Contains(hint, "-i is missing"), "%s %s", c.p.Path, c.args)
 	}
 }
 
@@ -50,7 +51,5 @@ func TestProgramThatEchoesIsExplained(t *testing.T) {
 	t.Parallel()
 	s := server("echo", func(s *config.Server) { s.Command, s.Env = os.Args[0], map[string]string{echoes: "1"} })
 	_, err := newDialer(t).Connect(t.Context(), Request{Server: &s, Changed: func(core.Kind) {}})
-	if err == nil || !strings.Contains(err.Error(), "the program sends back what it receives, so it is not an MCP server") {
-		t.Error(err)
-	}
+	assert.ErrorContains(t, err, "the program sends back what it receives, so it is not an MCP server")
 }

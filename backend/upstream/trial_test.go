@@ -15,6 +15,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 	"github.com/drawbridge-mcp/drawbridge/backend/sandbox"
 	"github.com/drawbridge-mcp/drawbridge/config"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A trial reports what a server offers, and leaves no process.
@@ -26,15 +29,10 @@ func TestTrialShowsServerWithoutStoringIt(t *testing.T) {
 		s.Command, s.Args, s.Env = os.Args[0], []string{"-test.run=^$"}, map[string]string{mcptest.Env: "legacy"}
 	})
 	got := d.Try(t.Context(), &good, "", nil)
-	if got.Err != nil || len(got.Catalog.Tools) == 0 || got.Era != core.Legacy || !got.Reached || got.Took <= 0 {
-		t.Fatalf("%+v", got)
-	}
-	if len(got.Catalog.Tools[0].Raw) == 0 {
-		t.Error("a tool without its schema")
-	}
-	if u, err := d.Usage("test-tried"); err == nil && len(u.Tree) > 0 {
-		t.Errorf("left running: %+v", u.Tree)
-	}
+	require.Truef(t, got.Err == nil && len(got.Catalog.Tools) != 0 && got.Era == core.Legacy && got.Reached && got.Took > 0, "%+v", got)
+	assert.NotEmpty(t, got.Catalog.Tools[0].Raw, "a tool without its schema")
+	u, err := d.Usage("test-tried")
+	assert.Falsef(t, err == nil && len(u.Tree) > 0, "left running: %+v", u.Tree)
 
 	for name, c := range map[string]config.Server{
 		"executable not found": server("a", func(s *config.Server) { s.Command = "no-such-program-here" }),
@@ -60,9 +58,7 @@ func TestTrialShowsServerWithoutStoringIt(t *testing.T) {
 		if got.Err == nil || !strings.Contains(got.Reason, name) || strings.Contains(got.Reason, "test-") {
 			t.Errorf("%s: %q, %v; %s", name, got.Reason, got.Err, logText(got))
 		}
-		if strings.Count(logText(got), "why") > 1 {
-			t.Errorf("%s: a command that crashes is started again: %s", name, logText(got))
-		}
+		assert.Truef(t, strings.Count(logText(got), "why") <= 1, "%s: a command that crashes is started again: %s", name, logText(got))
 	}
 }
 
@@ -72,16 +68,13 @@ func TestTrialIsConfinedLikeServer(t *testing.T) {
 	}
 	d, private := newDialer(t), t.TempDir()
 	key := filepath.Join(private, "key")
-	if err := os.WriteFile(key, []byte("the secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(key, []byte("the secret\n"), 0o600))
 	d.PrivatePaths = func() []string { return []string{private} }
 	c := server("a", func(s *config.Server) {
 		s.Command, s.Args, s.Sandbox.On = "/bin/sh", []string{"-c", `cat "$0" >&2; echo tried >&2; exit 3`, key}, true
 	})
-	if text := logText(d.Try(t.Context(), &c, "", nil)); strings.Contains(text, "the secret") || !strings.Contains(text, "tried") {
-		t.Errorf("a private file was read: %s", text)
-	}
+	text := logText(d.Try(t.Context(), &c, "", nil))
+	assert.Truef(t, !strings.Contains(text, "the secret") && strings.Contains(text, "tried"), "a private file was read: %s", text)
 }
 
 func logText(t Trial) (text string) {
@@ -100,7 +93,5 @@ func TestTrialShowsNoSecret(t *testing.T) {
 	})
 	got := d.Try(t.Context(), &c, "", nil)
 	shown := got.Command + got.Reason + logText(got)
-	if strings.Contains(shown, "hunter22") || strings.Count(shown, "[redacted]") < 2 {
-		t.Error(shown)
-	}
+	assert.True(t, !strings.Contains(shown, "hunter22") && strings.Count(shown, "[redacted]") >= 2, shown)
 }

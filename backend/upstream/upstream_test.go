@@ -18,6 +18,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // testProcess runs a test server as a real process: this test binary.
@@ -73,13 +76,9 @@ func connect(t testing.TB, o Options) *Conn {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	c, err := Connect(ctx, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := c.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, c.Close(context.Background()))
 	})
 	return c
 }
@@ -90,12 +89,8 @@ func send(t testing.TB, c *Conn, era core.Era, params string) core.Reply {
 	defer cancel()
 	call := &core.Call{Era: era, Method: "tools/call", Params: json.RawMessage(params), Client: core.Client{Name: "tester", Version: "2"}}
 	reply, err := c.Send(ctx, call, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if call.Instance != c.Peer().ID {
-		t.Errorf("instance %q, want %q", call.Instance, c.Peer().ID)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, c.Peer().ID, call.Instance)
 	return reply
 }
 
@@ -108,18 +103,13 @@ func TestConnectDetectsServerEra(t *testing.T) {
 		for kind, dial := range map[string]func(context.Context) (Pipe, error){"pipe": inProcess(mode), "process": spawn(mode)} {
 			t.Run(mode+"/"+kind, func(t *testing.T) {
 				c := connect(t, Options{Dial: dial})
-				if c.Peer().Era != want {
-					t.Errorf("era %s, want %s", c.Peer().Era, want)
-				}
-				if tools := c.Catalog().Tools; len(tools) != 1 || tools[0].Name != "echo" {
-					t.Errorf("tools %v", tools)
-				}
+				assert.Equal(t, want, c.Peer().Era)
+				tools := c.Catalog().Tools
+				assert.Truef(t, len(tools) == 1 && tools[0].Name == "echo", "tools %v", tools)
 				if c.Catalog().Instructions != "Be kind." || !strings.Contains(string(c.Catalog().Info), "mcptest") {
 					t.Errorf("catalog %+v", c.Catalog())
 				}
-				if err := c.Ping(context.Background()); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, c.Ping(context.Background()))
 			})
 		}
 	}
@@ -129,13 +119,9 @@ func TestDualEraServerConnectsInRequestedEra(t *testing.T) {
 	t.Parallel()
 	for _, era := range []core.Era{core.Legacy, core.Modern} {
 		c := connect(t, Options{Dial: inProcess("echo"), Era: era})
-		if c.Peer().Era != era {
-			t.Errorf("era %s, want %s", c.Peer().Era, era)
-		}
+		assert.Equal(t, era, c.Peer().Era)
 		reply := send(t, c, era, `{"name":"echo","arguments":{"n":9007199254740993}}`)
-		if !strings.Contains(string(reply.Result), `"structuredContent":{"n":9007199254740993}`) {
-			t.Error(string(reply.Result))
-		}
+		assert.Contains(t, string(reply.Result), `"structuredContent":{"n":9007199254740993}`)
 	}
 }
 
@@ -145,16 +131,14 @@ func TestSilentServerTimesOutAtDeadline(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	_, err := Connect(ctx, Options{Server: "test", Dial: spawn("silent")})
-	if took := time.Since(began); core.CodeOf(err) != core.CodeTimeout || took < 300*time.Millisecond || took > 30*time.Second {
-		t.Errorf("%v after %v", err, took)
-	}
+	took := time.Since(began)
+	assert.Truef(t, core.CodeOf(err) == core.CodeTimeout && took >= 300*time.Millisecond && took <= 30*time.Second, "%v after %v", err, took)
 }
 
 func TestExitingServerFailsStart(t *testing.T) {
 	t.Parallel()
-	if _, err := Connect(context.Background(), Options{Server: "test", Dial: spawn("exit")}); core.CodeOf(err) != core.CodeUnavailable {
-		t.Error(err)
-	}
+	_, err := Connect(context.Background(), Options{Server: "test", Dial: spawn("exit")})
+	assert.Equal(t, core.CodeUnavailable, core.CodeOf(err))
 }
 
 func TestCatalogAndResultsAreUnchanged(t *testing.T) {
@@ -164,12 +148,8 @@ func TestCatalogAndResultsAreUnchanged(t *testing.T) {
 	if len(cat.Tools) != 2 || string(cat.Tools[0].Raw) != mcptest.QuirkyTool || string(cat.Info) != mcptest.QuirkyInfo {
 		t.Errorf("catalog %s, info %s", cat.Tools[0].Raw, cat.Info)
 	}
-	if string(cat.Capabilities) != `{"tasks":{"list":{}},"tools":{}}` {
-		t.Error(string(cat.Capabilities))
-	}
-	if reply := send(t, c, core.Legacy, `{"name":"odd"}`); string(reply.Result) != mcptest.QuirkyResult {
-		t.Error(string(reply.Result))
-	}
+	assert.Equal(t, `{"tasks":{"list":{}},"tools":{}}`, string(cat.Capabilities))
+	assert.Equal(t, mcptest.QuirkyResult, string(send(t, c, core.Legacy, `{"name":"odd"}`).Result))
 }
 
 func TestListsAreLimited(t *testing.T) {
@@ -213,12 +193,9 @@ func TestModernServerListChangesAreReceived(t *testing.T) {
 	}
 	// A client of either era subscribes by this request.
 	subscribe := &core.Call{Era: core.Legacy, Method: "resources/subscribe", Name: "test://a", Params: json.RawMessage(`{"uri":"test://a"}`)}
-	if reply, err := c.Send(context.Background(), subscribe, nil); err != nil || string(reply.Result) != "{}" {
-		t.Fatal(reply, err)
-	}
-	if got := receive(t, updates); !strings.Contains(got, `notifications/resources/updated {"uri":"test://a"`) {
-		t.Error(got)
-	}
+	reply, err := c.Send(context.Background(), subscribe, nil)
+	require.Truef(t, err == nil && string(reply.Result) == "{}", "%v %v", reply, err)
+	assert.Contains(t, receive(t, updates), `notifications/resources/updated {"uri":"test://a"`)
 }
 
 // receive returns the next value of c, and fails the test if none arrives.
@@ -244,9 +221,7 @@ func TestEraFieldsAreTranslated(t *testing.T) {
 		`{"_meta":{` + added + `}}`: `{"_meta":{` + added + `}}`,
 		`{"_meta":{` + who + `}}`:   `{"_meta":{` + who + `,` + version + `,` + caps + `{"roots":{}}}}`,
 	} {
-		if got := string(c.addModernMeta([]byte(params), call)); got != want {
-			t.Errorf("%s\n got %s\nwant %s", params, got, want)
-		}
+		assert.Equal(t, want, string(c.addModernMeta([]byte(params), call)), params)
 	}
 	for params, want := range map[string]string{
 		`{"_meta":{` + added + `},"n":1.0}`:                     `{"_meta":{},"n":1.0}`,
@@ -256,17 +231,12 @@ func TestEraFieldsAreTranslated(t *testing.T) {
 		`{"_meta":{"io.modelcontextprotocol/related-task":{}}}`: `{"_meta":{"io.modelcontextprotocol/related-task":{}}}`,
 		`{"name":"x"}`: `{"name":"x"}`,
 	} {
-		if got := string(removeModernMeta([]byte(params))); got != want {
-			t.Errorf("%s\n got %s\nwant %s", params, got, want)
-		}
+		assert.Equal(t, want, string(removeModernMeta([]byte(params))), params)
 		p, err := wire.ScanParams([]byte(params))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		left, token := removeModernMetaAt([]byte(params), p.Meta, p.ProgressToken)
-		if q, _ := wire.ScanParams([]byte(want)); string(left) != want || token != q.ProgressToken {
-			t.Errorf("%s\n got %s, the token at %v and not at %v", params, left, token, q.ProgressToken)
-		}
+		q, _ := wire.ScanParams([]byte(want))
+		assert.Truef(t, string(left) == want && token == q.ProgressToken, "%s\n got %s, the token at %v and not at %v", params, left, token, q.ProgressToken)
 	}
 }
 
@@ -277,9 +247,8 @@ func TestCallsWorkAcrossEras(t *testing.T) {
 		c := connect(t, Options{Dial: inProcess(mode)})
 		for era, params := range map[core.Era]string{core.Legacy: `{"name":"echo","arguments":{"a":1}}`, core.Modern: modernParams} {
 			reply := send(t, c, era, params)
-			if !strings.Contains(string(reply.Result), `"structuredContent":{"a":1}`) || strings.Contains(string(reply.Result), "resultType") != (mode == "modern") {
-				t.Errorf("%s client, %s server: %s%s", era, mode, reply.Result, reply.Error)
-			}
+			assert.Containsf(t, string(reply.Result), `"structuredContent":{"a":1}`, "%v %v", era, reply.Error)
+			assert.Equalf(t, mode == "modern", strings.Contains(string(reply.Result), "resultType"), "%v %v", era, reply.Error)
 		}
 	}
 }
@@ -289,12 +258,8 @@ func TestModernCallCreatesNoLegacyTask(t *testing.T) {
 	t.Parallel()
 	const params, meta = `{"task":{},"name":"slow_compute","arguments":{"seconds":0}`, `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
 	c := connect(t, Options{Dial: inProcess("tasks"), Era: core.Legacy})
-	if reply := send(t, c, core.Legacy, params+"}"); !strings.Contains(string(reply.Result), `"task":{"taskId"`) {
-		t.Errorf("legacy: %s%s", reply.Result, reply.Error)
-	}
-	if reply := send(t, c, core.Modern, params+meta); !strings.Contains(string(reply.Result), `"content":[`) {
-		t.Errorf("modern: %s%s", reply.Result, reply.Error)
-	}
+	assert.Contains(t, string(send(t, c, core.Legacy, params+"}").Result), `"task":{"taskId"`)
+	assert.Contains(t, string(send(t, c, core.Modern, params+meta).Result), `"content":[`)
 }
 
 // A modern request with complete _meta is forwarded to a modern server unchanged.
@@ -304,15 +269,13 @@ func TestCompleteRequestIsForwardedUnchanged(t *testing.T) {
 	params := `{"name":"echo","arguments":{"a":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
 	for _, introduced := range []bool{true, false} {
 		reply, err := c.Send(t.Context(), &core.Call{Era: core.Modern, Method: "tools/call", Params: []byte(params), HasModernMeta: introduced}, nil)
-		if err != nil || !strings.Contains(string(reply.Result), `"structuredContent":{"a":1}`) {
-			t.Errorf("%v: %s%s", err, reply.Result, reply.Error)
-		}
+		assert.NoError(t, err, reply.Error)
+		assert.Contains(t, string(reply.Result), `"structuredContent":{"a":1}`, reply.Error)
 	}
 	// For a legacy request, HasModernMeta has no effect.
 	reply, err := c.Send(t.Context(), &core.Call{Era: core.Legacy, Method: "tools/call", Params: []byte(`{"name":"echo","arguments":{"a":1}}`), HasModernMeta: true}, nil)
-	if err != nil || !strings.Contains(string(reply.Result), `"structuredContent":{"a":1}`) {
-		t.Errorf("%v: %s%s", err, reply.Result, reply.Error)
-	}
+	assert.NoError(t, err, reply.Error)
+	assert.Contains(t, string(reply.Result), `"structuredContent":{"a":1}`, reply.Error)
 }
 
 func TestProgressKeepsClientTokenAcrossEras(t *testing.T) {
@@ -320,12 +283,9 @@ func TestProgressKeepsClientTokenAcrossEras(t *testing.T) {
 	c := connect(t, Options{Dial: inProcess("progress")})
 	params := `{"arguments":{"n":3},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":"mine"}}`
 	sink := &countSink{want: `"progressToken":"mine"`}
-	if _, err := c.Send(context.Background(), &core.Call{Era: core.Modern, Method: "tools/call", Params: json.RawMessage(params)}, sink); err != nil {
-		t.Fatal(err)
-	}
-	if sink.n != 3 {
-		t.Errorf("%d notifications with the client's token", sink.n)
-	}
+	_, err := c.Send(context.Background(), &core.Call{Era: core.Modern, Method: "tools/call", Params: json.RawMessage(params)}, sink)
+	require.NoError(t, err)
+	assert.Equal(t, 3, sink.n)
 }
 
 // countSink counts the notifications that contain want, and calls then after each of them.
@@ -353,13 +313,9 @@ func TestConnectionEndsWhenServerExits(t *testing.T) {
 	t.Parallel()
 	c := connect(t, Options{Dial: spawn("exit-call")})
 	_, err := c.Send(context.Background(), &core.Call{Method: "tools/call"}, nil)
-	if core.CodeOf(err) != core.CodeUnavailable {
-		t.Error(err)
-	}
+	assert.Equal(t, core.CodeUnavailable, core.CodeOf(err))
 	<-c.Done()
-	if c.Err() == nil {
-		t.Error("no reason")
-	}
+	assert.Error(t, c.Err(), "no reason")
 }
 
 func TestCloseIsIdempotentAndLeaksNothing(t *testing.T) {
@@ -368,9 +324,7 @@ func TestCloseIsIdempotentAndLeaksNothing(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			c := connect(t, Options{Dial: spawn(mode)})
 			for range 3 {
-				if err := c.Close(context.Background()); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, c.Close(context.Background()))
 			}
 			<-c.Done()
 		})
@@ -380,9 +334,8 @@ func TestCloseIsIdempotentAndLeaksNothing(t *testing.T) {
 func TestFailedStartReportsServerResponse(t *testing.T) {
 	t.Parallel()
 	_, err := Connect(context.Background(), Options{Server: "test", Dial: inProcess("modern"), Era: core.Legacy})
-	if err == nil || !strings.Contains(fmt.Sprint(err), "unsupported protocol version") {
-		t.Error(err)
-	}
+	assert.Error(t, err)
+	assert.Contains(t, fmt.Sprint(err), "unsupported protocol version")
 }
 
 // The known era is tried first, then the other one.
@@ -412,8 +365,7 @@ func TestKnownEraIsTriedFirst(t *testing.T) {
 			}
 		})
 		c := connectRemote(t, h, "", func(o *Options) { o.FirstEra = core.Modern })
-		if (c.Peer().Era == core.Modern) != modern || *first.Load() != "server/discover" {
-			t.Errorf("%s after %s", c.Peer().Era, *first.Load())
-		}
+		require.Equal(t, modern, c.Peer().Era == core.Modern)
+		require.Equal(t, "server/discover", *first.Load())
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
@@ -22,9 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // others.
 func TestErrorListIsComplete(t *testing.T) {
 	src, err := os.ReadFile("../../docs/errors.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rows := map[core.Code][]string{}
 	codesPart, _, _ := strings.Cut(string(src), "\n## Remedies")
 	for line := range strings.Lines(codesPart) {
@@ -34,16 +34,13 @@ func TestErrorListIsComplete(t *testing.T) {
 			continue
 		}
 		code := core.Code(strings.Trim(name, "`"))
-		if _, twice := rows[code]; twice || len(cells) != 5 {
-			t.Errorf("%s stands there twice, or has %d columns", code, len(cells))
-		}
+		_, twice := rows[code]
+		assert.Truef(t, !twice && len(cells) == 5, "%s stands there twice, or has %d columns", code, len(cells))
 		rows[code] = cells
 	}
 	codes := codesOfCore(t)
 	for code := range rows {
-		if !codes[code] {
-			t.Errorf("%s is in the list, and no code", code)
-		}
+		assert.Truef(t, codes[code], "%s is in the list, and no code", code)
 	}
 	for code := range codes {
 		cells, ok := rows[code]
@@ -52,16 +49,10 @@ func TestErrorListIsComplete(t *testing.T) {
 			continue
 		}
 		for i, cell := range cells {
-			if strings.TrimSpace(cell) == "" {
-				t.Errorf("%s: column %d is empty", code, i+1)
-			}
+			assert.NotEmptyf(t, strings.TrimSpace(cell), "%s: column %d is empty", code, i+1)
 		}
-		if got := strings.TrimSpace(cells[3]); got != strconv.Itoa(StatusOf(code)) {
-			t.Errorf("%s: the list says %s, the API answers %d", code, got, StatusOf(code))
-		}
-		if _, ok := statuses[code]; !ok {
-			t.Errorf("%s has no status", code)
-		}
+		assert.Equal(t, strconv.Itoa(StatusOf(code)), strings.TrimSpace(cells[3]))
+		assert.Contains(t, statuses, code)
 	}
 }
 
@@ -69,9 +60,7 @@ func TestErrorListIsComplete(t *testing.T) {
 func codesOfCore(t *testing.T) map[core.Code]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../core/error.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	codes := map[core.Code]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
@@ -89,17 +78,13 @@ func codesOfCore(t *testing.T) map[core.Code]bool {
 		}
 		return true
 	})
-	if len(codes) < 12 {
-		t.Fatalf("found only %d codes", len(codes))
-	}
+	require.Truef(t, len(codes) >= 12, "found only %d codes", len(codes))
 	return codes
 }
 
 // A body that cannot be read to its end is an invalid request, not an internal error.
 func TestUnreadableBodyIsAnInvalidRequest(t *testing.T) {
 	for want, err := range map[int]error{400: &core.Error{Code: core.CodeValidation, Message: "cannot read the request body"}, 500: io.ErrUnexpectedEOF} {
-		if got := huma.NewError(500, "cannot read request body", err); got.GetStatus() != want {
-			t.Errorf("%v gives %d, want %d", err, got.GetStatus(), want)
-		}
+		assert.Equal(t, want, huma.NewError(500, "cannot read request body", err).GetStatus(), err)
 	}
 }

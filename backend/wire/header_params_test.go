@@ -3,6 +3,9 @@ package wire
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestHeaderArgumentsOfToolAreValidatedAndRead(t *testing.T) {
@@ -14,18 +17,14 @@ func TestHeaderArgumentsOfToolAreValidatedAndRead(t *testing.T) {
 		`{"inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}}`:                                            "the x-mcp-header \"a\" twice",
 		`{"inputSchema":"x-mcp-header"}`: "",
 	} {
-		if _, reason := HeaderParams([]byte(raw)); (reason == "") != (want == "") || !strings.Contains(reason, want) {
-			t.Errorf("%s: %q", raw, reason)
-		}
+		_, reason := HeaderParams([]byte(raw))
+		assert.Truef(t, (reason == "") == (want == "") && strings.Contains(reason, want), "%s: %q", raw, reason)
 	}
 	list, _ := HeaderParams([]byte(`{"inputSchema":{"type":"object","properties":{"b":{"properties":{"c":{"type":"integer","x-mcp-header":"n"}}}}}}`))
-	if len(list) != 1 || list[0].Header != "Mcp-Param-N" || strings.Join(list[0].Path, ".") != "b.c" {
-		t.Errorf("%+v", list)
-	}
+	assert.Truef(t, len(list) == 1 && list[0].Header == "Mcp-Param-N" && strings.Join(list[0].Path, ".") == "b.c", "%+v", list)
 	for arguments, want := range map[string]string{`{"b":{"c":42}}`: "42", `{"b":{"c":1e3}}`: "1000", `{"b":{"c":null}}`: "", `{"b":1}`: "", `{}`: "", `{"b":{"c":true}}`: "true"} {
-		if got, _ := (HeaderParam{Path: []string{"b", "c"}}).Argument([]byte(arguments)); got != want {
-			t.Errorf("%s: %q", arguments, got)
-		}
+		got, _ := (HeaderParam{Path: []string{"b", "c"}}).Argument([]byte(arguments))
+		assert.Equal(t, want, got, arguments)
 	}
 }
 
@@ -40,9 +39,7 @@ func TestHeaderMatchesTheArgumentThatItRepeats(t *testing.T) {
 		{`{"a":5}`, "5", true}, {`{"a":5.0}`, "5.0", true}, {`{"a":5}`, "6", false}, {`{"a":5.5}`, "5.5", false}, {`{"a":true}`, "true", true},
 		{`{"a":null}`, "", true}, {`{"a":null}`, "eu", false}, {`{}`, "", true}, {`{}`, "eu", false}, {`7`, "eu", false}, {`{"a":{}}`, "eu", false},
 	} {
-		if got := (HeaderParam{Path: []string{"a"}}).Matches([]byte(c.arguments), c.header); got != c.want {
-			t.Errorf("%s and %q: %t", c.arguments, c.header, got)
-		}
+		assert.Equalf(t, c.want, (HeaderParam{Path: []string{"a"}}).Matches([]byte(c.arguments), c.header), "%s and %q", c.arguments, c.header)
 	}
 }
 
@@ -55,20 +52,17 @@ func TestBase64HeaderNamesAreDecodedBeforeComparison(t *testing.T) {
 		"=?base64?":                   "=?base64?",
 		"=?base64??=":                 "",
 	} {
-		if got, ok := HeaderText(in); !ok || got != want {
-			t.Errorf("%q: %q", in, got)
-		}
+		got, ok := HeaderText(in)
+		assert.Truef(t, ok && got == want, "%q: %q", in, got)
 	}
-	if _, ok := HeaderText("=?base64?%%%?="); ok {
-		t.Error("broken base64 passes")
-	}
+	_, ok := HeaderText("=?base64?%%%?=")
+	assert.False(t, ok, "broken base64 passes")
 }
 
 func FuzzHeaderText(f *testing.F) {
 	f.Add("a\u00fc ")
 	f.Fuzz(func(t *testing.T, text string) {
-		if got, ok := HeaderText(HeaderValue(text)); !ok || got != text {
-			t.Fatalf("%q became %q", text, got)
-		}
+		got, ok := HeaderText(HeaderValue(text))
+		require.Truef(t, ok && got == text, "%q became %q", text, got)
 	})
 }

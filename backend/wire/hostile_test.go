@@ -14,6 +14,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestJunkIsSkippedAndJoinedMessagesAreRead(t *testing.T) {
@@ -24,9 +27,7 @@ func TestJunkIsSkippedAndJoinedMessagesAreRead(t *testing.T) {
 		o.OnNotification = func(string, json.RawMessage) { notified.Add(1) }
 	})
 	for range 3 {
-		if reply := mustCall(t, m, `{}`, nil); !strings.Contains(string(reply.Result), "done") {
-			t.Fatal(string(reply.Result))
-		}
+		require.Contains(t, string(mustCall(t, m, `{}`, nil).Result), "done")
 	}
 	if notified.Load() != 3 || junk.Load() < 26 {
 		t.Errorf("%d notifications, %d lines of junk", notified.Load(), junk.Load())
@@ -37,9 +38,7 @@ func TestBannerBeforeFirstResponseIsSkipped(t *testing.T) {
 	t.Parallel()
 	m := start(t, "banner", nil)
 	mustCall(t, m, `{}`, nil)
-	if junk := m.Stats().Junk; junk != 8 {
-		t.Errorf("%d lines of junk, want 8", junk)
-	}
+	assert.EqualValues(t, 8, m.Stats().Junk)
 }
 
 func TestOversizedResultFailsOnlyItsCall(t *testing.T) {
@@ -47,30 +46,25 @@ func TestOversizedResultFailsOnlyItsCall(t *testing.T) {
 	m := start(t, "giant", func(o *wire.MuxOptions) { o.MaxMessage = 1 << 20 })
 	for _, arguments := range []string{`{"size":5000000}`, `{"size":5000000,"last":1}`} {
 		_, err := call(t, m, `{"arguments":`+arguments+`}`, nil)
-		if err == nil || !strings.Contains(err.Error(), "the limit is 1048576 bytes") {
-			t.Fatalf("%s: got %v", arguments, err)
-		}
-		if reply := mustCall(t, m, `{"arguments":{"size":900000}}`, nil); len(reply.Result) < 900000 {
-			t.Fatalf("%d bytes", len(reply.Result))
-		}
+		require.ErrorContains(t, err, "the limit is 1048576 bytes", arguments)
+		reply := mustCall(t, m, `{"arguments":{"size":900000}}`, nil)
+		require.Truef(t, len(reply.Result) >= 900000, "%d bytes", len(reply.Result))
 	}
 }
 
 func TestEndlessLineEndsConnection(t *testing.T) {
 	t.Parallel()
 	m := start(t, "endless", func(o *wire.MuxOptions) { o.MaxMessage = 1 << 20 })
-	if _, err := call(t, m, `{}`, nil); core.CodeOf(err) != core.CodeUnavailable {
-		t.Fatal(err)
-	}
+	_, err := call(t, m, `{}`, nil)
+	require.Equal(t, core.CodeUnavailable, core.CodeOf(err))
 }
 
 func TestDeepNestingFailsOnlyItsOwnCall(t *testing.T) {
 	t.Parallel()
 	m := start(t, "deep", nil)
 	for _, depth := range []int{9_000, 1_000_000} {
-		if _, err := call(t, m, fmt.Sprintf(`{"arguments":{"depth":%d}}`, depth), nil); err == nil {
-			t.Fatalf("depth %d passed", depth)
-		}
+		_, err := call(t, m, fmt.Sprintf(`{"arguments":{"depth":%d}}`, depth), nil)
+		require.Errorf(t, err, "depth %d passed", depth)
 		mustCall(t, m, `{"arguments":{"depth":400}}`, nil)
 	}
 }
@@ -89,9 +83,7 @@ func TestContentLengthFramingBothWays(t *testing.T) {
 	t.Parallel()
 	m := start(t, "lsp", func(o *wire.MuxOptions) { o.Framing = wire.ContentLength })
 	for range 3 {
-		if reply := mustCall(t, m, `{"arguments":{"a":"é"}}`, nil); !strings.Contains(string(reply.Result), `{"a":"é"}`) {
-			t.Fatal(string(reply.Result))
-		}
+		require.Contains(t, string(mustCall(t, m, `{"arguments":{"a":"é"}}`, nil).Result), `{"a":"é"}`)
 	}
 }
 
@@ -99,20 +91,16 @@ func TestLateAndForeignRepliesAreDropped(t *testing.T) {
 	t.Parallel()
 	m := start(t, "late", nil)
 	for range 2 {
-		if reply := mustCall(t, m, `{}`, nil); !strings.Contains(string(reply.Result), "done") {
-			t.Fatal(string(reply.Result))
-		}
+		require.Contains(t, string(mustCall(t, m, `{}`, nil).Result), "done")
 	}
-	if late := m.Stats().Late; late < 5 {
-		t.Errorf("%d late replies", late)
-	}
+	late := m.Stats().Late
+	assert.Truef(t, late >= 5, "%d late replies", late)
 }
 
 func TestResponseWithoutResultOrErrorFailsCall(t *testing.T) {
 	t.Parallel()
-	if _, err := call(t, start(t, "neither", nil), `{}`, nil); core.CodeOf(err) != core.CodeUnavailable {
-		t.Fatal(err)
-	}
+	_, err := call(t, start(t, "neither", nil), `{}`, nil)
+	require.Equal(t, core.CodeUnavailable, core.CodeOf(err))
 }
 
 // warningCollector is a slog.Handler that collects warnings.
@@ -142,9 +130,7 @@ func TestFloodIsBoundedAndLoggedOnce(t *testing.T) {
 				o.OnNotification = func(string, json.RawMessage) { seen.Add(1) }
 			})
 			mustCall(t, m, fmt.Sprintf(`{"arguments":{"kind":%d}}`, kind), nil)
-			if seen.Load() > 10_000 {
-				t.Errorf("%d of 100,000 notifications passed", seen.Load())
-			}
+			assert.Truef(t, seen.Load() <= 10_000, "%d of 100,000 notifications passed", seen.Load())
 			if warnings := len(said); warnings != 1 && name != "requests" { // requests are refused one by one
 				t.Errorf("%d warnings", warnings)
 			}
@@ -155,9 +141,8 @@ func TestFloodIsBoundedAndLoggedOnce(t *testing.T) {
 func TestNonReadingServerFailsCallThenConnection(t *testing.T) {
 	t.Parallel()
 	m := start(t, "stops-reading", func(o *wire.MuxOptions) { o.WriteTimeout = 3 * time.Second })
-	if _, err := m.Call(context.Background(), "tools/list", nil, core.Span{}, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := m.Call(context.Background(), "tools/list", nil, core.Span{}, nil)
+	require.NoError(t, err)
 	params := []byte(`{"arguments":{"text":"` + strings.Repeat("x", 200_000) + `"}}`)
 	// On a busy machine, the deadline of a call may pass before it is sent, so there is another one.
 	for n, began := 0, time.Now(); ; n++ {
@@ -165,17 +150,11 @@ func TestNonReadingServerFailsCallThenConnection(t *testing.T) {
 		_, err := m.Call(ctx, "tools/call", params, core.Span{}, nil)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) { // the connection has ended
-			if n == 0 {
-				t.Error(err)
-			}
+			assert.NotEqual(t, 0, n, err)
 			break
 		}
-		if time.Since(began) > eventually.Limit {
-			t.Fatal("the connection goes on")
-		}
+		require.True(t, time.Since(began) <= eventually.Limit, "the connection goes on")
 	}
 	<-m.Done()
-	if !strings.Contains(m.Err().Error(), "stopped reading") {
-		t.Error(m.Err())
-	}
+	assert.Contains(t, m.Err().Error(), "stopped reading")
 }

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The trace contains the status, the headers and the non-message content of a remote server, but no
@@ -39,9 +42,8 @@ func TestRemoteHTTPTraceIsRedacted(t *testing.T) {
 			defer mu.Unlock()
 			seen = append(seen, map[bool]string{true: "> ", false: "< "}[sent]+http+"\n"+string(text))
 		}})
-	if _, err := r.Call(t.Context(), "tools/call", []byte(`{}`), core.Span{}, nil); err == nil {
-		t.Error("no error")
-	}
+	_, err := r.Call(t.Context(), "tools/call", []byte(`{}`), core.Span{}, nil)
+	assert.Error(t, err, "no error")
 	<-down
 	r.fail(io.EOF) // no DELETE at the end
 	_ = r.Close(t.Context())
@@ -52,13 +54,10 @@ func TestRemoteHTTPTraceIsRedacted(t *testing.T) {
 		"> POST /mcp\n", "X-Tenant: [redacted]\n", `"method":"initialize"`, "< HTTP 200 OK\n", "Mcp-Session-Id: [redacted]", `"protocolVersion"`,
 		"Mcp-Protocol-Version: 2025-11-25\n", "< HTTP 503 Service Unavailable\n", "Set-Cookie: [redacted]\n", "X-Request-Id: r-1", "upstream is being deployed",
 	} {
-		if !strings.Contains(all, want) {
-			t.Errorf("%q is not shown", want)
-		}
+		assert.Contains(t, all, want)
 	}
-	if strings.Contains(all, "hush") || strings.Contains(all, "s1\n") {
-		t.Errorf("a secret is shown:\n%s", all)
-	}
+	assert.NotContains(t, all, "hush", "a secret is shown")
+	assert.NotContains(t, all, "s1\n", "a secret is shown")
 }
 
 // A message of a stream is traced once.
@@ -66,9 +65,8 @@ func TestStreamedReplyIsTracedOnce(t *testing.T) {
 	d := &sessionLosingServer{refuse: refusal(404, "", ""), call: refusal(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"once\":1}}\n\n")}
 	shown := 0
 	r := d.open(t, RemoteOptions{OnMessage: func(_ bool, _ string, text []byte) { shown += strings.Count(string(text), "once") }})
-	if _, err := r.Call(t.Context(), "tools/call", []byte(`{}`), core.Span{}, nil); err != nil || shown != 1 {
-		t.Errorf("shown %d times, %v", shown, err)
-	}
+	_, err := r.Call(t.Context(), "tools/call", []byte(`{}`), core.Span{}, nil)
+	assert.Truef(t, err == nil && shown == 1, "shown %d times, %v", shown, err)
 }
 
 // If there is no response, the trace contains the reason, without the address.
@@ -78,11 +76,7 @@ func TestUnansweredHTTPRequestIsTraced(t *testing.T) {
 	server.Close()
 	var last string
 	r, err := NewRemote(RemoteOptions{Server: "s", URL: address + "/mcp?key=hush", OnMessage: func(_ bool, http string, _ []byte) { last = http }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, _ = r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil)
-	if !strings.HasPrefix(last, "no response: ") || strings.Contains(last, "hush") {
-		t.Errorf("%q", last)
-	}
+	assert.Truef(t, strings.HasPrefix(last, "no response: ") && !strings.Contains(last, "hush"), "%q", last)
 }

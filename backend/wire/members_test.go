@@ -2,6 +2,8 @@ package wire
 
 import (
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestEqualJSONIgnoresOnlySpaceBetweenTokens(t *testing.T) {
@@ -20,8 +22,6 @@ func TestEqualJSONIgnoresOnlySpaceBetweenTokens(t *testing.T) {
 		{`{"a":1`, `{"a":1}`, false},
 		{``, ``, true},
 	} {
-		if got := EqualJSON(c.text, []byte(c.value)); got != c.want {
-			t.Errorf("EqualJSON(%q, %q) = %v", c.text, c.value, got)
-		}
+		assert.Equalf(t, c.want, EqualJSON(c.text, []byte(c.value)), "EqualJSON(%q, %q)", c.text, c.value)
 	}
 }

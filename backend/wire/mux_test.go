@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -56,9 +58,7 @@ func (r *recorder) all() []string {
 func start(t testing.TB, mode string, change func(*wire.MuxOptions)) *wire.Mux {
 	t.Helper()
 	pipe, err := mcptest.Start(mode)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o := wire.MuxOptions{Server: "test", In: pipe.Stdout(), Out: pipe.Stdin()}
 	if change != nil {
 		change(&o)
@@ -71,9 +71,7 @@ func start(t testing.TB, mode string, change func(*wire.MuxOptions)) *wire.Mux {
 	}()
 	t.Cleanup(func() {
 		m.Close(errors.New("test over"))
-		if err := pipe.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, pipe.Stop(context.Background()))
 		<-ended
 	})
 	return m
@@ -82,9 +80,7 @@ func start(t testing.TB, mode string, change func(*wire.MuxOptions)) *wire.Mux {
 func call(t testing.TB, m *wire.Mux, params string, sink core.ServerMessageHandler) (core.Reply, error) {
 	t.Helper()
 	p, err := wire.ScanParams([]byte(params))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	return m.Call(ctx, "tools/call", []byte(params), p.ProgressToken, sink)
@@ -93,18 +89,14 @@ func call(t testing.TB, m *wire.Mux, params string, sink core.ServerMessageHandl
 func mustCall(t testing.TB, m *wire.Mux, params string, sink core.ServerMessageHandler) core.Reply {
 	t.Helper()
 	reply, err := call(t, m, params, sink)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return reply
 }
 
 func TestResultsAreUnchanged(t *testing.T) {
 	t.Parallel()
 	m := start(t, "quirky", nil)
-	if reply := mustCall(t, m, `{"name":"odd"}`, nil); string(reply.Result) != mcptest.QuirkyResult {
-		t.Fatalf("got  %s\nwant %s", reply.Result, mcptest.QuirkyResult)
-	}
+	require.Equal(t, mcptest.QuirkyResult, string(mustCall(t, m, `{"name":"odd"}`, nil).Result))
 }
 
 func TestEveryProgressNotificationArrivesInOrderBeforeTheResult(t *testing.T) {
@@ -113,18 +105,12 @@ func TestEveryProgressNotificationArrivesInOrderBeforeTheResult(t *testing.T) {
 	for range 2 {
 		sink := &recorder{}
 		reply := mustCall(t, m, `{"arguments":{"n":4000},"_meta":{"progressToken":"my \u00e9 token"}}`, sink)
-		if reply.Result == nil {
-			t.Fatal(string(reply.Error))
-		}
+		require.NotNil(t, reply.Result, string(reply.Error))
 		got := sink.all()
-		if len(got) != 4000 {
-			t.Fatalf("%d notifications before the result", len(got))
-		}
+		require.Len(t, got, 4000)
 		for i, line := range got {
 			want := fmt.Sprintf(`notifications/progress {"progress":%d,"progressToken":"my \u00e9 token","vendor":1.0}`, i+1)
-			if line != want {
-				t.Fatalf("notification %d is %s, want %s", i, line, want)
-			}
+			require.Equalf(t, want, line, "notification %d", i)
 		}
 	}
 }
@@ -136,12 +122,9 @@ func TestConcurrentCallsReceiveOwnRepliesAndProgress(t *testing.T) {
 	for i := range 64 {
 		wg.Go(func() {
 			sink := &recorder{}
-			if _, err := call(t, m, fmt.Sprintf(`{"arguments":{"n":%d},"_meta":{"progressToken":1}}`, i), sink); err != nil {
-				t.Error(err)
-			}
-			if got := sink.all(); len(got) != i {
-				t.Errorf("%d of %d notifications", len(got), i)
-			}
+			_, err := call(t, m, fmt.Sprintf(`{"arguments":{"n":%d},"_meta":{"progressToken":1}}`, i), sink)
+			assert.NoError(t, err)
+			assert.Len(t, sink.all(), i)
 		})
 	}
 	wg.Wait()
@@ -161,12 +144,10 @@ func TestSlowSinkDoesNotStallOtherCalls(t *testing.T) {
 		mustCall(t, m, `{"arguments":{"n":0}}`, nil)
 	}
 	close(gate)
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
-	if got, dropped := len(slow.all()), m.Stats().Dropped; got < 8192 || int64(got)+dropped != 50000 {
-		t.Errorf("%d delivered and %d dropped of 50,000", got, dropped)
-	}
+	err := <-ended
+	require.NoError(t, err)
+	got, dropped := len(slow.all()), m.Stats().Dropped
+	assert.Truef(t, got >= 8192 && int64(got)+dropped == 50000, "%d delivered and %d dropped of 50,000", got, dropped)
 }
 
 func TestCancellationReturnsImmediatelyAndNotifiesServer(t *testing.T) {
@@ -206,16 +187,13 @@ func testCancellation(t *testing.T, cause error, reason string) {
 		_, err := m.Call(ctx, "tools/call", []byte("{\n}"), core.Span{}, nil)
 		failed <- err
 	}()
-	if got := <-lines; got != `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`+"\n" {
-		t.Errorf("sent %q", got)
-	}
+	got := <-lines
+	assert.Equal(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`+"\n", got)
 	cancel(cause)
-	if err := <-failed; !errors.Is(err, cause) {
-		t.Error(err)
-	}
-	if got := <-lines; !strings.Contains(got, `"notifications/cancelled","params":{"requestId":1,"reason":`+reason+`}`) {
-		t.Errorf("sent %q", got)
-	}
+	err := <-failed
+	assert.ErrorIs(t, err, cause)
+	got = <-lines
+	assert.Contains(t, got, `"notifications/cancelled","params":{"requestId":1,"reason":`+reason+`}`)
 	m.Close(io.EOF)
 	inR.Close()
 	outW.Close()
@@ -232,9 +210,7 @@ func TestServerRequestReachesOnlyInFlightCall(t *testing.T) {
 		return core.Reply{Result: []byte(`{"action":"accept","n":9007199254740993}`)}, nil
 	}}
 	reply := mustCall(t, m, `{}`, sink)
-	if !strings.Contains(string(reply.Result), `"result":{"action":"accept","n":9007199254740993}`) {
-		t.Fatal(string(reply.Result))
-	}
+	require.Contains(t, string(reply.Result), `"result":{"action":"accept","n":9007199254740993}`)
 }
 
 func TestAmbiguousServerRequestIsRefused(t *testing.T) {
@@ -254,9 +230,8 @@ func TestAmbiguousServerRequestIsRefused(t *testing.T) {
 	}()
 	eventually.True(t, "the client is asked", func() bool { return asked.Load() > 0 })
 	reply := mustCall(t, m, `{}`, sink)
-	if !strings.Contains(string(reply.Result), `"code":-32000`) || asked.Load() != 1 {
-		t.Errorf("%s, asked %d times", reply.Result, asked.Load())
-	}
+	require.Contains(t, string(reply.Result), `"code":-32000`)
+	require.EqualValues(t, 1, asked.Load())
 	cancel()
 	<-first
 }
@@ -325,9 +300,7 @@ func TestBurstWaitsForBrieflySlowSink(t *testing.T) {
 		time.AfterFunc(249*time.Millisecond, func() { close(gate) })
 		sink := &recorder{gate: gate}
 		mustCall(t, m, `{"_meta":{"progressToken":1}}`, sink)
-		if got := len(sink.all()); got != 20000 {
-			t.Errorf("%d of 20,000, %d dropped", got, m.Stats().Dropped)
-		}
+		assert.Equal(t, 20000, len(sink.all()))
 		m.Close(errors.New("test over"))
 		says.Close()
 		hears.Close()
@@ -340,9 +313,8 @@ func TestLogMessagesReachOnlyInFlightCall(t *testing.T) {
 	m := start(t, "flood", nil)
 	sink := &recorder{}
 	mustCall(t, m, `{"arguments":{"kind":1,"n":3}}`, sink)
-	if got := sink.all(); len(got) != 3 || got[0] != `notifications/message {"level":"info","data":"flood"}` {
-		t.Errorf("%q", got)
-	}
+	got := sink.all()
+	assert.Truef(t, len(got) == 3 && got[0] == `notifications/message {"level":"info","data":"flood"}`, "%q", got)
 }
 
 func TestCancelledServerRequestIsNotAnswered(t *testing.T) {
@@ -355,9 +327,8 @@ func TestCancelledServerRequestIsNotAnswered(t *testing.T) {
 	mustCall(t, m, `{}`, sink)
 	for range 20 { // a response would have arrived by now
 		reply, err := m.Call(t.Context(), "answers", nil, core.Span{}, nil)
-		if err != nil || string(reply.Result) != `{"answers":0}` {
-			t.Fatalf("%s, %v", reply.Result, err)
-		}
+		require.NoError(t, err)
+		require.Equal(t, `{"answers":0}`, string(reply.Result))
 		<-time.After(time.Millisecond)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // countedBuffer is a buffer whose size can be read while it is written.
@@ -51,9 +53,7 @@ func TestConcurrentWritesKeepOrder(t *testing.T) {
 		senders.Go(func() {
 			for i := range each {
 				line := fmt.Sprintf("%d %d", s, i)
-				if !o.enqueue(context.Background(), len(line), func(dst []byte) []byte { return append(dst, line...) }) {
-					t.Error("not sent")
-				}
+				assert.True(t, o.enqueue(context.Background(), len(line), func(dst []byte) []byte { return append(dst, line...) }), "not sent")
 			}
 		})
 	}
@@ -70,8 +70,6 @@ func TestConcurrentWritesKeepOrder(t *testing.T) {
 		next[s]++
 	}
 	for s := range 4 {
-		if next[s] != each {
-			t.Errorf("%d of %d messages of sender %d", next[s], each, s)
-		}
+		assert.Equal(t, each, next[s])
 	}
 }

@@ -17,6 +17,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // If the send queue of a server is full, a call or notification waits for space, but not beyond its
@@ -75,9 +78,8 @@ func TestCallsThatWaitForQueueKeepTheirOrder(t *testing.T) {
 		lines := bufio.NewReader(hears)
 		for i := range 6 {
 			line, err := lines.ReadString('\n')
-			if want := fmt.Sprintf(`"name":"%d"`, i); err != nil || !strings.Contains(line, want) {
-				t.Errorf("%.60s came instead of %s, %v", line, want, err)
-			}
+			want := fmt.Sprintf(`"name":"%d"`, i)
+			assert.Truef(t, err == nil && strings.Contains(line, want), "%.60s came instead of %s, %v", line, want, err)
 		}
 		m.Close(errors.New("test over"))
 		cancel()
@@ -128,32 +130,23 @@ func TestServerRequestsAreLimitedToSixteen(t *testing.T) {
 	heard() // the call
 	ask := func(id int) {
 		t.Helper()
-		if _, err := fmt.Fprintf(says, `{"jsonrpc":"2.0","id":"q%d","method":"elicitation/create","params":{"message":"?"}}`+"\n", id); err != nil {
-			t.Fatal(err)
-		}
+		_, err := fmt.Fprintf(says, `{"jsonrpc":"2.0","id":"q%d","method":"elicitation/create","params":{"message":"?"}}`+"\n", id)
+		require.NoError(t, err)
 	}
 	for id := 1; id <= 20; id++ {
 		ask(id)
 	}
 	for id := 17; id <= 20; id++ {
-		if line := heard(); !strings.Contains(line, fmt.Sprintf(`"id":"q%d"`, id)) || !strings.Contains(line, "-32000") {
-			t.Errorf("request %d: %s", id, line)
-		}
+		line := heard()
+		assert.Truef(t, strings.Contains(line, fmt.Sprintf(`"id":"q%d"`, id)) && strings.Contains(line, "-32000"), "request %d: %s", id, line)
 	}
 	eventually.True(t, "16 requests are open", func() bool { return open.Load() >= 16 })
-	if n := open.Load(); n != 16 {
-		t.Fatalf("%d requests are open", n)
-	}
+	require.EqualValues(t, 16, open.Load())
 	answer <- struct{}{}
-	if line := heard(); !strings.Contains(line, `"accept"`) {
-		t.Fatal(line)
-	}
+	require.Contains(t, heard(), `"accept"`)
 	ask(21) // one slot is free
 	ask(22)
-	if line := heard(); !strings.Contains(line, `"id":"q22"`) || !strings.Contains(line, "-32000") {
-		t.Errorf("request 22: %s", line)
-	}
-	if n := m.Stats().Dropped; n != 5 {
-		t.Errorf("%d are counted as refused", n)
-	}
+	line := heard()
+	assert.Truef(t, strings.Contains(line, `"id":"q22"`) && strings.Contains(line, "-32000"), "request 22: %s", line)
+	assert.EqualValues(t, 5, m.Stats().Dropped)
 }

@@ -2,13 +2,15 @@ package wire
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // readFrames reads a stream to its end and returns its messages.
@@ -25,9 +27,7 @@ func readFrames(t testing.TB, r io.Reader, framing Framing, limit int) (all []st
 			all = append(all, fmt.Sprintf("oversized %d %v", id, ok))
 			continue
 		}
-		if len(f.data) > limit+readBuffer {
-			t.Fatalf("%d bytes with a limit of %d", len(f.data), limit)
-		}
+		require.Truef(t, len(f.data) <= limit+readBuffer, "%d bytes with a limit of %d", len(f.data), limit)
 		all = append(all, string(f.data))
 	}
 }
@@ -35,13 +35,11 @@ func readFrames(t testing.TB, r io.Reader, framing Framing, limit int) (all []st
 // The announced length and the header block are bounded, like a line.
 func TestHeadersAreBounded(t *testing.T) {
 	t.Parallel()
-	if _, err := readFrames(t, strings.NewReader("Content-Length: 999999999999\r\n\r\n{}"), Auto, 1<<20); !errors.Is(err, errEndlessLine) {
-		t.Errorf("a message of a terabyte: %v", err)
-	}
+	_, err := readFrames(t, strings.NewReader("Content-Length: 999999999999\r\n\r\n{}"), Auto, 1<<20)
+	assert.ErrorIs(t, err, errEndlessLine, "a message of a terabyte")
 	block := strings.Repeat("X: "+strings.Repeat("y", 100)+"\r\n", 1000)
-	if _, err := readFrames(t, strings.NewReader("Content-Length: 2\r\n"+block+"\r\n{}"), Auto, 1<<20); err == nil || !strings.Contains(err.Error(), "header block is too long") {
-		t.Errorf("a block of 100 KB: %v", err)
-	}
+	_, err = readFrames(t, strings.NewReader("Content-Length: 2\r\n"+block+"\r\n{}"), Auto, 1<<20)
+	assert.Truef(t, err != nil && strings.Contains(err.Error(), "header block is too long"), "a block of 100 KB: %v", err)
 }
 
 func TestReaderSeparatesMessages(t *testing.T) {
@@ -67,9 +65,7 @@ func TestReaderSeparatesMessages(t *testing.T) {
 			"whole": strings.NewReader(c.in), "bytes": iotest.OneByteReader(strings.NewReader(c.in)), "halves": iotest.HalfReader(strings.NewReader(c.in)),
 		} {
 			got, err := readFrames(t, r, Auto, 1_000_000)
-			if err != io.EOF || strings.Join(got, "|") != strings.Join(c.want, "|") {
-				t.Errorf("%s, %s: %.200q, %v", name, split, got, err)
-			}
+			assert.Truef(t, err == io.EOF && strings.Join(got, "|") == strings.Join(c.want, "|"), "%s, %s: %.200q, %v", name, split, got, err)
 		}
 	}
 }
@@ -81,9 +77,8 @@ func TestOversizedMessageMemoryIsBounded(t *testing.T) {
 	stream := io.MultiReader(strings.NewReader(`{"id":7,"result":"`), io.LimitReader(endlessReader{}, 12*limit), strings.NewReader("\"}\n"))
 	got, _ := readFrames(t, stream, Auto, limit)
 	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; used > 2*limit || strings.Join(got, "|") != "oversized 7 true" {
-		t.Errorf("%d bytes for %q", used, got)
-	}
+	used := after.TotalAlloc - before.TotalAlloc
+	assert.Truef(t, used <= 2*limit && strings.Join(got, "|") == "oversized 7 true", "%d bytes for %q", used, got)
 }
 
 // endlessReader is an endless stream of x.
@@ -99,9 +94,7 @@ func (endlessReader) Read(p []byte) (int, error) {
 func TestNDJSONTreatsHeadersAsJunk(t *testing.T) {
 	t.Parallel()
 	got, _ := readFrames(t, strings.NewReader("Content-Length: 3\n\n{1}\n"), NDJSON, 1000)
-	if strings.Join(got, "|") != "Content-Length: 3|{1}" {
-		t.Errorf("%q", got)
-	}
+	assert.Equal(t, "Content-Length: 3|{1}", strings.Join(got, "|"))
 }
 
 func FuzzReaderSplit(f *testing.F) {
@@ -112,9 +105,8 @@ func FuzzReaderSplit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
 		whole, err1 := readFrames(t, bytes.NewReader(stream), Auto, 64)
 		pieces, err2 := readFrames(t, &chunked{r: bytes.NewReader(stream), n: int(size)%9 + 1}, Auto, 64)
-		if strings.Join(whole, "\n") != strings.Join(pieces, "\n") || fmt.Sprint(err1) != fmt.Sprint(err2) {
-			t.Fatalf("%q, %v but in pieces %q, %v", whole, err1, pieces, err2)
-		}
+		require.Equal(t, strings.Join(pieces, "\n"), strings.Join(whole, "\n"))
+		require.Equal(t, fmt.Sprint(err2), fmt.Sprint(err1))
 	})
 }
 

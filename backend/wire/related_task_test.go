@@ -11,6 +11,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // A message that names a task reaches the call that waits for the result of the task. It reaches no other
@@ -50,9 +52,7 @@ func TestMessagesOfATaskReachOnlyItsCall(t *testing.T) {
 		params := `{"level":"info","data":"for ` + want + `","_meta":{` + related + `}}`
 		fmt.Fprintf(outW, `{"jsonrpc":"2.0","method":"notifications/message","params":%s}`+"\n", params)
 		fmt.Fprintf(outW, `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":%s}`+"\n", params)
-		if got := next(); !strings.Contains(got, `"by":"`+want+`"`) {
-			t.Errorf("%s is answered by %s", related, got)
-		}
+		assert.Contains(t, next(), `"by":"`+want+`"`, related)
 	}
 	of := func(task string) string { return `"io.modelcontextprotocol/related-task":{"taskId":"` + task + `"}` }
 	start("plain", "tools/call", `{}`)
@@ -67,13 +67,11 @@ func TestMessagesOfATaskReachOnlyItsCall(t *testing.T) {
 	ask(of("c"), "nobody")
 	for id := 1; id <= 3; id++ {
 		fmt.Fprintf(outW, `{"jsonrpc":"2.0","id":%d,"result":{}}`+"\n", id)
-		if err := <-calls; err != nil {
-			t.Error(err)
-		}
+		err := <-calls
+		assert.NoError(t, err)
 	}
 	for name, sink := range sinks {
-		if got := sink.all(); len(got) != 1 || !strings.Contains(got[0], "for "+name) {
-			t.Errorf("%s got %s", name, got)
-		}
+		got := sink.all()
+		assert.Truef(t, len(got) == 1 && strings.Contains(got[0], "for "+name), "%s got %s", name, got)
 	}
 }

@@ -13,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // sessionLosingServer is a legacy server whose sessions can be lost, with a configurable way to
@@ -94,13 +97,10 @@ func openRemote(t *testing.T, o RemoteOptions) *Remote {
 	t.Helper()
 	o.Server = "s"
 	r, err := NewRemote(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.Close(context.Background()) })
-	if _, err := r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.Call(t.Context(), "initialize", []byte(`{}`), core.Span{}, nil)
+	require.NoError(t, err)
 	r.SetEra(core.Legacy, "2025-11-25")
 	return r
 }
@@ -135,13 +135,11 @@ func TestLostSessionIsDetectedInEveryForm(t *testing.T) {
 			d.forget()
 			for range 2 {
 				reply, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
-				if err != nil || string(reply.Result) != `{"session":"s2"}` {
-					t.Fatalf("%s%s, %v", reply.Result, reply.Error, err)
-				}
+				require.NoError(t, err, reply.Error)
+				require.Equal(t, `{"session":"s2"}`, string(reply.Result), reply.Error)
 			}
-			if opened, made := d.counts(); opened != 2 || made != 2 {
-				t.Errorf("%d sessions, the tool was called %d times", opened, made)
-			}
+			opened, made := d.counts()
+			assert.Truef(t, opened == 2 && made == 2, "%d sessions, the tool was called %d times", opened, made)
 		})
 	}
 }
@@ -164,16 +162,14 @@ func TestPossiblyExecutedCallIsNotRepeatedInNewSession(t *testing.T) {
 			if !ok || own.Unsent || own.Code != core.CodeUnavailable || !strings.Contains(own.Message, "it is unknown whether the call was executed") {
 				t.Fatalf("%v", err)
 			}
-			if reply, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil); err != nil || string(reply.Result) != `{"session":"s2"}` {
-				t.Errorf("the next call: %s%s, %v", reply.Result, reply.Error, err)
-			}
+			reply, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
+			assert.Truef(t, err == nil && string(reply.Result) == `{"session":"s2"}`, "the next call: %s%s, %v", reply.Result, reply.Error, err)
 			d.forget()
 			if reply, err := r.Call(t.Context(), "resources/read", []byte(`{"uri":"x:y"}`), core.Span{}, nil); err != nil || string(reply.Result) != `{"session":"s3"}` {
 				t.Errorf("what has no effect is repeated: %s%s, %v", reply.Result, reply.Error, err)
 			}
-			if opened, made := d.counts(); opened != 3 || made != 2 {
-				t.Errorf("%d sessions, %d calls", opened, made)
-			}
+			opened, made := d.counts()
+			assert.Truef(t, opened == 3 && made == 2, "%d sessions, %d calls", opened, made)
 		})
 	}
 }
@@ -186,12 +182,10 @@ func TestErrorAboutOtherSessionIsForwarded(t *testing.T) {
 			const text = `{"code":-32602,"message":"browser session not found"}`
 			d := &sessionLosingServer{refuse: refusal(404, "", ""), call: refusal(status, jsonKind, `{"jsonrpc":"2.0","id":ID,"error":`+text+`}`)}
 			reply, err := d.open(t, RemoteOptions{}).Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
-			if err != nil || string(reply.Error) != text {
-				t.Errorf("%s, %v", reply.Error, err)
-			}
-			if opened, _ := d.counts(); opened != 1 {
-				t.Errorf("%d sessions", opened)
-			}
+			assert.NoError(t, err)
+			assert.Equal(t, text, string(reply.Error))
+			opened, _ := d.counts()
+			assert.Equal(t, 1, opened)
 		})
 	}
 }
@@ -202,12 +196,9 @@ func TestRefusedSessionIsClearError(t *testing.T) {
 	r := d.open(t, RemoteOptions{})
 	d.forget()
 	_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
-	if own, ok := errors.AsType[*core.Error](err); !ok || !own.Unsent || !own.Retriable || !strings.Contains(own.Message, "rejected the session that it had just created") {
-		t.Fatalf("%v", err)
-	}
-	if r.Err() != nil {
-		t.Errorf("the connection is given up: %v", r.Err())
-	}
+	own, ok := errors.AsType[*core.Error](err)
+	require.True(t, ok && own.Unsent && own.Retriable && strings.Contains(own.Message, "rejected the session that it had just created"), err)
+	assert.NoError(t, r.Err(), "the connection is given up")
 }
 
 // A server without a GET stream that responds with 404 or 400 keeps its session.
@@ -223,12 +214,9 @@ func TestMissingNotificationStreamIsNotLostSession(t *testing.T) {
 		}))
 		t.Cleanup(server.Close)
 		r := openRemote(t, RemoteOptions{URL: server.URL})
-		if r.readNotifications(&resumption{}) {
-			t.Errorf("%d: it is asked for again", status)
-		}
-		if opened, _ := d.counts(); opened != 1 {
-			t.Errorf("%d: %d sessions", status, opened)
-		}
+		assert.Falsef(t, r.readNotifications(&resumption{}), "%d: it is asked for again", status)
+		opened, _ := d.counts()
+		assert.Equalf(t, 1, opened, "%d", status)
 	}
 }
 
@@ -253,12 +241,10 @@ func TestTimeoutIsForwardedAsCancellation(t *testing.T) {
 	r := openRemote(t, RemoteOptions{URL: server.URL})
 	life, end := context.WithCancelCause(t.Context())
 	go func() { end(core.Errorf(core.CodeTimeout, "late")) }()
-	if _, err := r.Call(life, "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil); core.CodeOf(err) != core.CodeTimeout {
-		t.Errorf("%v", err)
-	}
-	if got := <-cancelled; !strings.Contains(got, `"reason":"the request took too long"`) {
-		t.Errorf("told %s", got)
-	}
+	_, err := r.Call(life, "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
+	assert.Equal(t, core.CodeTimeout, core.CodeOf(err))
+	got := <-cancelled
+	assert.Contains(t, got, `"reason":"the request took too long"`)
 }
 
 type admission struct{ err error }
@@ -289,12 +275,10 @@ func TestCallIsAdmittedAgainBeforeItIsSentInNewSession(t *testing.T) {
 		d.forget()
 		changed := core.Errorf(core.CodeRejected, "not any more")
 		for _, want := range []error{changed, nil} {
-			if _, err := r.Call(core.WithReadmitter(t.Context(), admission{want}), "resources/read", []byte(`{"uri":"x"}`), core.Span{}, nil); !errors.Is(err, want) {
-				t.Errorf("%s: %v, want %v", name, err, want)
-			}
+			_, err := r.Call(core.WithReadmitter(t.Context(), admission{want}), "resources/read", []byte(`{"uri":"x"}`), core.Span{}, nil)
+			assert.ErrorIs(t, err, want, name)
 		}
-		if opened, made := d.counts(); opened != 2 || made != 1 {
-			t.Errorf("%s: %d sessions, %d calls", name, opened, made)
-		}
+		opened, made := d.counts()
+		assert.Truef(t, opened == 2 && made == 1, "%s: %d sessions, %d calls", name, opened, made)
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // newForgetfulServer is a legacy server that has lost every session and opens new ones slowly. Its
@@ -53,12 +56,8 @@ func TestCallEndingDuringSessionReplacementFails(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, over)
 	defer cancel()
 	reply, err := r.Call(ctx, "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
-	if !errors.Is(err, over) {
-		t.Errorf("%s, %v", reply.Result, err)
-	}
-	if r.Err() != nil {
-		t.Errorf("the connection is given up: %v", r.Err())
-	}
+	assert.ErrorIs(t, err, over, reply.Result)
+	assert.NoError(t, r.Err(), "the connection is given up")
 }
 
 // If the server never opens another session, the connection ends, even if only the GET stream waits
@@ -72,9 +71,8 @@ func TestUnreplacedSessionEndsConnection(t *testing.T) {
 	go func() { ran <- r.Run() }()
 	select {
 	case err := <-ran:
-		if !errors.Is(err, errSessionLost) || !strings.Contains(err.Error(), "did not respond within 100ms") {
-			t.Errorf("ended with %v", err)
-		}
+		require.ErrorIs(t, err, errSessionLost)
+		require.Contains(t, err.Error(), "did not respond within 100ms")
 	case <-time.After(20 * time.Second):
 		t.Error("everybody waits for ever")
 		r.fail(errors.New("the test is over"))
@@ -88,13 +86,9 @@ func TestStreamIsNotResumedAfterOversizedEventID(t *testing.T) {
 	var p resumption
 	p.record(Event{ID: "a"})
 	p.record(Event{ID: strings.Repeat("x", maxEventID+1)})
-	if p.lastEventID != "" {
-		t.Errorf("%d bytes are kept", len(p.lastEventID))
-	}
+	assert.Empty(t, p.lastEventID)
 	p.record(Event{ID: "b"})
-	if p.lastEventID != "b" {
-		t.Errorf("%q", p.lastEventID)
-	}
+	assert.Equal(t, "b", p.lastEventID)
 }
 
 // countedBody counts bodies that are not closed.
@@ -144,9 +138,8 @@ func TestResumedStreamIsClosedBeforeNext(t *testing.T) {
 	defer server.Close()
 	transport := new(countingTransport)
 	r := openRemote(t, RemoteOptions{URL: server.URL, HTTP: &http.Client{Transport: transport}})
-	if _, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil)
+	require.NoError(t, err)
 	if most := transport.most.Load(); opened.Load() != streams || most > 2 {
 		t.Errorf("%d streams, of which %d were open at once", opened.Load(), most)
 	}
@@ -168,9 +161,7 @@ func TestCallThatEndsSignInReturnsItAlthoughConnectionCloses(t *testing.T) {
 	r, err := NewRemote(RemoteOptions{Server: "out", URL: "http://out.invalid", HTTP: &http.Client{
 		Transport: signInEndingTransport{func() { r.fail(errors.New("restarted")) }},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.Close(context.Background()) })
 	if _, err = r.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`), core.Span{}, nil); core.CodeOf(err) != core.CodeUnauthorized {
 		t.Errorf("the caller is told %v", err)

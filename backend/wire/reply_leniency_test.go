@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestReplyIDIsComparedByValue(t *testing.T) {
@@ -29,9 +32,7 @@ func TestReplyIDIsComparedByValue(t *testing.T) {
 		if quoted && ok {
 			got += " quoted"
 		}
-		if got != want {
-			t.Errorf("%s: %q, want %q", raw, got, want)
-		}
+		assert.Equal(t, want, got, raw)
 	}
 }
 
@@ -81,17 +82,13 @@ func TestHTTPServersAreReadNoMoreStrictlyThanBySDKs(t *testing.T) {
 			defer server.Close()
 			notified := 0
 			r, err := NewRemote(RemoteOptions{Server: "s", URL: server.URL, OnNotification: func(string, json.RawMessage) { notified++ }})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer r.Close(t.Context())
 			reply, err := r.Call(t.Context(), "tools/call", nil, core.Span{}, nil)
 			if err != nil || (len(reply.Error) > 0) != c.isError || !c.isError && string(reply.Result) != `{"ok":true}` || notified != c.notified {
 				t.Errorf("%s%s, %v, %d notifications", reply.Result, reply.Error, err, notified)
 			}
-			if quoted := r.Stats().QuotedIDs; (quoted > 0) != strings.HasPrefix(name, "string") {
-				t.Errorf("%d quoted ids", quoted)
-			}
+			assert.Equal(t, strings.HasPrefix(name, "string"), r.Stats().QuotedIDs > 0)
 		})
 	}
 }
@@ -126,9 +123,8 @@ func TestStdioServersAreReadNoMoreStrictlyThanBySDKs(t *testing.T) {
 				fmt.Fprintf(answers, answer+"\n", r.ID)
 			}()
 			reply, err := m.Call(t.Context(), "tools/call", nil, core.Span{}, nil)
-			if err != nil || string(reply.Result) != `{"ok":true}` {
-				t.Errorf("%s%s, %v", reply.Result, reply.Error, err)
-			}
+			assert.NoError(t, err, reply.Error)
+			assert.Equal(t, `{"ok":true}`, string(reply.Result), reply.Error)
 			m.Close(io.EOF)
 		})
 	}

@@ -1,30 +1,24 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestScanFindsEnvelopeWithoutDecodingPayload(t *testing.T) {
 	t.Parallel()
 	const msg = ` {"jsonrpc":"2.0", "id" : "a\"b","method":"tools\/call","params":{"x":9007199254740993}} `
 	env, err := Scan([]byte(msg))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if env.Kind != Request || env.Method != "tools/call" || !env.HasVersion || env.Dirty() {
-		t.Fatalf("got %+v", env)
-	}
-	if got := string(Bytes([]byte(msg), env.ID)); got != `"a\"b"` {
-		t.Errorf("id = %s", got)
-	}
-	if got := string(Bytes([]byte(msg), env.Params)); got != `{"x":9007199254740993}` {
-		t.Errorf("params = %s", got)
-	}
+	require.NoError(t, err)
+	require.Truef(t, env.Kind == Request && env.Method == "tools/call" && env.HasVersion && !env.Dirty(), "got %+v", env)
+	assert.Equal(t, `"a\"b"`, string(Bytes([]byte(msg), env.ID)))
+	assert.Equal(t, `{"x":9007199254740993}`, string(Bytes([]byte(msg), env.Params)))
 }
 
 func TestScanDistinguishesMessageKinds(t *testing.T) {
@@ -42,9 +36,8 @@ func TestScanDistinguishesMessageKinds(t *testing.T) {
 		`{"level":"error","id":7,"error":"boom"}`: Other,
 	} {
 		env, err := Scan([]byte(msg))
-		if err != nil || env.Kind != want {
-			t.Errorf("Scan(%s) = kind %d, %v; want kind %d", msg, env.Kind, err, want)
-		}
+		assert.NoErrorf(t, err, "Scan(%s)", msg)
+		assert.Equalf(t, want, env.Kind, "Scan(%s)", msg)
 	}
 }
 
@@ -81,13 +74,11 @@ func TestScanRefusesDeepNestingOnly(t *testing.T) {
 		deep := func(n int) []byte {
 			return []byte(`{"jsonrpc":"2.0","id":1,"result":` + strings.Repeat(kind.open, n) + kind.middle + strings.Repeat(kind.shut, n) + `}`)
 		}
-		if _, err := Scan(deep((MaxDepth - 1) / levels)); err != nil {
-			t.Errorf("%s, depth %d refused: %v", kind.open, MaxDepth-1, err)
-		}
+		_, err := Scan(deep((MaxDepth - 1) / levels))
+		assert.NoErrorf(t, err, "%s, depth %d", kind.open, MaxDepth-1)
 		for _, n := range []int{MaxDepth, 9_000, 1_000_000} {
-			if _, err := Scan(deep(n / levels)); err == nil {
-				t.Errorf("%s, depth %d accepted", kind.open, n)
-			}
+			_, err = Scan(deep(n / levels))
+			assert.Errorf(t, err, "%s, depth %d accepted", kind.open, n)
 		}
 	}
 }
@@ -111,16 +102,12 @@ func TestScanParamsFindsNamesTokensAndEraFields(t *testing.T) {
 	params := []byte(`{"n\u0061me":"t","arguments":{"a":[1]},"_meta":{"progressToken":7,` +
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c"},"traceparent":"00-1"}}`)
 	p, err := ScanParams(params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for want, span := range map[string]core.Span{
 		`"t"`: p.Name, `{"a":[1]}`: p.Arguments, `7`: p.ProgressToken,
 		`"2026-07-28"`: p.ProtocolVersion, `{"name":"c"}`: p.ClientInfo, `"00-1"`: p.TraceParent,
 	} {
-		if got := string(Bytes(params, span)); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		assert.Equal(t, want, string(Bytes(params, span)))
 	}
 }
 
@@ -135,13 +122,9 @@ func TestCompactKeepsTokensAndRepairsText(t *testing.T) {
 		`"\\ud800"`:             `"\\ud800"`,
 	} {
 		got := Compact(nil, []byte(src))
-		if string(got) != want {
-			t.Errorf("Compact(%q) = %q, want %q", src, got, want)
-		}
+		assert.Equalf(t, want, string(got), "Compact(%q)", src)
 		env, err := Scan(got)
-		if err != nil || env.Dirty() {
-			t.Errorf("Compact(%q) is dirty or invalid: %v", src, err)
-		}
+		assert.Truef(t, err == nil && !env.Dirty(), "Compact(%q) is dirty or invalid: %v", src, err)
 	}
 }
 
@@ -149,12 +132,9 @@ func TestUnquoteMatchesEncodingJSON(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{`""`, `"abc"`, `"a\"\\\/\b\f\n\r\t"`, `"\u00e9\ud83d\ude00\ud800x"`, "\"\xff\"", `"é"`} {
 		var want string
-		if err := json.Unmarshal([]byte(raw), &want); err != nil {
-			t.Fatal(err)
-		}
-		if got, ok := Unquote([]byte(raw)); !ok || got != want {
-			t.Errorf("Unquote(%s) = %q, want %q", raw, got, want)
-		}
+		require.NoError(t, json.Unmarshal([]byte(raw), &want))
+		got, ok := Unquote([]byte(raw))
+		assert.Truef(t, ok && got == want, "Unquote(%s) = %q, want %q", raw, got, want)
 	}
 }
 
@@ -162,9 +142,8 @@ func TestAppendStringRoundTrips(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "a\"b\\c", "\x00\x1f\n\u2028é😀", "a\xffb"} {
 		raw := AppendString(nil, text)
-		if got, ok := Unquote(raw); !ok || got != strings.ToValidUTF8(text, "\uFFFD") {
-			t.Errorf("%q came back as %q from %s", text, got, raw)
-		}
+		got, ok := Unquote(raw)
+		assert.Truef(t, ok && got == strings.ToValidUTF8(text, "\uFFFD"), "%q came back as %q from %s", text, got, raw)
 	}
 }
 
@@ -178,32 +157,22 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, msg []byte) {
 		env, err := Scan(msg)
 		valid := json.Valid(msg)
-		if err == nil && !valid {
-			t.Fatalf("accepted, but no JSON: %q", msg)
-		}
-		if err != nil && valid && err.(*Error).Code == CodeParse {
-			t.Fatalf("JSON refused as no JSON: %q: %v", msg, err)
-		}
+		require.Falsef(t, err == nil && !valid, "accepted, but no JSON: %q", msg)
+		require.Falsef(t, err != nil && valid && err.(*Error).Code == CodeParse, "JSON refused as no JSON: %q: %v", msg, err)
 		if err != nil {
 			return
 		}
 		for _, span := range []core.Span{env.ID, env.Params, env.Result, env.Error} {
-			if !span.Empty() && !json.Valid(Bytes(msg, span)) {
-				t.Fatalf("span %v of %q is not a value", span, msg)
-			}
+			require.Falsef(t, !span.Empty() && !json.Valid(Bytes(msg, span)), "span %v of %q is not a value", span, msg)
 		}
 		clean := Compact(nil, msg)
 		again, err := Scan(clean)
-		if err != nil || again.Dirty() || again.Kind != env.Kind {
-			t.Fatalf("Compact(%q) = %q: %+v, %v", msg, clean, again, err)
-		}
+		require.Truef(t, err == nil && !again.Dirty() && again.Kind == env.Kind, "Compact(%q) = %q: %+v, %v", msg, clean, again, err)
 		var a, b any
 		if json.Unmarshal(msg, &a) == nil && json.Unmarshal(clean, &b) == nil {
 			x, _ := json.Marshal(a)
 			y, _ := json.Marshal(b)
-			if !bytes.Equal(x, y) {
-				t.Fatalf("Compact changed %q to %q", msg, clean)
-			}
+			require.Equalf(t, y, x, "Compact changed %q to %q", msg, clean)
 		}
 	})
 }
@@ -217,13 +186,9 @@ func FuzzSplice(f *testing.F) {
 		}
 		with = Compact(nil, with)
 		got := Splice(nil, msg, Edit{Span: env.ID, With: with})
-		if !json.Valid(got) {
-			t.Fatalf("%q spliced into %q gives no JSON: %q", with, msg, got)
-		}
+		require.Truef(t, json.Valid(got), "%q spliced into %q gives no JSON: %q", with, msg, got)
 		back := Splice(nil, got, Edit{Span: core.Span{Start: env.ID.Start, End: env.ID.Start + len(with)}, With: Bytes(msg, env.ID)})
-		if !bytes.Equal(back, msg) {
-			t.Fatalf("not reversible: %q became %q", msg, back)
-		}
+		require.Equal(t, msg, back, "not reversible")
 	})
 }
 

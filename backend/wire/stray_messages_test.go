@@ -16,6 +16,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // strayServer is a legacy server whose GET stream carries what a tool writes to get. Each tool
@@ -122,9 +125,7 @@ func openStrayServer(t *testing.T, call func(s *strayServer, w http.ResponseWrit
 	done := make(chan struct{})
 	go func() { defer close(done); _ = r.Run() }()
 	t.Cleanup(func() { _ = r.Close(context.Background()); <-done; server.Close() })
-	if err := r.Notify(t.Context(), "notifications/initialized", nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Notify(t.Context(), "notifications/initialized", nil))
 	eventually.True(t, "the GET stream is open", r.streamOpen.Load)
 	return r
 }
@@ -135,9 +136,8 @@ func callTool(t *testing.T, r *Remote, token string, sink *straySink) core.Reply
 	defer cancel()
 	params := `{"_meta":{"progressToken":`
 	reply, err := r.Call(ctx, "tools/call", []byte(params+token+`}}`), core.Span{Start: len(params), End: len(params) + len(token)}, sink)
-	if err != nil || string(reply.Result) != `{"ok":true}` {
-		t.Errorf("%s%s, %v", reply.Result, reply.Error, err)
-	}
+	assert.NoError(t, err, reply.Error)
+	assert.Equal(t, `{"ok":true}`, string(reply.Result), reply.Error)
 	return reply
 }
 
@@ -160,9 +160,7 @@ func TestMessagesReachTheirCallFromAnyStream(t *testing.T) {
 			answerAfter(t, sink, 100, w, id)
 		})
 		callTool(t, r, `"mine"`, sink)
-		if got := sink.end(); fmt.Sprint(got) != fmt.Sprint(want(`"mine"`, 100)) {
-			t.Errorf("%d: %v", len(got), got)
-		}
+		assert.Equal(t, fmt.Sprint(want(`"mine"`, 100)), fmt.Sprint(sink.end()))
 	})
 	t.Run("progress that arrives after the reply", func(t *testing.T) {
 		t.Parallel()
@@ -179,9 +177,7 @@ func TestMessagesReachTheirCallFromAnyStream(t *testing.T) {
 		eventually.True(t, "a late notification was seen", r.hasStrayProgress.Load)
 		sink := &straySink{t: t}
 		callTool(t, r, `"mine"`, sink)
-		if got := sink.end(); fmt.Sprint(got) != fmt.Sprint(want(`"mine"`, 100)) {
-			t.Errorf("%d: %v", len(got), got)
-		}
+		assert.Equal(t, fmt.Sprint(want(`"mine"`, 100)), fmt.Sprint(sink.end()))
 	})
 	t.Run("progress on both streams", func(t *testing.T) {
 		t.Parallel()
@@ -195,9 +191,7 @@ func TestMessagesReachTheirCallFromAnyStream(t *testing.T) {
 			writeEvent(w, resultOf(id))
 		})
 		callTool(t, r, `7`, sink)
-		if got := sink.end(); len(got) != 100 {
-			t.Errorf("%d: %v", len(got), got)
-		}
+		assert.Len(t, sink.end(), 100)
 	})
 	t.Run("progress on the stream of another call with the same token", func(t *testing.T) {
 		t.Parallel()
@@ -224,9 +218,7 @@ func TestMessagesReachTheirCallFromAnyStream(t *testing.T) {
 		eventually.True(t, "the messages have arrived", func() bool { sinks[0].mu.Lock(); defer sinks[0].mu.Unlock(); return len(sinks[0].got) == 3 })
 		close(arrived)
 		both.Wait()
-		if fmt.Sprint(sinks[0].end(), sinks[1].end()) != fmt.Sprint(want(`"same"`, 3), []string(nil)) {
-			t.Errorf("%v %v", sinks[0].got, sinks[1].got)
-		}
+		assert.Equal(t, fmt.Sprint(want(`"same"`, 3), []string(nil)), fmt.Sprint(sinks[0].end(), sinks[1].end()))
 	})
 	t.Run("log lines of the only call", func(t *testing.T) {
 		t.Parallel()
@@ -239,9 +231,8 @@ func TestMessagesReachTheirCallFromAnyStream(t *testing.T) {
 			answerAfter(t, sink, 3, w, id)
 		})
 		callTool(t, r, `1`, sink)
-		if got := sink.end(); len(got) != 3 || got[2] != `message{"level":"info","data":2}` {
-			t.Errorf("%v", got)
-		}
+		got := sink.end()
+		assert.True(t, len(got) == 3 && got[2] == `message{"level":"info","data":2}`, got)
 	})
 	t.Run("the reply itself", func(t *testing.T) {
 		t.Parallel()
@@ -253,9 +244,7 @@ func TestMessagesReachTheirCallFromAnyStream(t *testing.T) {
 		})
 		sink := &straySink{t: t}
 		callTool(t, r, `"mine"`, sink)
-		if got := sink.end(); fmt.Sprint(got) != fmt.Sprint(want(`"mine"`, 1)) {
-			t.Errorf("%v", got)
-		}
+		assert.Equal(t, fmt.Sprint(want(`"mine"`, 1)), fmt.Sprint(sink.end()))
 	})
 	t.Run("a batch", func(t *testing.T) {
 		t.Parallel()
@@ -264,9 +253,7 @@ func TestMessagesReachTheirCallFromAnyStream(t *testing.T) {
 		})
 		sink := &straySink{t: t}
 		callTool(t, r, `"mine"`, sink)
-		if got := sink.end(); fmt.Sprint(got) != fmt.Sprint(want(`"mine"`, 1)) {
-			t.Errorf("%v", got)
-		}
+		assert.Equal(t, fmt.Sprint(want(`"mine"`, 1)), fmt.Sprint(sink.end()))
 	})
 }
 
@@ -314,9 +301,7 @@ func TestStrayMessagesOfSlowClientDelayNobody(t *testing.T) {
 	<-blocked.reached
 	sink := &straySink{t: t}
 	callTool(t, r, `1`, sink)
-	if got := sink.end(); len(got) != 1 {
-		t.Errorf("%v", got)
-	}
+	assert.Len(t, sink.end(), 1)
 	close(gate)
 	slow.Wait()
 }
@@ -339,9 +324,8 @@ func TestServersCancellationKeepsItsReason(t *testing.T) {
 		<-asked
 		s.get <- `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"` + reason + `"}}`
 		cause := <-ended
-		if e, ok := errors.AsType[*CancelledByServer](cause); !ok || e.Reason != reason[:maxReason]+"…" {
-			t.Errorf("%v", cause)
-		}
+		e, ok := errors.AsType[*CancelledByServer](cause)
+		assert.True(t, ok && e.Reason == reason[:maxReason]+"…", cause)
 		fmt.Fprint(w, resultOf(id))
 	})
 	callTool(t, r, `1`, &straySink{t: t, ask: func(ctx context.Context) (core.Reply, error) {

@@ -16,6 +16,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // timeOut sends a call to a server that answers it with the text that answer returns, and returns
@@ -71,16 +74,11 @@ func TestTimeoutNamesTheOutputThatCouldNotBeUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				logged, err := timeOut(t, func(id string) string { return fmt.Sprintf(c.answer, id) + "\n" })
-				if !errors.Is(err, context.DeadlineExceeded) || core.CodeOf(err) != core.CodeTimeout {
-					t.Fatalf("got %v", err)
-				}
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.Equal(t, core.CodeTimeout, core.CodeOf(err))
 				unusable, ok := errors.AsType[*wire.UnusableOutputError](err)
-				if ok != (c.want != "") || ok && (unusable.Problem != c.want || unusable.Hint == "") {
-					t.Errorf("got %v, want %q", err, c.want)
-				}
-				if !strings.Contains(strings.Join(logged, "\n"), c.logged) {
-					t.Errorf("logged %q, want %q", logged, c.logged)
-				}
+				assert.Truef(t, ok == (c.want != "") && !(ok && (unusable.Problem != c.want || unusable.Hint == "")), "got %v, want %q", err, c.want)
+				assert.Contains(t, strings.Join(logged, "\n"), c.logged)
 			})
 		})
 	}
@@ -94,9 +92,8 @@ func TestLateReplyIsNoUnusableOutput(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			return `{"jsonrpc":"2.0","id":` + id + `,"result":{}}` + "\n"
 		})
-		if _, ok := errors.AsType[*wire.UnusableOutputError](err); ok || len(logged) > 0 {
-			t.Errorf("got %v, logged %q", err, logged)
-		}
+		_, ok := errors.AsType[*wire.UnusableOutputError](err)
+		assert.Truef(t, !ok && len(logged) <= 0, "got %v, logged %q", err, logged)
 	})
 }
 
@@ -113,13 +110,10 @@ func TestRemoteServerThatAnswersWithAnotherIDIsNamed(t *testing.T) {
 		}))
 		defer server.Close()
 		remote, err := wire.NewRemote(wire.RemoteOptions{Server: "test", URL: server.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, err = remote.Call(t.Context(), "tools/list", nil, core.Span{}, nil)
-		if message, _ := core.Describe(err); message != `server "test" sent a response with the id "x", which no request has` {
-			t.Errorf("%s: %v", name, err)
-		}
+		message, _ := core.Describe(err)
+		assert.Equalf(t, `server "test" sent a response with the id "x", which no request has`, message, "%s: %v", name, err)
 		_ = remote.Close(t.Context())
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestEchoToolIsFoundInJSONAndInEventStreams(t *testing.T) {
@@ -17,14 +19,10 @@ func TestEchoToolIsFoundInJSONAndInEventStreams(t *testing.T) {
 		"event stream without spaces":      "data:" + list + "\n\n",
 		"event stream with a notification": "data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\ndata: " + list + "\n\n",
 	} {
-		if tool := echoToolIn([]byte(body)); tool != "up_1mcp_echo" {
-			t.Errorf("%s: found %q", name, tool)
-		}
+		assert.Equal(t, "up_1mcp_echo", echoToolIn([]byte(body)), name)
 	}
 	for _, body := range []string{"", "not found", `{"error":{"message":"echo"}}`, `{"result":{"tools":[]}}`} {
-		if tool := echoToolIn([]byte(body)); tool != "" {
-			t.Errorf("found %q in %s", tool, body)
-		}
+		assert.Empty(t, echoToolIn([]byte(body)), body)
 	}
 }
 
@@ -36,8 +34,6 @@ func TestPeerTableShowsFailedPeersBesideTheOthers(t *testing.T) {
 		{name: "b", version: "2.0.0", err: errors.New("it ended: a|b\nmore")},
 	})
 	for _, row := range []string{"| a | 1.0.0 | 120 | 1.5 | 0.004 | 1 | 1 | 1 |\n", "| b | 2.0.0 | not measured: it ended: a/b | | | | | |\n"} {
-		if !strings.Contains(table, row) {
-			t.Errorf("the table lacks %q:\n%s", row, table)
-		}
+		assert.Contains(t, table, row, "the table lacks")
 	}
 }

@@ -8,14 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The table in the architecture document lists every package, and no package that does not exist.
 func TestPackageTableIsComplete(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, table, _ := strings.Cut(string(src), "| package | owns |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	named := map[string]bool{"config": false} // the one outside of backend
@@ -29,35 +30,25 @@ func TestPackageTableIsComplete(t *testing.T) {
 		}
 	}
 	entries, err := os.ReadDir(filepath.Join(root, "backend"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	there := map[string]bool{"config": true}
 	for _, e := range entries {
 		if e.IsDir() {
 			there[e.Name()] = true
-			if !named[e.Name()] {
-				t.Errorf("the package %s is not in the table", e.Name())
-			}
+			assert.Truef(t, named[e.Name()], "the package %s is not in the table", e.Name())
 		}
 	}
 	for name := range named {
-		if !there[name] {
-			t.Errorf("there is no package %s", name)
-		}
+		assert.Truef(t, there[name], "there is no package %s", name)
 	}
 }
 
 // Each stop of the two paths names a function in its file, and a path has at most eight stops.
 func TestArchitecturePathsExist(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	paths := strings.Split(string(src), "| step | file | function | what happens |")[1:]
-	if len(paths) != 2 {
-		t.Fatalf("%d paths, not one of a call and one of an edit", len(paths))
-	}
+	require.Len(t, paths, 2)
 	for _, path := range paths {
 		path, _, _ = strings.Cut(path, "\n\n")
 		stops := 0
@@ -68,13 +59,9 @@ func TestArchitecturePathsExist(t *testing.T) {
 			}
 			stops++
 			file, function := strings.Trim(cells[2], " `"), strings.Trim(cells[3], " `")
-			if !declares(t, filepath.Join(root, file), function) {
-				t.Errorf("%s has no function %s", file, function)
-			}
+			assert.Truef(t, declares(t, filepath.Join(root, file), function), "%s has no function %s", file, function)
 		}
-		if stops == 0 || stops > 8 {
-			t.Errorf("a path has %d stops", stops)
-		}
+		assert.Truef(t, stops != 0 && stops <= 8, "a path has %d stops", stops)
 	}
 }
 
@@ -82,9 +69,7 @@ func TestArchitecturePathsExist(t *testing.T) {
 func declares(t *testing.T, file, function string) bool {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	receiver, name, method := strings.Cut(function, ".")
 	if !method {
 		receiver, name = "", function

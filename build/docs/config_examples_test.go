@@ -11,6 +11,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"github.com/tailscale/hujson"
 
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -33,28 +35,18 @@ func accepted(t *testing.T, where, name, src string) {
 	} else {
 		plain, err = hujson.Standardize(plain)
 	}
-	if err != nil {
-		t.Fatalf("%s: %v", where, err)
-	}
+	require.NoError(t, err, where)
 	var value any
-	if err := json.Unmarshal(plain, &value); err != nil {
-		t.Fatalf("%s: %v", where, err)
-	}
-	if err := schema(t).Validate(value); err != nil {
-		t.Errorf("%s: the schema refuses it: %v\n%s", where, err, src)
-	}
+	require.NoError(t, json.Unmarshal(plain, &value), where)
+	assert.NoErrorf(t, schema(t).Validate(value), "%v %v", where, src)
 }
 
 func schema(t *testing.T) *jsonschema.Resolved {
 	t.Helper()
 	var s jsonschema.Schema
-	if err := json.Unmarshal(config.Schema(), &s); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(config.Schema(), &s))
 	resolved, err := s.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return resolved
 }
 
@@ -71,9 +63,8 @@ func TestConfigurationsInDocumentsAreAccepted(t *testing.T) {
 				src = `{"mcpServers": {` + src + `}}`
 			}
 			if client {
-				if plain, err := hujson.Standardize([]byte(src)); err != nil || !json.Valid(plain) {
-					t.Errorf("%s: no JSON: %v\n%s", b.path, err, src)
-				}
+				plain, err := hujson.Standardize([]byte(src))
+				assert.Truef(t, err == nil && json.Valid(plain), "%s: no JSON: %v\n%s", b.path, err, src)
 				continue
 			}
 			if runtime.GOOS == "windows" { // the examples have the paths of Unix
@@ -87,23 +78,17 @@ func TestConfigurationsInDocumentsAreAccepted(t *testing.T) {
 		}
 		count++
 	}
-	if count < 12 {
-		t.Errorf("only %d configurations were found: the documents are not understood", count)
-	}
+	assert.Truef(t, count >= 12, "only %d configurations were found: the documents are not understood", count)
 }
 
 func TestExamplesAreAccepted(t *testing.T) {
 	dir := filepath.Join(root, "config/examples")
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	kinds := map[string]bool{}
 	for _, e := range entries {
 		src, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		accepted(t, e.Name(), e.Name(), string(src))
 		c, _ := config.Parse(e.Name(), src)
 		for _, s := range c.Servers {
@@ -111,29 +96,22 @@ func TestExamplesAreAccepted(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"stdio", "docker", "http", "sse"} {
-		if !kinds[kind] {
-			t.Errorf("no example has a server of type %s", kind)
-		}
+		assert.Truef(t, kinds[kind], "no example has a server of type %s", kind)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "config.mcp.json")); err != nil {
-		t.Error(err)
-	}
+	_, err = os.Stat(filepath.Join(dir, "config.mcp.json"))
+	assert.NoError(t, err)
 }
 
 // The schema describes each key, for the reference and for completion in editors.
 func TestEveryConfigKeyIsDocumented(t *testing.T) {
 	var root property
-	if err := json.Unmarshal(config.Schema(), &root); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(config.Schema(), &root))
 	keys := 0
 	var look func(place string, p property)
 	look = func(place string, p property) {
 		for _, inner := range p.Properties {
 			keys++
-			if inner.Description == "" {
-				t.Errorf("%s%s has no description in config/schema.json", place, inner.name)
-			}
+			assert.NotEmptyf(t, inner.Description, "%s%s has no description in config/schema.json", place, inner.name)
 			look(place+inner.name+".", inner.property)
 		}
 		var each property
@@ -145,7 +123,5 @@ func TestEveryConfigKeyIsDocumented(t *testing.T) {
 	for name, p := range root.Defs {
 		look(name+": ", p)
 	}
-	if keys < 150 {
-		t.Errorf("only %d keys were found: the schema is not understood", keys)
-	}
+	assert.Truef(t, keys >= 150, "only %d keys were found: the schema is not understood", keys)
 }

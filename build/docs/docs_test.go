@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +12,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/app/features"
 	"github.com/drawbridge-mcp/drawbridge/backend/cli"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const root = "../.."
@@ -29,14 +31,10 @@ func documents(t *testing.T) (list []document) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, p := range paths {
 		b, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		list = append(list, document{p, string(b)})
 	}
 	return list
@@ -45,12 +43,9 @@ func documents(t *testing.T) (list []document) {
 func TestGeneratedDocumentsAreCurrent(t *testing.T) {
 	for path, write := range documentGenerators {
 		want, err := write()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, _ := os.ReadFile(filepath.Join(root, path)); !bytes.Equal(got, want) {
-			t.Errorf("%s is not what the program says: run make docs", path)
-		}
+		require.NoError(t, err)
+		got, _ := os.ReadFile(filepath.Join(root, path))
+		assert.Equalf(t, want, got, "%s is not what the program says: run make docs", path)
 	}
 }
 
@@ -58,25 +53,19 @@ func TestGeneratedDocumentsAreCurrent(t *testing.T) {
 // listed with its current version.
 func TestLicenseListIsCurrent(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join(root, licencesFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	listed := map[string]string{}
 	for _, section := range strings.Split(string(src), "\n### ")[1:] {
 		licence, _, _ := strings.Cut(section, "\n")
 		for _, m := range regexp.MustCompile("(?m)^`(.+)@(.+)`$").FindAllStringSubmatch(section, -1) {
 			listed[m[1]] = m[2]
-			if strings.TrimSpace(licence) == "" {
-				t.Errorf("%s has no licence", m[1])
-			}
+			assert.NotEmpty(t, strings.TrimSpace(licence))
 		}
 	}
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	testsOnly := map[string]bool{
-		"github.com/google/go-cmp": true, "github.com/rogpeppe/go-internal": true, "go.uber.org/goleak": true, "github.com/google/licensecheck": true, "github.com/tiktoken-go/tokenizer": true,
+		"github.com/google/go-cmp": true, "github.com/rogpeppe/go-internal": true, "go.uber.org/goleak": true, "github.com/google/licensecheck": true, "github.com/stretchr/testify": true, "github.com/tiktoken-go/tokenizer": true,
 	}
 	required := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^(?:require )?\s*(\S+\.\S+/\S+|\S+\.\S+) (v\S+)( // indirect)?$`).FindAllStringSubmatch(string(mod), -1) {
@@ -89,24 +78,16 @@ func TestLicenseListIsCurrent(t *testing.T) {
 			t.Errorf("%s is used and not listed: run make docs", m[1])
 		}
 	}
-	if len(required) < 30 {
-		t.Fatalf("go.mod was not understood: %d modules", len(required))
-	}
+	require.Truef(t, len(required) >= 30, "go.mod was not understood: %d modules", len(required))
 	packages, err := npmPackages(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	npm := map[string]bool{}
 	for _, p := range packages {
 		npm[p.name] = true
-		if listed[p.name] == "" {
-			t.Errorf("the page's %s is not listed: run make docs", p.name)
-		}
+		assert.NotEmpty(t, listed[p.name], "the page's")
 	}
 	for name := range listed {
-		if !npm[name] && !required[name] {
-			t.Errorf("%s is listed and no longer used: run make docs", name)
-		}
+		assert.Falsef(t, !npm[name] && !required[name], "%s is listed and no longer used: run make docs", name)
 	}
 }
 
@@ -154,9 +135,7 @@ func TestEveryDocumentIsLinkedFromReadme(t *testing.T) {
 	}
 	walk(filepath.Join(root, "README.md"))
 	for path := range texts {
-		if !reached[path] {
-			t.Errorf("no link leads from the README to %s", path)
-		}
+		assert.Truef(t, reached[path], "no link leads from the README to %s", path)
 	}
 }
 
@@ -214,9 +193,7 @@ func blocks(t *testing.T) (list []block) {
 				list = append(list, block{d.path, "", line})
 			}
 		}
-		if now != nil {
-			t.Errorf("%s: a fence is not closed", d.path)
-		}
+		assert.Nilf(t, now, "%s: a fence is not closed", d.path)
 	}
 	return list
 }
@@ -264,9 +241,7 @@ func TestCommandsInDocumentsExist(t *testing.T) {
 			return
 		}
 		if whole && !optional && c.Name() != "help" {
-			if err := c.ValidateArgs(c.Flags().Args()); err != nil {
-				t.Errorf("%s: %q: %v", path, line, err)
-			}
+			assert.NoErrorf(t, c.ValidateArgs(c.Flags().Args()), "%s: %q", path, line)
 		} else if c.HasSubCommands() && len(c.Flags().Args()) > 0 && c.Args == nil {
 			t.Errorf("%s: %q: there is no such command", path, line)
 		}
@@ -283,9 +258,7 @@ func TestCommandsInDocumentsExist(t *testing.T) {
 			check(d.path, m[1], false)
 		}
 	}
-	if count < 80 {
-		t.Errorf("only %d commands were found: the documents are not understood", count)
-	}
+	assert.Truef(t, count >= 80, "only %d commands were found: the documents are not understood", count)
 }
 
 // placed replaces placeholders for numbers and durations by numbers.
@@ -303,9 +276,7 @@ func placed(args []string) []string {
 // Every make target that a document mentions is in the Makefile.
 func TestMakeTargetsInDocumentsExist(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	targets := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^([a-z][a-z0-9 -]*):[^=]`).FindAllStringSubmatch(string(makefile)+"\n", -1) {
 		for _, name := range strings.Fields(m[1]) {
@@ -315,9 +286,7 @@ func TestMakeTargetsInDocumentsExist(t *testing.T) {
 	asked := regexp.MustCompile("(?m)(?:`|^\\s*)make ([a-z][a-z0-9-]*)")
 	for _, d := range documents(t) {
 		for _, m := range asked.FindAllStringSubmatch(d.text, -1) {
-			if !targets[m[1]] {
-				t.Errorf("%s: make has no target %s", d.path, m[1])
-			}
+			assert.Truef(t, targets[m[1]], "%s: make has no target %s", d.path, m[1])
 		}
 	}
 }
@@ -345,17 +314,13 @@ func TestTestsNamedInDocumentsExist(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	named := regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`")
 	file := regexp.MustCompile("`((?:app|backend|build|config|frontend)(?:/[\\w.-]+)+)`")
 	for _, d := range documents(t) {
 		for _, m := range named.FindAllStringSubmatch(d.text, -1) {
-			if !known[m[1]] {
-				t.Errorf("%s names the test %s, which is not there", d.path, m[1])
-			}
+			assert.Truef(t, known[m[1]], "%s names the test %s, which is not there", d.path, m[1])
 		}
 		for _, m := range file.FindAllStringSubmatch(d.text, -1) {
 			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil && !strings.HasPrefix(m[1], "build/bin") && !strings.HasPrefix(m[1], "build/e2e/output") {

@@ -6,26 +6,24 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Each guarantee names a test. TestTestsNamedInDocumentsExist looks for the Go
 // tests; this test looks for those of the page.
 func TestEveryPromiseNamesItsTest(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join(root, "docs/reliability.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var page strings.Builder
 	for _, pattern := range []string{"frontend/e2e/*.mjs", "frontend/src/*/*.test.ts*", "frontend/src/*/*/*.test.ts*"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %v", pattern, err)
-		}
+		require.NoError(t, err, pattern)
+		require.NotEmpty(t, files, pattern)
 		for _, file := range files {
 			src, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			page.WriteString(filepath.Base(file) + "\n")
 			page.Write(src)
 		}
@@ -55,12 +53,8 @@ func TestEveryPromiseNamesItsTest(t *testing.T) {
 				t.Errorf("the page has no test %q", name)
 			}
 		}
-		if !found {
-			t.Errorf("no test: %s", line)
-		}
+		assert.Truef(t, found, "no test: %s", line)
 	}
-	if rows < 90 || own < 30 {
-		t.Errorf("%d promises, %d of them beside the list that we began with", rows, own)
-	}
+	assert.Truef(t, rows >= 90 && own >= 30, "%d promises, %d of them beside the list that we began with", rows, own)
 	t.Logf("%d promises, %d of them beside the list that we began with", rows, own)
 }

@@ -6,20 +6,17 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestModulesOfAProgramMissingInTheBillAreNamed(t *testing.T) {
 	text, err := sbom([]thirdPartySoftware{{name: "example.org/A", version: "v1.0.0+incompatible", licence: "MIT"}, {name: "example.org/b", version: "v2.0.0", licence: "MIT"}}, "1.2.3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var bill struct{ Components []component }
-	if err := json.Unmarshal(text, &bill); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &bill))
 	var std string
 	for _, c := range bill.Components {
 		if c.Name == "std" {
@@ -30,25 +27,16 @@ func TestModulesOfAProgramMissingInTheBillAreNamed(t *testing.T) {
 		{Path: "example.org/A", Version: "v1.0.0+incompatible"},
 		{Path: "example.org/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/b", Version: "v2.0.0"}},
 	}}
-	if got := unlisted(bill.Components, info); len(got) != 0 {
-		t.Errorf("missing: %v", got)
-	}
+	assert.Empty(t, unlisted(bill.Components, info))
 	info.GoVersion = "go0.9"
 	info.Deps = append(info.Deps, &debug.Module{Path: "example.org/b", Version: "v2.0.1"}, &debug.Module{Path: "example.org/c", Version: "v1.0.0"})
-	if got, want := unlisted(bill.Components, info), []string{"std 0.9", "example.org/b v2.0.1", "example.org/c v1.0.0"}; !slices.Equal(got, want) {
-		t.Errorf("missing: %v, not %v", got, want)
-	}
+	got, want := unlisted(bill.Components, info), []string{"std 0.9", "example.org/b v2.0.1", "example.org/c v1.0.0"}
+	assert.Equal(t, want, got)
 
 	// A whole program: this test contains modules that are not in the bill.
 	file := filepath.Join(t.TempDir(), "bill.cdx.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, text, 0o600))
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := checkPrograms(file, []string{self}); err == nil || !strings.Contains(err.Error(), "github.com/google/licensecheck") {
-		t.Errorf("the check of a program with other modules: %v", err)
-	}
+	require.NoError(t, err)
+	assert.ErrorContains(t, checkPrograms(file, []string{self}), "github.com/google/licensecheck", "the check of a program with other modules")
 }

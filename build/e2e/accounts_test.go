@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func init() { roles["keyholder"] = keyholder }
@@ -127,16 +130,12 @@ func TestEachCallReachesItsOwnAccount(t *testing.T) {
 	t.Parallel()
 	const total = 1000
 	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	accounts := []string{"default", "work", "home"}
 	folder := map[string]string{}
 	for _, account := range accounts {
 		folder[account] = filepath.Join(base, account)
-		if err := os.Mkdir(folder[account], 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(folder[account], 0o700))
 	}
 	key := func(user string) object {
 		return object{"env": object{"DRAWBRIDGE_E2E_ROLE": "keyholder", "KEY": user + "-key"}, "folders": []string{folder[user]}}
@@ -164,9 +163,7 @@ func TestEachCallReachesItsOwnAccount(t *testing.T) {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s__whoami","arguments":{}%s}}`, i, server, meta)
 	}
 	check := func(client, account, server, answer string) {
-		if !strings.Contains(answer, `"text":"I am `+account+`"`) {
-			t.Errorf("%s calls %s in the folder of %s and gets %s", client, server, account, answer)
-		}
+		assert.Containsf(t, answer, `"text":"I am `+account+`"`, "%s calls %s", client, server)
 	}
 	ann, bob := d.token("ann"), map[string]*lineClient{}
 	for _, account := range accounts {
@@ -223,26 +220,20 @@ func TestEachCallReachesItsOwnAccount(t *testing.T) {
 	eventually.Complete(t, limit(10*time.Second), func() string {
 		counts = map[key3]int{}
 		code, text := d.do("GET", "/api/v1/export", nil)
-		if code != 200 {
-			t.Fatalf("export: %d %s", code, tail(text))
-		}
+		require.Equal(t, 200, code)
 		n := 0
 		for line := range strings.Lines(text) {
 			var c struct {
 				Account, Client, Server, Workspace, Method string
 				Result                                     json.RawMessage
 			}
-			if err := json.Unmarshal([]byte(line), &c); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(line), &c))
 			if c.Method != "tools/call" {
 				continue
 			}
 			n++
 			counts[key3{c.Client, c.Account, c.Server}]++
-			if !strings.Contains(string(c.Result), "I am "+c.Account) || c.Workspace != folder[c.Account] {
-				t.Errorf("recorded: %s", line)
-			}
+			assert.Truef(t, strings.Contains(string(c.Result), "I am "+c.Account) && c.Workspace == folder[c.Account], "recorded: %s", line)
 		}
 		if n != total {
 			return fmt.Sprintf("%d calls are recorded", n)
@@ -250,13 +241,9 @@ func TestEachCallReachesItsOwnAccount(t *testing.T) {
 		return ""
 	})
 	for k, n := range counts {
-		if n < total/12-1 || n > total/12+1 {
-			t.Errorf("%v: %d calls", k, n)
-		}
+		assert.Truef(t, n >= total/12-1 && n <= total/12+1, "%v: %d calls", k, n)
 	}
-	if len(counts) != 12 {
-		t.Errorf("%v", counts)
-	}
+	assert.Len(t, counts, 12)
 	t.Logf("%d calls of 2 clients in 3 folders to 3 accounts of 2 servers: all reached their own account; %s, %.0f calls/s; %v",
 		total, took.Round(time.Millisecond), total/took.Seconds(), counts)
 
@@ -275,17 +262,15 @@ func TestEachCallReachesItsOwnAccount(t *testing.T) {
 	// sign-in an account fails, and does not use another one.
 	d.stop()
 	d.launch("DRAWBRIDGE_KEYRING=off")
-	if code, text := d.do("GET", "/api/v1/servers/web@work/login", nil); code != 200 || !strings.Contains(text, `"issuer":"http://`) {
-		t.Errorf("the sign-in after a restart: %d %s", code, text)
-	}
+	code, text := d.do("GET", "/api/v1/servers/web@work/login", nil)
+	assert.Truef(t, code == 200 && strings.Contains(text, `"issuer":"http://`), "the sign-in after a restart: %d %s", code, text)
 	d.cli(0, "logout", "web@work")
 	ask := func(account string) string {
 		c := &rawClient{t: t, url: d.url + "/mcp", token: ann, modern: true, folder: folder[account]}
 		return c.post("tools/call", "web__whoami", body(1, "web", ","+modernMeta))
 	}
-	if answer := ask("work"); !strings.Contains(answer, "login web@work") || strings.Contains(answer, "I am") {
-		t.Errorf("an account that is not signed in: %s", answer)
-	}
+	answer := ask("work")
+	assert.Truef(t, strings.Contains(answer, "login web@work") && !strings.Contains(answer, "I am"), "an account that is not signed in: %s", answer)
 	check("ann", "home", "web", ask("home"))
 	check("ann", "default", "web", ask("default"))
 	browse(t, d, "page-accounts.mjs", object{"token": ann}, nil)

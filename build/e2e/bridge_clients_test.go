@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // isolatedHome returns the environment of a user without a network: an empty home, and a proxy that
@@ -32,15 +34,9 @@ func isolatedHome(t testing.TB) (home string, env []string) {
 func settings(t testing.TB, path string, content object) {
 	t.Helper()
 	src, err := json.Marshal(content)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, src, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, src, 0o600))
 }
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[a-zA-Z]")
@@ -53,9 +49,8 @@ func TestClientsConnectOverHTTPWithToken(t *testing.T) {
 	url := d.url + "/mcp"
 	module := func(path string) string {
 		full := abs("node_modules/" + path)
-		if _, err := os.Stat(full); err != nil {
-			t.Fatalf("%v; run make test-e2e, which installs it", err)
-		}
+		_, err := os.Stat(full)
+		require.NoError(t, err)
 		return full
 	}
 	bearer := func(name string) object { return object{"Authorization": "Bearer " + d.token(name)} }
@@ -115,9 +110,7 @@ func inHome(t testing.TB, home string, env []string, program string, args ...str
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s\n%s", program, err, tail(string(out)), tail(errs.String()))
-	}
+	require.NoError(t, err, program)
 	return string(out) + errs.String()
 }
 

@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func init() { roles["juggler"] = serveShuffledResponses }
@@ -181,13 +184,9 @@ func TestClientsWithEqualIDsStaySeparate(t *testing.T) {
 				if len(told) < len(cancelled) {
 					return fmt.Sprintf("the server was told of %d cancelled calls, not %d", len(told), len(cancelled))
 				}
-				if len(told) > len(cancelled) {
-					t.Fatalf("the server was told of %d cancelled calls, not %d: %v", len(told), len(cancelled), told)
-				}
+				require.Truef(t, len(told) <= len(cancelled), "the server was told of %d cancelled calls, not %d: %v", len(told), len(cancelled), told)
 				for _, call := range told {
-					if !cancelled[call] {
-						t.Errorf("the server was told that %s is cancelled, which it was not", call)
-					}
+					assert.Truef(t, cancelled[call], "the server was told that %s is cancelled, which it was not", call)
 				}
 				return ""
 			})
@@ -237,9 +236,7 @@ func (c *rawClient) callShuffledServer(t *testing.T, who string, i int, hold boo
 					cancel()
 				} else {
 					note := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i)
-					if err := c.stream(ctx, "", note, func(string) {}); err != nil {
-						t.Errorf("%s cannot be cancelled: %v", me, err)
-					}
+					assert.NoError(t, c.stream(ctx, "", note, func(string) {}), me)
 				}
 			}
 		case string(m.ID) == strconv.Itoa(i):
@@ -248,9 +245,7 @@ func (c *rawClient) callShuffledServer(t *testing.T, who string, i int, hold boo
 			if len(m.Result.Content) == 1 {
 				text = m.Result.Content[0].Text
 			}
-			if !hold && text != me || hold && !strings.Contains(message, "cancelled") {
-				t.Errorf("%s (cancelled: %v) gets %s", me, hold, message)
-			}
+			assert.Truef(t, !(!hold && text != me) && !(hold && !strings.Contains(message, "cancelled")), "%s (cancelled: %v) gets %s", me, hold, message)
 		default:
 			t.Errorf("%s hears %s", me, message)
 		}
@@ -258,9 +253,7 @@ func (c *rawClient) callShuffledServer(t *testing.T, who string, i int, hold boo
 	if hold && c.modern {
 		return // the client has disconnected
 	}
-	if err != nil || !ended || progress != 2 {
-		t.Errorf("%s: %v, answered: %v, %d notifications", me, err, ended, progress)
-	}
+	assert.Truef(t, err == nil && ended && progress == 2, "%s: %v, answered: %v, %d notifications", me, err, ended, progress)
 }
 
 // cancelledCalls returns the calls for which the server received a cancellation.
@@ -271,9 +264,8 @@ func (d *daemon) cancelledCalls(t testing.TB) []string {
 		Success bool
 		Data    struct{ Told []string }
 	}
-	if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 || !got.Success {
-		t.Fatalf("told: %d %s: %v", code, body, err)
-	}
+	err := json.Unmarshal([]byte(body), &got)
+	require.Truef(t, err == nil && code == 200 && got.Success, "told: %d %s: %v", code, body, err)
 	return got.Data.Told
 }
 
@@ -306,9 +298,8 @@ func TestFourThousandNotificationsPrecedeReplyInOrder(t *testing.T) {
 						t.Fatalf("message %d is %s", heard, tail(message))
 					}
 				})
-				if err != nil || heard != n+1 {
-					t.Fatalf("%d messages, want %d: %v", heard, n+1, err)
-				}
+				require.NoError(t, err)
+				require.Equal(t, n+1, heard)
 			})
 		}
 	}

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
@@ -27,9 +30,7 @@ func (c *rawClient) listen(t testing.TB, headers ...string) (messages chan strin
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { resp.Body.Close() })
 	messages = make(chan string, 1000)
 	go func() {
@@ -76,9 +77,7 @@ func TestSES03InitializeFloodIsBounded(t *testing.T) {
 	began := time.Now()
 	last := open(9000)
 	took := time.Since(began)
-	if n := d.sessions(); n != 65 {
-		t.Errorf("%d sessions are open, want 64 of one client and 1 of the other", n)
-	}
+	assert.Equal(t, 65, d.sessions())
 	for i, want := range map[int]int{0: 404, 8000: 404, 8935: 404, 8936: 200, 8999: 200} {
 		greedy.session = last[i]
 		if code, answer := d.as(greedy, ping); code != want {
@@ -86,17 +85,13 @@ func TestSES03InitializeFloodIsBounded(t *testing.T) {
 		}
 	}
 	greedy.session = first[0]
-	if code, _ := d.as(greedy, ping); code != 404 {
-		t.Errorf("the first session: %d", code)
-	}
-	if code, answer := d.as(other, ping); code != 200 {
-		t.Errorf("the other client's session was taken: %d %s", code, answer)
-	}
+	code, _ := d.as(greedy, ping)
+	assert.Equal(t, 404, code, "the first session")
+	code, answer := d.as(other, ping)
+	assert.Equal(t, 200, code, answer)
 	after := d.rss(t)
 	t.Logf("10,000 sessions: memory %.1f MB, then %.1f MB; %s each", float64(before)/(1<<20), float64(after)/(1<<20), took/9000)
-	if after > before+10<<20 {
-		t.Errorf("memory grows by %d MB", (after-before)>>20)
-	}
+	assert.Truef(t, after <= before+10<<20, "memory grows by %d MB", (after-before)>>20)
 }
 
 func TestSES06SameNamedToolsStayDistinctAndRenameIsAnnounced(t *testing.T) {
@@ -106,16 +101,13 @@ func TestSES06SameNamedToolsStayDistinctAndRenameIsAnnounced(t *testing.T) {
 	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("ses")}
 	c.initialize()
 	heard, status := c.listen(t)
-	if status != 200 {
-		t.Fatalf("GET: %d", status)
-	}
+	require.Equal(t, 200, status)
 	list := func() string {
 		_, answer := d.as(c, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 		return answer
 	}
-	if got := list(); !strings.Contains(got, `"left__echo"`) || !strings.Contains(got, `"right__echo"`) {
-		t.Fatalf("listed are %s", got)
-	}
+	got := list()
+	require.Truef(t, strings.Contains(got, `"left__echo"`) && strings.Contains(got, `"right__echo"`), "listed are %s", got)
 	d.write("config.jsonc", object{"mcpServers": object{"left": testServer(t, "echo"), "renamed": testServer(t, "legacy")}})
 	d.running("left", "renamed")
 	eventually.Complete(t, limit(5*time.Second), func() string {
@@ -126,9 +118,7 @@ func TestSES06SameNamedToolsStayDistinctAndRenameIsAnnounced(t *testing.T) {
 	})
 	for tool, works := range map[string]bool{"left__echo": true, "renamed__echo": true, "right__echo": false} {
 		_, answer := d.as(c, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"`+tool+`","arguments":{"x":1}}}`)
-		if strings.Contains(answer, `"structuredContent":{"x":1}`) != works {
-			t.Errorf("%s: %s", tool, answer)
-		}
+		assert.Equal(t, works, strings.Contains(answer, `"structuredContent":{"x":1}`), tool)
 	}
 	// All messages are in the stream by now, or follow when the daemon stops.
 	d.stop()
@@ -149,9 +139,8 @@ func TestSES08ForgedEventIDRevealsNoEvents(t *testing.T) {
 	d := bridged(t)
 	victim := &rawClient{t: t, url: d.url + "/mcp", token: d.token("victim")}
 	victim.initialize()
-	if _, status := victim.listen(t); status != 200 {
-		t.Fatalf("GET: %d", status)
-	}
+	_, status := victim.listen(t)
+	require.Equal(t, 200, status)
 	c := &rawClient{t: t, url: d.url + "/mcp", token: d.token("forger")}
 	c.initialize()
 	for _, id := range []string{"1", "0", "forged_1", victim.session + "_0", "_0", victim.session, "-1", strings.Repeat("9", 40), "\u00e9", "a_b_c"} {
@@ -163,17 +152,13 @@ func TestSES08ForgedEventIDRevealsNoEvents(t *testing.T) {
 		for message := range messages {
 			t.Errorf("Last-Event-ID %q gets %s", id, message)
 		}
-		if status != 400 && status != 404 {
-			t.Errorf("Last-Event-ID %q: %d", id, status)
-		}
+		assert.Falsef(t, status != 400 && status != 404, "Last-Event-ID %q: %d", id, status)
 	}
-	if code, answer := d.as(c, ping); code != 200 {
-		t.Errorf("the session is lost: %d %s", code, answer)
-	}
+	code, answer := d.as(c, ping)
+	assert.Equal(t, 200, code, answer)
 	// Without an event id the client opens its stream as usual.
-	if _, status := c.listen(t); status != 200 {
-		t.Errorf("GET: %d", status)
-	}
+	_, status = c.listen(t)
+	assert.Equal(t, 200, status)
 }
 
 // testServerAs returns the entry of a server that is this binary in a role.

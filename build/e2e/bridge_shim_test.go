@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // shim starts a shim as clients start it. It must end without an error.
@@ -20,9 +23,7 @@ func (d *daemon) shim(t *testing.T) *lineClient {
 	t.Helper()
 	s := startLines(t, command(t, d.env(), binary, "stdio", "--client", "shim", "--data", d.data))
 	t.Cleanup(func() {
-		if err := s.end(); err != nil {
-			t.Errorf("the shim ends with %v", err)
-		}
+		assert.NoError(t, s.end(), "the shim ends")
 	})
 	return s
 }
@@ -31,9 +32,7 @@ func (d *daemon) shim(t *testing.T) *lineClient {
 func (d *daemon) onSocket(t *testing.T) (n int) {
 	t.Helper()
 	src, err := os.ReadFile("/proc/net/unix")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for line := range strings.Lines(string(src)) {
 		f := strings.Fields(line)
 		if len(f) == 8 && f[7] == filepath.Join(d.data, "drawbridge.sock") && f[5] == "03" {
@@ -59,9 +58,7 @@ func TestShimIsSmallFastAndSurvivesDaemon(t *testing.T) {
 			s.initialize(`{}`)
 			for i := range 200 {
 				began := time.Now()
-				if got := s.ask(10+i, "tools/call", `"name":"demo__echo","arguments":{"text":"hi"}`); !strings.Contains(got.line, "hi") {
-					t.Fatal(got.line)
-				}
+				require.Contains(t, s.ask(10+i, "tools/call", `"name":"demo__echo","arguments":{"text":"hi"}`).line, "hi")
 				answers = append(answers, time.Since(began))
 			}
 			var own int
@@ -77,12 +74,9 @@ func TestShimIsSmallFastAndSurvivesDaemon(t *testing.T) {
 			slices.Sort(answers)
 			t.Logf("own memory %.1f MB; first answer %s after the start (median of %d); a call %s (median of %d)",
 				float64(own)/1e6, firsts[2].Round(time.Millisecond/10), len(firsts), answers[100].Round(time.Millisecond/100), len(answers))
-			if most := limit(40 * time.Millisecond); firsts[2] > most || answers[100] > most {
-				t.Errorf("more than %s", most)
-			}
-			if on := d.onSocket(t); (on > 0) != socket {
-				t.Errorf("%d connections on the socket", on)
-			}
+			most := limit(40 * time.Millisecond)
+			assert.Truef(t, firsts[2] <= most && answers[100] <= most, "more than %s", most)
+			assert.Equal(t, socket, d.onSocket(t) > 0)
 
 			// The daemon restarts at another port: the client is notified that the lists may have
 			// changed, and continues.
@@ -92,9 +86,7 @@ func TestShimIsSmallFastAndSurvivesDaemon(t *testing.T) {
 			s.hearNotification("notifications/tools/list_changed")
 			d.running("demo", "more")
 			var list struct{ Tools []struct{ Name string } }
-			if err := json.Unmarshal(s.ask(1000, "tools/list", "").Result, &list); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(s.ask(1000, "tools/list", "").Result, &list))
 			if !slices.ContainsFunc(list.Tools, func(tool struct{ Name string }) bool { return tool.Name == "more__echo" }) {
 				t.Errorf("the new server is not listed: %+v", list.Tools)
 			}

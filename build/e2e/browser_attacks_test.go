@@ -22,6 +22,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // scene is one attacking page and its target.
@@ -50,9 +53,7 @@ func attack(t testing.TB, scenes []scene) map[string]attacked {
 		t.Skipf("no browser: %v", err)
 	}
 	order, err := json.Marshal(object{"scenes": scenes, "hello": hello})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// Most attacks wait for something that does not come.
 	ctx, cancel := context.WithTimeout(t.Context(), max(3*time.Minute, limit(time.Minute)))
 	defer cancel()
@@ -60,9 +61,7 @@ func attack(t testing.TB, scenes []scene) map[string]attacked {
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + t.TempDir(), "CHROMIUM=" + browser}
 	cmd.Stdin = strings.NewReader(string(order))
 	var list []attacked
-	if err := json.Unmarshal([]byte(run(t, cmd, 0)), &list); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(run(t, cmd, 0)), &list))
 	found := map[string]attacked{}
 	for _, a := range list {
 		found[a.Name] = a
@@ -135,17 +134,13 @@ func TestForeignPagesInBrowserReachNothing(t *testing.T) {
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	config, err := os.ReadFile(filepath.Join(d.data, "config.jsonc"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	other := newAttackerSite(t)
 	bare, counted := &requestLog{}, &requestLog{}
 	unguarded := httptest.NewServer(bare)
 	defer unguarded.Close()
 	listener, err := loopback.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	guarded := loopback.NewServer(loopback.Guard(loopback.GuardOptions{Port: uint16(listener.Addr().(*net.TCPAddr).Port), IsPageShell: api.IsShell})(counted))
 	go guarded.Serve(listener)
 	defer guarded.Close()
@@ -186,13 +181,10 @@ func TestForeignPagesInBrowserReachNothing(t *testing.T) {
 				}
 			}
 			for _, a := range found[name].Tried {
-				if bad := readable(a.Read); bad != "" {
-					t.Errorf("%s: %s of %s reads %s", name, a.Kind, a.Path, bad)
-				}
+				assert.Emptyf(t, readable(a.Read), "%s: %s of %s", name, a.Kind, a.Path)
 			}
-			if n := len(found[name].Tried); n < 54 {
-				t.Errorf("%s: only %d attacks were tried", name, n)
-			}
+			n := len(found[name].Tried)
+			assert.Truef(t, n >= 54, "%s: only %d attacks were tried", name, n)
 		}
 		// What reaches a server without a guard shows that the browser did send the request.
 		name := page + " against no guard"
@@ -207,14 +199,10 @@ func TestForeignPagesInBrowserReachNothing(t *testing.T) {
 				none = append(none, a.Kind)
 			}
 		}
-		if len(none) > 0 {
-			t.Errorf("%s: no attack by %v arrives: %v", name, none, reached)
-		}
+		assert.Truef(t, len(none) <= 0, "%s: no attack by %v arrives: %v", name, none, reached)
 		t.Logf("%s: %d attacks; without a guard %v arrive", page, len(found[name].Tried), reached)
 	}
-	if len(bare.list()) < 120 {
-		t.Errorf("only %d requests reached the server without a guard", len(bare.list()))
-	}
+	assert.Truef(t, len(bare.list()) >= 120, "only %d requests reached the server without a guard", len(bare.list()))
 	shells := 0
 	for _, hit := range counted.list() {
 		switch hit {
@@ -228,15 +216,10 @@ func TestForeignPagesInBrowserReachNothing(t *testing.T) {
 	if shells != 2 { // by the links in a new tab of the two pages that know our name
 		t.Errorf("the shell was reached %d times: %v", shells, counted.list())
 	}
-	if strings.Contains(d.log.String(), "without a valid token") {
-		t.Errorf("something came past the guard, up to the token:\n%s", tail(d.log.String()))
-	}
-	if calls := d.calls(); len(calls) != 0 {
-		t.Errorf("a call was recorded: %+v", calls[0])
-	}
-	if now, err := os.ReadFile(filepath.Join(d.data, "config.jsonc")); err != nil || string(now) != string(config) {
-		t.Errorf("the configuration was changed (%v):\n%s", err, now)
-	}
+	assert.NotContains(t, d.log.String(), "without a valid token", "something came past the guard, up to the token")
+	assert.Empty(t, d.calls(), "a call was recorded")
+	now, err := os.ReadFile(filepath.Join(d.data, "config.jsonc"))
+	assert.Truef(t, err == nil && string(now) == string(config), "the configuration was changed (%v):\n%s", err, now)
 	d.running("demo") // nobody has stopped it
 
 	other.replay(t, d)
@@ -262,16 +245,13 @@ func (e *attackerSite) replay(t *testing.T, d *daemon) {
 	e.mu.Unlock()
 	at, _ := url.Parse(d.url)
 	ours := slices.IndexFunc(cookies, func(c string) bool { return strings.Contains(c, "drawbridge_"+at.Port()+"=") })
-	if ours < 0 {
-		t.Fatalf("the browser brought the other application no cookie of ours, so this proves nothing: %q", cookies)
-	}
+	require.Truef(t, ours >= 0, "the browser brought the other application no cookie of ours, so this proves nothing: %q", cookies)
 	for _, r := range routes(t) {
 		if r.open {
 			continue
 		}
 		head := headOf(r.method, r.path, at.Host, 0, "Cookie: "+cookies[ours], "Accept: application/json, text/event-stream")
-		if code, body, _ := d.rawHTTP(t, head, ""); code != 401 && code != 429 {
-			t.Errorf("%s %s with our cookie: %d %s", r.method, r.path, code, body)
-		}
+		code, body, _ := d.rawHTTP(t, head, "")
+		assert.Falsef(t, code != 401 && code != 429, "%s %s with our cookie: %d %s", r.method, r.path, code, body)
 	}
 }

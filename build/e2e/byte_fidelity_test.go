@@ -12,15 +12,16 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // testServer returns the entry of a server of mcptest, which this test binary runs.
 func testServer(t testing.TB, mode string) object {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return object{"command": self, "env": object{mcptest.Env: mode}}
 }
 
@@ -124,26 +125,18 @@ func TestServerBytesArriveUnchanged(t *testing.T) {
 				}
 				if at.quirky != "" {
 					list := c.post("tools/list", "", `{"jsonrpc":"2.0","id":"list","method":"tools/list","params":{`+meta+`}}`)
-					if want := renamed(mcptest.QuirkyTool, at.quirky); !strings.Contains(list, want) {
-						t.Errorf("the list holds\n%s\nwant\n%s", list, want)
-					}
+					assert.Contains(t, list, renamed(mcptest.QuirkyTool, at.quirky), "the list holds")
 					got := c.post("tools/call", at.quirky, `{"jsonrpc":"2.0","id":"a\u0062","method":"tools/call","params":{"name":"`+at.quirky+`","arguments":{}`+comma+meta+`}}`)
 					want := mcptest.QuirkyResult
 					if modern {
 						want = strings.TrimPrefix(strings.Split(want, `,"_meta"`)[0], "{") // the era adds fields at the start and the end of the result
 					}
-					if !strings.Contains(got, want) {
-						t.Errorf("the result is\n%s\nwant\n%s", got, want)
-					}
-					if !modern && !strings.Contains(got, `"id":"a\u0062"`) && !strings.Contains(got, `"id":"ab"`) {
-						t.Errorf("the id is lost: %s", got)
-					}
+					assert.Contains(t, got, want, "the result")
+					assert.Falsef(t, !modern && !strings.Contains(got, `"id":"a\u0062"`) && !strings.Contains(got, `"id":"ab"`), "the id is lost: %s", got)
 				}
 				if at.echo != "" {
 					got := c.post("tools/call", at.echo, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"`+at.echo+`","arguments":`+arguments+comma+meta+`}}`)
-					if !strings.Contains(got, `"structuredContent":`+arguments) {
-						t.Errorf("the server got other arguments: %s", got)
-					}
+					assert.Contains(t, got, `"structuredContent":`+arguments, "the server got other arguments")
 				}
 			})
 		}

@@ -15,6 +15,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // SOK-02: the latency that Drawbridge adds to a call while sixteen clients make 725 calls per
@@ -70,20 +73,15 @@ func TestSevenHundredCallsPerSecondStayFast(t *testing.T) {
 		if p50 <= limit(2*time.Millisecond) && p99 <= limit(10*time.Millisecond) && lasted <= limit((seconds+1)*time.Second) {
 			break
 		}
-		if try == 2 {
-			t.Errorf("three times not: p50 %s, p99 %s, in %s", p50, p99, lasted)
-		}
+		assert.NotEqualf(t, 2, try, "three times not: p50 %s, p99 %s, in %s", p50, p99, lasted)
 	}
 	d.stop()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(d.data, "history.db")+"?mode=ro")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer db.Close()
 	var rows int
-	if err := db.QueryRow(`SELECT count(*) FROM call c JOIN target t ON t.id = c.target_id WHERE t.method = 'tools/call'`).Scan(&rows); err != nil || rows != made {
-		t.Errorf("%d of %d calls are recorded (%v)", rows, made, err)
-	}
+	err = db.QueryRow(`SELECT count(*) FROM call c JOIN target t ON t.id = c.target_id WHERE t.method = 'tools/call'`).Scan(&rows)
+	assert.Truef(t, err == nil && rows == made, "%d of %d calls are recorded (%v)", rows, made, err)
 }
 
 // paced makes perSecond calls per second by clients of both eras alternately, and returns their

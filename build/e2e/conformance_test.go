@@ -10,15 +10,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // everythingServer builds the reference server of the official suite, at the version in our go.mod.
 func everythingServer(t testing.TB) string {
 	t.Helper()
 	program, err := buildEverythingServer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return program
 }
 
@@ -54,9 +54,7 @@ func TestOfficialConformanceSuite(t *testing.T) {
 					"--output-dir", t.TempDir())
 				report := run(t, cmd, 0)
 				name := "conformance-" + revision + strings.ReplaceAll(path, "/", "-") + ".txt"
-				if err := os.WriteFile(filepath.Join(output, name), []byte(report), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(filepath.Join(output, name), []byte(report), 0o644))
 				if n := len(scenario.FindAllString(report, -1)); n < required {
 					t.Errorf("only %d scenarios ran, %d are required:\n%s", n, required, tail(report))
 				}

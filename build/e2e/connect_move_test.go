@@ -11,11 +11,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // tree returns every file below dir with its mode and content.
@@ -37,9 +39,7 @@ func tree(t testing.TB, dir string) map[string]string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all
 }
 
@@ -66,9 +66,7 @@ func (e entryOf) ask(t testing.TB, d *daemon, dir, tool string) (tools []string,
 	defer cancel()
 	c.initialize(`{}`)
 	var list struct{ Tools []struct{ Name string } }
-	if err := json.Unmarshal(c.ask(2, "tools/list", "").Result, &list); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(c.ask(2, "tools/list", "").Result, &list))
 	for _, tool := range list.Tools {
 		tools = append(tools, tool.Name)
 	}
@@ -118,9 +116,7 @@ func TestMovedClaudeCodeKeepsSettingsAndUninstallLeavesNoTrace(t *testing.T) {
 				MCPServers map[string]entryOf `json:"mcpServers"`
 			} `json:"projects"`
 		}
-		if err := json.Unmarshal([]byte(take(t, filepath.Join(d.home, ".claude.json"))), &file); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(take(t, filepath.Join(d.home, ".claude.json"))), &file))
 		for name, e := range file.Projects[project].MCPServers {
 			file.MCPServers[name] = e
 		}
@@ -146,13 +142,10 @@ func TestMovedClaudeCodeKeepsSettingsAndUninstallLeavesNoTrace(t *testing.T) {
 
 	t.Log(d.cli(0, "clients", "move", "claude-code", "--yes"))
 	moved := entries()
-	if len(moved) != 5 {
-		t.Fatalf("the client has %d servers now: %v", len(moved), moved)
-	}
+	require.Len(t, moved, 5, "the client")
 	for name, e := range moved {
-		if e.Command != binary || !slices.Contains(e.Args, "stdio") {
-			t.Fatalf("%s is not ours: %+v", name, e)
-		}
+		require.Equal(t, binary, e.Command, name)
+		require.Contains(t, e.Args, "stdio", name)
 	}
 	d.running("demo", "memory", "thinking", "every_thing", "files")
 	now := ask()
@@ -162,25 +155,17 @@ func TestMovedClaudeCodeKeepsSettingsAndUninstallLeavesNoTrace(t *testing.T) {
 				t.Errorf("%s offered %s, offers %v", name, tool, now[name].tools)
 			}
 		}
-		if canonical(was.result) != canonical(now[name].result) {
-			t.Errorf("%s answered\n%s\nand answers\n%s", name, was.result, now[name].result)
-		}
+		assert.Equal(t, canonical(now[name].result), canonical(was.result))
 	}
-	if !strings.Contains(now["files"].result, project) {
-		t.Fatalf("files does not run in the project: %s", now["files"].result)
-	}
+	require.Contains(t, now["files"].result, project, "files does not run in the project")
 
 	d.cli(0, "uninstall", "--yes")
 	after := tree(t, d.home)
 	for name, was := range before {
-		if after[name] != was {
-			t.Errorf("%s is\n%q\nwant\n%q", name, after[name], was)
-		}
+		assert.Equal(t, was, after[name])
 	}
 	for name := range after {
-		if _, there := before[name]; !there {
-			t.Errorf("left behind: %s", name)
-		}
+		assert.Contains(t, before, name, "left behind")
 	}
 	eventually.Complete(t, limit(5*time.Second), func() string {
 		var list struct{ Items []server }
@@ -199,16 +184,12 @@ func TestMovedClaudeCodeKeepsSettingsAndUninstallLeavesNoTrace(t *testing.T) {
 	cmd.Env = append(env, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1")
 	list := run(t, cmd, 0)
 	for name := range calls {
-		if !regexp.MustCompile(`(?m)^` + name + `: .*Connected`).MatchString(list) {
-			t.Errorf("Claude Code does not reach %s:\n%s", name, list)
-		}
+		assert.Truef(t, regexp.MustCompile(`(?m)^`+name+`: .*Connected`).MatchString(list), "Claude Code does not reach %s:\n%s", name, list)
 	}
 	t.Log(list)
 	d.cli(0, "clients", "undo", "claude-code") // after Claude Code wrote its file
 	for name, e := range entries() {
-		if slices.Contains(e.Args, "stdio") {
-			t.Errorf("%s is still ours after undo: %+v", name, e)
-		}
+		assert.Falsef(t, slices.Contains(e.Args, "stdio"), "%s is still ours after undo: %+v", name, e)
 	}
 }
 

@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Settings edited by the user: unusual spacing, an escape, a number that no float can represent, no
@@ -90,9 +93,7 @@ func TestRealClientsConnectThroughWrittenEntryAndUndo(t *testing.T) {
 
 			d.cli(0, "clients", "connect", c.id, "--yes")
 			d.cli(0, "clients", "disconnect", c.id)
-			if got := take(t, path); got != c.settings {
-				t.Fatalf("disconnect leaves\n%q\nwant\n%q", got, c.settings)
-			}
+			require.Equal(t, c.settings, take(t, path), "disconnect leaves")
 			d.cli(0, "clients", "connect", c.id, "--yes")
 			_, env := isolatedHome(t)
 			env[0] = "HOME=" + d.home
@@ -102,9 +103,7 @@ func TestRealClientsConnectThroughWrittenEntryAndUndo(t *testing.T) {
 			cmd.Dir, cmd.Env = d.home, append(env, c.env...)
 			var said lockedBuffer
 			cmd.Stdout, cmd.Stderr = &said, &said
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, cmd.Start())
 			done := make(chan struct{})
 			go func() { cmd.Wait(); close(done) }()
 			seen := false
@@ -131,9 +130,7 @@ func TestRealClientsConnectThroughWrittenEntryAndUndo(t *testing.T) {
 			}
 			d.get("/api/v1/connections", &list)
 			for _, one := range list.Items {
-				if one.Key == c.id && (!one.Live || one.Next != "") {
-					t.Errorf("it came, and its connection is not green: %+v", one)
-				}
+				assert.Falsef(t, one.Key == c.id && (!one.Live || one.Next != ""), "it came, and its connection is not green: %+v", one)
 			}
 		})
 	}
@@ -158,29 +155,21 @@ func (d *daemon) sees(token string) bool {
 
 func put(t testing.TB, path, content string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
 // putProgram writes a shell script that can be run.
 func putProgram(t testing.TB, path, script string) {
 	t.Helper()
 	put(t, path, "#!/bin/sh\n"+script)
-	if err := os.Chmod(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(path, 0o755))
 }
 
 func take(t testing.TB, path string) string {
 	t.Helper()
 	src, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(src)
 }
 
@@ -193,9 +182,7 @@ func TestWipedFileIsDetectedAndRestoredExactly(t *testing.T) {
 	connected := take(t, path)
 
 	stream, err := http.DefaultClient.Do(d.request("GET", "/api/v1/events", nil).WithContext(t.Context()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer stream.Body.Close()
 	told := make(chan time.Time, 16)
 	go func() {
@@ -228,17 +215,14 @@ func TestWipedFileIsDetectedAndRestoredExactly(t *testing.T) {
 		select {
 		case at := <-told:
 			t.Logf("told after %s", at.Sub(began))
-			if took := at.Sub(began); took > limit(2*time.Second) {
-				t.Errorf("noticed after %s", took)
-			}
+			took := at.Sub(began)
+			assert.Truef(t, took <= limit(2*time.Second), "noticed after %s", took)
 		case <-time.After(limit(5 * time.Second)):
 			t.Fatalf("nothing is said of %q", wiped)
 		}
 		state("vanished")
 		d.cli(0, "clients", "connect", "--restore", "claude-desktop")
-		if got := take(t, path); got != connected {
-			t.Fatalf("restored\n%s\nwant\n%s", got, connected)
-		}
+		require.Equal(t, connected, take(t, path))
 		round++
 		eventually.Complete(t, limit(5*time.Second), func() string { // the guard reports only entries that it has seen complete
 			if n := strings.Count(d.log.String(), "client=claude-desktop state=connected"); n < round {

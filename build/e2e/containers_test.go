@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // shellImage builds an image with a test server and a static busybox as its shell, so that no
@@ -27,9 +30,7 @@ func shellImage(t testing.TB, docker func(args ...string) *exec.Cmd) (name strin
 		err = docker("info").Run()
 	}
 	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("no Docker Engine or no static busybox, and CI is set: %v", err)
-		}
+		require.NotEqualf(t, "true", os.Getenv("CI"), "no Docker Engine or no static busybox, and CI is set: %v", err)
 		t.Skipf("no Docker Engine or no static busybox: %v", err)
 	}
 	program := smallServer(t)
@@ -37,24 +38,15 @@ func shellImage(t testing.TB, docker func(args ...string) *exec.Cmd) (name strin
 	w := tar.NewWriter(&image)
 	for inside, file := range map[string]string{"bin/busybox": busybox, "server": program} {
 		src, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.WriteHeader(&tar.Header{Name: inside, Mode: 0o755, Size: int64(len(src))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(src); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: inside, Mode: 0o755, Size: int64(len(src))}))
+		_, err = w.Write(src)
+		require.NoError(t, err)
 	}
 	for _, link := range []string{"sh", "grep", "sleep"} {
-		if err := w.WriteHeader(&tar.Header{Name: "bin/" + link, Typeflag: tar.TypeSymlink, Linkname: "/bin/busybox", Mode: 0o777}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: "bin/" + link, Typeflag: tar.TypeSymlink, Linkname: "/bin/busybox", Mode: 0o777}))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	name = fmt.Sprintf("drawbridge-boxes-%d-%d", os.Getpid(), time.Now().UnixNano())
 	load := docker("import", "-", name)
 	load.Stdin = &image
@@ -108,15 +100,11 @@ func TestTwentyServersInOneContainer(t *testing.T) {
 	var calls sync.WaitGroup
 	for id := range servers {
 		calls.Go(func() {
-			if bad := d.echoes(id); bad != "" {
-				t.Error(bad)
-			}
+			assert.Empty(t, d.echoes(id))
 		})
 	}
 	calls.Wait()
-	if n := countContainerProcesses(t, name); n != many+1 {
-		t.Errorf("%d processes are in the container", n)
-	}
+	assert.Equal(t, many+1, countContainerProcesses(t, name))
 
 	// The daemon is killed: the watchdog ends all of them.
 	began = time.Now()
@@ -163,15 +151,11 @@ func TestDockerEngineRestart(t *testing.T) {
 	t.Parallel()
 	dockerd, err := exec.LookPath("dockerd")
 	if err != nil || os.Getuid() != 0 {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("an Engine of its own needs dockerd and root, and CI is set: %v", err)
-		}
+		require.NotEqualf(t, "true", os.Getenv("CI"), "an Engine of its own needs dockerd and root, and CI is set: %v", err)
 		t.Skip("an Engine of its own needs dockerd and root")
 	}
 	dir, err := os.MkdirTemp("", "dbe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	host := "unix://" + filepath.Join(dir, "s")
 	docker := func(args ...string) *exec.Cmd {
@@ -181,18 +165,14 @@ func TestDockerEngineRestart(t *testing.T) {
 	up := func() {
 		t.Helper()
 		log, err := os.Create(filepath.Join(dir, "log"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer log.Close()
 		// In a network of its own: an Engine without a bridge removes the one of the Engine of this
 		// machine.
 		engine = exec.Command("unshare", "--net", dockerd, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 			"--pidfile", filepath.Join(dir, "pid"), "--host", host, "--bridge", "none", "--iptables=false", "--ip6tables=false", "--storage-driver", "vfs")
 		engine.Stdout, engine.Stderr = log, log
-		if err := engine.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, engine.Start())
 		eventually.Complete(t, limit(60*time.Second), func() string {
 			if out, err := docker("info").CombinedOutput(); err != nil {
 				text, _ := os.ReadFile(filepath.Join(dir, "log"))
@@ -234,9 +214,8 @@ func TestDockerEngineRestart(t *testing.T) {
 	}
 	t.Logf("both serve %s after the Engine", time.Since(began).Round(time.Millisecond))
 	d.stop()
-	if left := strings.Fields(run(t, docker("ps", "-aq", "--filter", "label=drawbridge.server"), 0)); len(left) > 0 {
-		t.Errorf("containers left behind: %v", left)
-	}
+	left := strings.Fields(run(t, docker("ps", "-aq", "--filter", "label=drawbridge.server"), 0))
+	assert.Truef(t, len(left) <= 0, "containers left behind: %v", left)
 }
 
 // A server whose command is "docker exec", as the files of clients have it, ignores the end of its

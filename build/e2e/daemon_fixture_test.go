@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/require"
 )
 
 // object is a JSON document that a test writes or reads.
@@ -73,13 +75,9 @@ func newDaemon(t testing.TB) *daemon {
 	d := &daemon{t: t, data: filepath.Join(t.TempDir(), "data"), home: t.TempDir(), log: new(lockedBuffer)}
 	// Another test may have opened the umask, and a configuration that others can replace is refused.
 	for _, folder := range []string{filepath.Dir(filepath.Dir(d.data)), filepath.Dir(d.data), d.home} {
-		if err := os.Chmod(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chmod(folder, 0o700))
 	}
-	if err := os.MkdirAll(d.data, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(d.data, 0o700))
 	return d
 }
 

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The test follows the use of the .deb: install, use, upgrade from an older version with a history,
@@ -32,9 +35,7 @@ func TestDebianPackage(t *testing.T) {
 		}
 	}
 	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	modules := strings.TrimSpace(run(t, exec.Command("go", "env", "GOMODCACHE"), 0))
 	env = append(env, "GOCACHE="+filepath.Join(cache, "go-build"), "GOMODCACHE="+modules)
 	build := func(more ...string) string {
@@ -45,9 +46,7 @@ func TestDebianPackage(t *testing.T) {
 			t.Fatalf("package.sh: %v\n%s", err, tail(string(out)))
 		}
 		debs, _ := filepath.Glob(filepath.Join(root, "build/bin/package/*.deb"))
-		if len(debs) != 1 {
-			t.Fatalf("packages: %v", debs)
-		}
+		require.Len(t, debs, 1)
 		return debs[0]
 	}
 	// The other tests run the program that is built here, so it is restored.
@@ -61,9 +60,7 @@ func TestDebianPackage(t *testing.T) {
 	run(t, exec.Command("cp", build(), first), 0)
 	sum := run(t, exec.Command("sha256sum", filepath.Join(root, "build/bin/package/SHA256SUMS")), 0)
 	build("TZ=Pacific/Auckland", "HOME="+t.TempDir())
-	if got := run(t, exec.Command("sha256sum", filepath.Join(root, "build/bin/package/SHA256SUMS")), 0); got != sum {
-		t.Error("two builds of one version differ")
-	}
+	assert.Equal(t, sum, run(t, exec.Command("sha256sum", filepath.Join(root, "build/bin/package/SHA256SUMS")), 0))
 	lint := lintian(t, first)
 	second := filepath.Join(t.TempDir(), "second.deb")
 	newerPackage(t, env, first, second)
@@ -73,23 +70,18 @@ func TestDebianPackage(t *testing.T) {
 	run(t, exec.Command("dpkg", "-i", first), 0)
 	run(t, exec.Command("desktop-file-validate", "/usr/share/applications/drawbridge.desktop"), 0)
 	commit := strings.TrimSpace(run(t, exec.Command("git", "-C", root, "rev-parse", "HEAD"), 0))
-	if got := run(t, command(t, env, "/usr/bin/drawbridge", "version", "--json"), 0); !strings.Contains(got, `"version":"0.0.1","commit":"`+commit+`","date":"2`) {
-		t.Errorf("version: %s", got)
-	}
+	assert.Contains(t, run(t, command(t, env, "/usr/bin/drawbridge", "version", "--json"), 0), `"version":"0.0.1","commit":"`+commit+`","date":"2`)
 	run(t, exec.Command("appstreamcli", "validate", "--no-net", "/usr/share/metainfo/io.github.drawbridge_mcp.drawbridge.metainfo.xml"), 0)
 	if _, err := exec.LookPath("update-desktop-database"); err == nil {
 		run(t, exec.Command("update-desktop-database", "/usr/share/applications"), 0)
 	}
-	if got := run(t, command(t, append(env, "XDG_DATA_DIRS=/usr/share", "XDG_CURRENT_DESKTOP=XFCE"), "gio", "mime", "x-scheme-handler/drawbridge"), 0); !strings.Contains(got, "drawbridge.desktop") {
-		t.Errorf("links of ours are opened by %s", got)
-	}
+	got := run(t, command(t, append(env, "XDG_DATA_DIRS=/usr/share", "XDG_CURRENT_DESKTOP=XFCE"), "gio", "mime", "x-scheme-handler/drawbridge"), 0)
+	assert.Contains(t, got, "drawbridge.desktop", "links of ours are opened")
 
 	data := filepath.Join(home, "data")
 	serve := func() (stop func()) {
 		cmd := command(t, env, "/usr/bin/drawbridge", "serve", "--data", data, "--listen", "127.0.0.1:0", "--no-tray")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cmd.Start())
 		eventually.Complete(t, limit(10*time.Second), func() string {
 			text, err := os.ReadFile(filepath.Join(data, "runtime.json"))
 			if err != nil {
@@ -102,13 +94,9 @@ func TestDebianPackage(t *testing.T) {
 			cmd.Wait()
 		}
 	}
-	if err := os.MkdirAll(data, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(data, 0o700))
 	config := `{"mcpServers": {"demo": {"command": "/usr/bin/drawbridge", "args": ["demo-server"]}}}`
-	if err := os.WriteFile(filepath.Join(data, "config.jsonc"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(data, "config.jsonc"), []byte(config), 0o600))
 	stop := serve()
 	run(t, command(t, env, "/usr/bin/drawbridge", "call", "demo", "echo", `{"text":"before the upgrade"}`, "--data", data), 0)
 	stop()
@@ -116,9 +104,7 @@ func TestDebianPackage(t *testing.T) {
 	// The triggers of other packages, such as the index of all manual pages, run at the removal.
 	run(t, exec.Command("dpkg", "--no-triggers", "-i", second), 0)
 	stop = serve()
-	if got := run(t, command(t, env, "/usr/bin/drawbridge", "history", "--json", "--data", data), 0); !strings.Contains(got, `"echo"`) {
-		t.Errorf("after the upgrade the history is %s", got)
-	}
+	assert.Contains(t, run(t, command(t, env, "/usr/bin/drawbridge", "history", "--json", "--data", data), 0), `"echo"`)
 	run(t, command(t, env, "/usr/bin/drawbridge", "call", "demo", "echo", `{"text":"after"}`, "--data", data), 0)
 	stop()
 
@@ -129,9 +115,7 @@ func TestDebianPackage(t *testing.T) {
 		if err == nil {
 			_, err = db.Exec(fmt.Sprintf("PRAGMA user_version = %d", version))
 		}
-		if err := errors.Join(err, db.Close()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(err, db.Close()))
 	}
 	setSchema(99)
 	run(t, exec.Command("dpkg", "--no-triggers", "-i", first), 0)
@@ -145,20 +129,16 @@ func TestDebianPackage(t *testing.T) {
 	setSchema(1)
 	run(t, exec.Command("dpkg", "--no-triggers", "-i", second), 0)
 	stop = serve()
-	if got := run(t, command(t, env, "/usr/bin/drawbridge", "history", "--json", "--data", data), 0); strings.Count(got, `"tool":"echo"`) != 2 {
-		t.Errorf("after the return to the newer version the history is %s", got)
-	}
+	assert.Equal(t, 2, strings.Count(run(t, command(t, env, "/usr/bin/drawbridge", "history", "--json", "--data", data), 0), `"tool":"echo"`))
 	stop()
 
 	run(t, exec.Command("dpkg", "--purge", "drawbridge"), 0)
 	for _, gone := range []string{"/usr/bin/drawbridge", "/usr/bin/drawbridge-window", "/usr/share/applications/drawbridge.desktop", "/usr/lib/systemd/user/drawbridge.service"} {
-		if _, err := os.Stat(gone); err == nil {
-			t.Errorf("%s outlives the package", gone)
-		}
+		_, err = os.Stat(gone)
+		assert.Errorf(t, err, "%s outlives the package", gone)
 	}
-	if _, err := os.Stat(filepath.Join(data, "history.db")); err != nil {
-		t.Errorf("the user's history went with the package: %v", err)
-	}
+	_, err = os.Stat(filepath.Join(data, "history.db"))
+	assert.NoError(t, err, "the user's history went with the package")
 }
 
 // newerPackage writes a copy of the package old with version 0.0.2.
@@ -169,16 +149,10 @@ func newerPackage(t *testing.T, env []string, old, path string) {
 	run(t, exec.Command("dpkg-deb", "-R", old, files), 0)
 	control := filepath.Join(files, "DEBIAN/control")
 	fields, err := os.ReadFile(control)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	newer := strings.Replace(string(fields), "Version: 0.0.1\n", "Version: 0.0.2\n", 1)
-	if newer == string(fields) {
-		t.Fatalf("the package is not of version 0.0.1: %s", fields)
-	}
-	if err := os.WriteFile(control, []byte(newer), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NotEqual(t, string(fields), newer, "the package is not of version 0.0.1")
+	require.NoError(t, os.WriteFile(control, []byte(newer), 0o600))
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w -X main.version=0.0.2",
 		"-o", filepath.Join(files, "usr/bin/drawbridge"), "./app/drawbridge")
 	cmd.Dir, cmd.Env = root, append([]string{"PATH=" + os.Getenv("PATH"), "CGO_ENABLED=0"}, env...)
@@ -197,18 +171,12 @@ func lintian(t *testing.T, deb string) (wait func()) {
 	cmd := exec.CommandContext(t.Context(), program, "--allow-root", "--fail-on", "none", deb)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	return func() {
 		t.Helper()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("lintian: %v", err)
-		}
+		assert.NoError(t, cmd.Wait())
 		for line := range strings.Lines(out.String()) {
-			if strings.HasPrefix(line, "E:") || strings.HasPrefix(line, "W:") {
-				t.Errorf("lintian: %s", line)
-			}
+			assert.Truef(t, !strings.HasPrefix(line, "E:") && !strings.HasPrefix(line, "W:"), "lintian: %s", line)
 		}
 	}
 }
@@ -232,14 +200,10 @@ func checkRepository(t *testing.T, debs string) {
 	run(t, exec.Command(filepath.Join(root, "build/package/repository.sh"), debs, dir), 0)
 	state := filepath.Join(dir, "state")
 	for _, folder := range []string{"lists/partial", "cache/archives/partial"} {
-		if err := os.MkdirAll(filepath.Join(state, folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(state, folder), 0o755))
 	}
 	sources := filepath.Join(state, "sources.list")
-	if err := os.WriteFile(sources, []byte("deb [trusted=yes] file:"+dir+"/apt stable main\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(sources, []byte("deb [trusted=yes] file:"+dir+"/apt stable main\n"), 0o644))
 	apt := func(program string, args ...string) string {
 		t.Helper()
 		options := []string{
@@ -249,7 +213,5 @@ func checkRepository(t *testing.T, debs string) {
 		return run(t, exec.Command(program, append(options, args...)...), 0)
 	}
 	apt("apt-get", "update")
-	if got := apt("apt-cache", "policy", "drawbridge"); !strings.Contains(got, "Candidate: 0.0.1") {
-		t.Errorf("apt offers %s", got)
-	}
+	assert.Contains(t, apt("apt-cache", "policy", "drawbridge"), "Candidate: 0.0.1", "apt offers")
 }

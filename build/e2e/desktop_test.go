@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // display returns the environment variables of the screen, without its home.
@@ -96,9 +99,7 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 
 	// A link that wants to run a command shows a form, and nothing runs.
 	again(`drawbridge://add?name=evil&config={"command":"touch","args":["` + filepath.Join(d.home, "ran") + `"]}`)
-	if got := d.ask("GET", "servers", nil); strings.Contains(got, "evil") {
-		t.Error("a link adds a server by itself")
-	}
+	assert.NotContains(t, d.ask("GET", "servers", nil), "evil", "a link adds a server by itself")
 	for _, link := range []string{"drawbridge://run?command=x", "drawbridge://open/api"} {
 		run(t, command(t, append(d.env(), s.display()...), binary, link, "--data", d.data), 1)
 	}
@@ -178,9 +179,8 @@ func TestWindowFollowsItsDaemon(t *testing.T) {
 	case <-time.After(limit(6 * time.Second)):
 		t.Error("the daemon outlives quit")
 	}
-	if _, err := os.Stat(filepath.Join(d.home, "ran")); err == nil {
-		t.Error("a link ran a program")
-	}
+	_, err := os.Stat(filepath.Join(d.home, "ran"))
+	assert.Error(t, err, "a link ran a program")
 }
 
 // The test uses a real notification server: the crash of a server appears, and disappears with its
@@ -243,9 +243,7 @@ func TestNotificationsReportPendingApprovals(t *testing.T) {
 	eventually.Complete(t, patience, func() string {
 		select {
 		case reply := <-done:
-			if !strings.Contains(reply, `"text":"seen"`) {
-				t.Errorf("the approved call ended with %s", reply)
-			}
+			assert.Contains(t, reply, `"text":"seen"`, "the approved call ended")
 			return ""
 		default:
 		}
@@ -265,9 +263,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 	t.Run("no display", func(t *testing.T) {
 		d := start(t, object{})
 		out := run(t, command(t, d.env(), binary, "--data", d.data), 0)
-		if !strings.Contains(out, d.url+"/#code=") {
-			t.Errorf("it prints\n%s", out)
-		}
+		assert.Contains(t, out, d.url+"/#code=", "it prints")
 		d.desktopSays(`"trayProblem":"there is no session bus"`)
 	})
 	t.Run("no bus", func(t *testing.T) {
@@ -284,9 +280,7 @@ func TestDesktopWithoutServices(t *testing.T) {
 		run(t, command(t, append(d.env(), env...), binary, "--data", d.data), 0)
 		s.waitWindows(1)
 		d.desktopSays(`"tray":false,"trayProblem":"there is no session bus"`)
-		if got := d.ask("GET", "status", nil); !strings.Contains(got, "No tray icon is shown") {
-			t.Errorf("no notice says why: %s", got)
-		}
+		assert.Contains(t, d.ask("GET", "status", nil), "No tray icon is shown", "no notice says why")
 		run(t, command(t, append(d.env(), env...), binary, "quit", "--data", d.data), 0)
 	})
 	t.Run("no tray host", func(t *testing.T) {
@@ -294,14 +288,10 @@ func TestDesktopWithoutServices(t *testing.T) {
 		s := desktop(t)
 		bus := s.command("dbus-daemon", "--session", "--nofork", "--print-address=1")
 		printed, err := bus.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s.background(bus)
 		address, err := bufio.NewReader(printed).ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var env []string
 		for _, v := range s.display() {
 			if !strings.HasPrefix(v, "DBUS_SESSION") {
@@ -346,9 +336,8 @@ func TestDesktopWithoutServices(t *testing.T) {
 		putProgram(t, filepath.Join(filepath.Dir(program), "drawbridge-window"), "echo 'error while loading shared libraries: libwebkit2gtk-4.1.so.0' >&2\nexit 127\n")
 		out := run(t, command(t, append(d.env(), "DISPLAY=:9999", path), program, "--data", d.data), 0)
 		opens(d)
-		if !strings.Contains(out, "Cannot show the window") || !strings.Contains(out, "/#code=") {
-			t.Errorf("it does not say why the browser opens:\n%s", out)
-		}
+		assert.Contains(t, out, "Cannot show the window", "it does not say why the browser opens")
+		assert.Contains(t, out, "/#code=", "it does not say why the browser opens")
 	})
 	t.Run("a display that is gone", func(t *testing.T) {
 		needWindow(t)
@@ -368,9 +357,8 @@ func TestStartAtLoginIsOptIn(t *testing.T) {
 		list, _ := filepath.Glob(filepath.Join(d.home, ".config/autostart/*.desktop"))
 		return list
 	}
-	if got := d.ask("GET", "desktop", nil); !strings.Contains(got, `"startAtLogin":false`) || len(entries()) != 0 {
-		t.Fatalf("on by itself: %s", got)
-	}
+	got := d.ask("GET", "desktop", nil)
+	require.Truef(t, strings.Contains(got, `"startAtLogin":false`) && len(entries()) == 0, "on by itself: %s", got)
 	if got := d.ask("PUT", "desktop", object{"startAtLogin": true}); !strings.Contains(got, `"startAtLogin":true`) || len(entries()) != 1 {
 		t.Fatalf("%s %v", got, entries())
 	}

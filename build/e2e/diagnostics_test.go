@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The test puts a secret in every source of a bundle, creates the bundle in each of the three ways,
@@ -36,13 +39,9 @@ func TestDiagnosticsContainNoSecret(t *testing.T) {
 	stored := command(t, append(d.env(), "DRAWBRIDGE_KEYRING=off"), binary, "secret", "set", "my.key", "--data", d.data)
 	stored.Stdin = strings.NewReader("canary-vault-6")
 	run(t, stored, 0)
-	if err := os.Mkdir(filepath.Join(d.data, "conf.d"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(d.data, "conf.d"), 0o700))
 	yaml := "# canary-comment-7\nmcpServers:\n  more:\n    command: no-such-program-anywhere\n    env: {A: canary-conf-9}\n"
-	if err := os.WriteFile(filepath.Join(d.data, "conf.d/more.yaml"), []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(d.data, "conf.d/more.yaml"), []byte(yaml), 0o600))
 	d.write("config.jsonc", config)
 	d.running("chatty")
 	token := d.token("some-client")
@@ -53,19 +52,13 @@ func TestDiagnosticsContainNoSecret(t *testing.T) {
 	unpack := func(path string) (all, names string) {
 		t.Helper()
 		z, err := zip.OpenReader(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer z.Close()
 		for _, f := range z.File {
 			r, err := f.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			text, err := io.ReadAll(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			all += "\n== " + f.Name + "\n" + string(text)
 			names += f.Name + "\n"
 		}
@@ -81,21 +74,16 @@ func TestDiagnosticsContainNoSecret(t *testing.T) {
 				}
 			}
 		}
-		if strings.Contains(all, d.home) {
-			t.Errorf("%s names the home folder", how)
-		}
+		assert.NotContainsf(t, all, d.home, "%s names the home folder", how)
 		for _, need := range needs {
-			if !strings.Contains(all, need) {
-				t.Errorf("%s lacks %q", how, need)
-			}
+			assert.Contains(t, all, need, how)
 		}
 	}
 
 	running := filepath.Join(t.TempDir(), "running.zip")
 	d.cli(2, "doctor", "--report", "--output", running) // there is no terminal to confirm
-	if _, err := os.Stat(running); err == nil {
-		t.Fatal("it is written without a word")
-	}
+	_, err := os.Stat(running)
+	require.Error(t, err, "it is written without a word")
 	shown := d.cli(0, "doctor", "--report", "--yes", "--output", running)
 	all, names := unpack(running)
 	for name := range strings.Lines(names) {
@@ -110,9 +98,8 @@ func TestDiagnosticsContainNoSecret(t *testing.T) {
 	}
 	code, body := d.do("GET", "/api/v1/diagnostics/zip", nil)
 	page := filepath.Join(t.TempDir(), "page.zip")
-	if err := os.WriteFile(page, []byte(body), 0o600); err != nil || code != 200 {
-		t.Fatal(code, err)
-	}
+	err = os.WriteFile(page, []byte(body), 0o600)
+	require.Truef(t, err == nil && code == 200, "%v %v", code, err)
 	all, _ = unpack(page)
 	check("the page's zip", all, `"chatty"`, `"running"`)
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // containers numbers the containers of this process, so that each test has its own.
@@ -23,9 +25,7 @@ func container(t testing.TB) (name string) {
 		t.Skipf("no Docker Engine answers: %v %s", err, tail(string(out)))
 	}
 	program, err := os.ReadFile(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	name = fmt.Sprintf("drawbridge-e2e-%d-%d", os.Getpid(), containers.Add(1))
 	importImage(t, name, map[string][]byte{"drawbridge": program})
 	run(t, exec.Command("docker", "run", "--detach", "--interactive", "--network", "none", "--name", name, name, "/drawbridge", "demo-server"), 0)
@@ -39,16 +39,11 @@ func importImage(t testing.TB, name string, programs map[string][]byte, options 
 	var image bytes.Buffer
 	w := tar.NewWriter(&image)
 	for path, program := range programs {
-		if err := w.WriteHeader(&tar.Header{Name: path, Mode: 0o755, Size: int64(len(program))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(program); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: path, Mode: 0o755, Size: int64(len(program))}))
+		_, err := w.Write(program)
+		require.NoError(t, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	load := exec.Command("docker", append(append([]string{"import"}, options...), "-", name)...)
 	load.Stdin = &image
 	run(t, load, 0)

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // imageServer is a server in a shell script, with one tool that has the description %s.
@@ -35,9 +38,7 @@ func boxedServer(t testing.TB, name, description string) {
 		t.Skipf("no busybox to make images from: %v", err)
 	}
 	shell, err := os.ReadFile(busybox)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server := fmt.Appendf(nil, imageServer, description, description)
 	importImage(t, name, map[string][]byte{"bin/busybox": shell, "server": server}, "--change", `ENTRYPOINT ["/server"]`)
 }
@@ -72,30 +73,20 @@ func TestImageVersionsArePinnedUpdatedAndReverted(t *testing.T) {
 		if !strings.Contains(plan, "id_rsa") || !strings.Contains(plan, "+ "+name+":2") || !strings.Contains(plan, "Nothing was changed") {
 			t.Errorf("%s: the plan says\n%s", id, plan)
 		}
-		if now := version(); now.Configured != first.Version {
-			t.Errorf("%s: a look at an update has changed it to %+v", id, now)
-		}
+		assert.Equal(t, first.Version, version().Configured, id)
 		d.cli(0, "versions", "update", id, "2", "--yes")
 		becomes(d, id, func() imageVersion {
 			v := version()
 			return imageVersion{name + ":2", v.Pin, "container", v.Pin, name}
 		})
-		if second := version(); second.Version == first.Version {
-			t.Errorf("%s: the update runs the same image: %+v", id, second)
-		}
-		if got := d.cli(0, "call", id, "add"); !strings.Contains(got, "id_rsa") {
-			t.Errorf("%s: the updated tool, which was accepted with it, says %s", id, got)
-		}
+		assert.NotEqual(t, first.Version, version().Version, id)
+		assert.Contains(t, d.cli(0, "call", id, "add"), "id_rsa", id)
 		d.cli(0, "versions", "update", "--rollback", id)
 		becomes(d, id, func() imageVersion { return imageVersion{first.Version, first.Version, "container", "", name} })
-		if got := d.cli(0, "call", id, "add"); strings.Contains(got, "id_rsa") {
-			t.Errorf("%s: put back, the tool says %s", id, got)
-		}
+		assert.NotContains(t, d.cli(0, "call", id, "add"), "id_rsa", id)
 	}
 	d.stop()
-	if left := run(t, exec.Command("docker", "ps", "--all", "--quiet", "--filter", "ancestor="+name+":1"), 0); left != "" {
-		t.Errorf("containers are left: %s", left)
-	}
+	assert.Empty(t, run(t, exec.Command("docker", "ps", "--all", "--quiet", "--filter", "ancestor="+name+":1"), 0), "containers are left")
 }
 
 // becomes waits until the status of a server has the wanted version.

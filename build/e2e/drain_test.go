@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func init() { roles["hold"] = holdCalls }
@@ -82,9 +85,7 @@ func TestSIGTERMLetsInFlightCallsFinish(t *testing.T) {
 		}
 		calls.Go(func() {
 			reply := c.post("tools/call", "hold__hold", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hold__hold","arguments":{"mark":"`+mark+`"}`+meta+`}}`)
-			if !strings.Contains(reply, "released") {
-				t.Errorf("%s: answered %s", mark, reply)
-			}
+			assert.Contains(t, reply, "released", mark)
 		})
 		eventually.Complete(t, limit(10*time.Second), func() string {
 			if !exists(filepath.Join(folder, mark)) {
@@ -95,14 +96,10 @@ func TestSIGTERMLetsInFlightCallsFinish(t *testing.T) {
 	}
 	d.cmd.Process.Signal(syscall.SIGTERM)
 	eventually.TrueWithin(t, limit(5*time.Second), "it does not stop", func() bool { return !exists(filepath.Join(d.data, "runtime.json")) })
-	if err := os.WriteFile(filepath.Join(folder, "release"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "release"), nil, 0o600))
 	calls.Wait()
 	eventually.Receive(t, limit(6*time.Second), "still there after SIGTERM", d.done)
-	if code := d.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("SIGTERM: exit %d", code)
-	}
+	assert.Equal(t, 0, d.cmd.ProcessState.ExitCode(), "SIGTERM: exit")
 }
 
 // New calls are refused with 503 while calls in flight are waited for, and a second signal ends the wait,
@@ -128,9 +125,7 @@ func TestStoppingDaemonRefusesCallsAndSecondSignalEndsIt(t *testing.T) {
 	d.cmd.Process.Signal(syscall.SIGTERM)
 	eventually.TrueWithin(t, limit(5*time.Second), "it does not stop", func() bool { return !exists(filepath.Join(d.data, "runtime.json")) })
 	resp, err := http.DefaultClient.Do(client.request(context.Background(), "POST", "tools/call", "hold__hold", message("second")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	body, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), `"id":1`) || !strings.Contains(string(body), "stopping") || exists(filepath.Join(folder, "second")) {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // startServerRefusingCalls is a remote server that lists a tool and refuses to run it.
@@ -119,9 +121,7 @@ func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 			text = r.Content[0].Text
 		}
 		if c.thrown != "" {
-			if !strings.Contains(r.Thrown, c.thrown) {
-				t.Errorf("%s: the client got %+v", c.name, r)
-			}
+			assert.Contains(t, r.Thrown, c.thrown, c.name)
 		} else if r.Thrown != "" || !strings.Contains(text, c.text) || r.IsError != (c.code != "") {
 			t.Errorf("%s: the client got %+v", c.name, r)
 		}
@@ -159,10 +159,8 @@ func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 	if code != 200 || !strings.Contains(health, `"status":"degraded"`) || !strings.Contains(health, `"server":"silent","state":"breaker"`) {
 		t.Errorf("%d %s", code, health)
 	}
-	if out := d.cli(0, "explain", "silent", "echo", "--client", "policy"); !strings.Contains(out, " would be rejected") || !strings.Contains(out, "ircuit breaker is open") {
-		t.Error(out)
-	}
-	if n := strings.Count(d.log.String(), "MCP server is unavailable"); n < 1 || n > 3 {
-		t.Errorf("outages are logged %d times", n)
-	}
+	out := d.cli(0, "explain", "silent", "echo", "--client", "policy")
+	assert.True(t, strings.Contains(out, " would be rejected") && strings.Contains(out, "ircuit breaker is open"), out)
+	n := strings.Count(d.log.String(), "MCP server is unavailable")
+	assert.Truef(t, n >= 1 && n <= 3, "outages are logged %d times", n)
 }

@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // guestHost is a daemon with two servers, of which guests may use one tool, and with a user who watches
@@ -94,9 +97,7 @@ func emptyImage(t *testing.T) string {
 func publicProgram(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "guest")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	run(t, exec.Command("cp", binary, dir), 0)
 	run(t, exec.Command("chmod", "-R", "a+rx", dir), 0)
@@ -113,21 +114,14 @@ func TestGuestInContainer(t *testing.T) {
 	s, other := startLines(t, guestContainer(t, image, one)), startLines(t, guestContainer(t, image, two))
 	s.initialize(`{"roots":{}}`)
 	other.initialize(`{}`)
-	if got := s.ask(1, "tools/list", "").line; strings.Count(got, `"name"`) != 1 || !strings.Contains(got, `"demo__echo"`) {
-		t.Errorf("the guest sees %s", got)
-	}
+	got := s.ask(1, "tools/list", "").line
+	assert.Truef(t, strings.Count(got, `"name"`) == 1 && strings.Contains(got, `"demo__echo"`), "the guest sees %s", got)
 	s.say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"from inside"}}}`)
-	if got := other.ask(1, "tools/call", `"name":"other__echo","arguments":{"text":"at once"}`).line; !strings.Contains(got, "at once") {
-		t.Errorf("the other guest got %s", got)
-	}
+	assert.Contains(t, other.ask(1, "tools/call", `"name":"other__echo","arguments":{"text":"at once"}`).line, "at once", "the other guest")
 	d.approve()
-	if got := s.hear("2").line; !strings.Contains(got, "from inside") {
-		t.Errorf("the approved call got %s", got)
-	}
+	assert.Contains(t, s.hear("2").line, "from inside", "the approved call")
 	for i, name := range []string{"other__echo", "demo__add"} {
-		if got := s.ask(3+i, "tools/call", `"name":"`+name+`","arguments":{}`).line; !strings.Contains(got, "there is no tool") {
-			t.Errorf("%s outside of the profile got %s", name, got)
-		}
+		assert.Contains(t, s.ask(3+i, "tools/call", `"name":"`+name+`","arguments":{}`).line, "there is no tool", name)
 	}
 	eventually.Complete(t, limit(5*time.Second), func() string {
 		by := map[string]string{}
@@ -141,9 +135,7 @@ func TestGuestInContainer(t *testing.T) {
 		}
 		return ""
 	})
-	if ports := run(t, exec.Command("ss", "-Hltnp"), 0); strings.Count(ports, fmt.Sprintf("pid=%d,", d.waitReady())) != 1 {
-		t.Errorf("the daemon should listen at its own port only:\n%s", ports)
-	}
+	assert.Equal(t, 1, strings.Count(run(t, exec.Command("ss", "-Hltnp"), 0), fmt.Sprintf("pid=%d,", d.waitReady())))
 
 	// The daemon is restarted behind both.
 	d.stop()
@@ -151,14 +143,10 @@ func TestGuestInContainer(t *testing.T) {
 	d.running("demo", "other")
 	d.watch()
 	s.hearNotification("notifications/tools/list_changed")
-	if got := other.ask(10, "tools/call", `"name":"other__echo","arguments":{"text":"again"}`).line; !strings.Contains(got, "again") {
-		t.Errorf("after the restart: %s", got)
-	}
+	assert.Contains(t, other.ask(10, "tools/call", `"name":"other__echo","arguments":{"text":"again"}`).line, "again", "after the restart")
 	s.say(`{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"again"}}}`)
 	d.approve()
-	if got := s.hear("11").line; !strings.Contains(got, "again") {
-		t.Errorf("after the restart: %s", got)
-	}
+	assert.Contains(t, s.hear("11").line, "again", "after the restart")
 
 	// A removed guest ends in the middle of a call; the other one does not notice.
 	s.say(`{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"never"}}}`)
@@ -170,16 +158,12 @@ func TestGuestInContainer(t *testing.T) {
 		return ""
 	})
 	d.cli(0, "guests", "remove", "one")
-	if got := s.hear("12").line; !strings.Contains(got, "error") {
-		t.Errorf("the call of the removed guest got %s", got)
-	}
+	assert.Contains(t, s.hear("12").line, "error", "the call of the removed guest")
 	var left struct{ Items []struct{ ID string } }
 	if d.get("/api/v1/approvals", &left); len(left.Items) != 0 {
 		t.Errorf("its approval still waits: %+v", left.Items)
 	}
-	if got := other.ask(12, "tools/list", "").line; !strings.Contains(got, "other__echo") {
-		t.Errorf("the other guest got %s", got)
-	}
+	assert.Contains(t, other.ask(12, "tools/list", "").line, "other__echo", "the other guest")
 }
 
 // Nobody but the guest gets anything through its socket, and the guest nothing anywhere else.
@@ -190,9 +174,7 @@ func TestGuestSocketKeepsOthersOut(t *testing.T) {
 	one, two := d.guest("one", "--profile", "small", "--approval", "never"), d.guest("two", "--uid", "4711")
 	token := func(folder string) string {
 		text, err := os.ReadFile(filepath.Join(folder, "token"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return strings.TrimSpace(string(text))
 	}
 	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"thief","version":"0"}}}` + "\n"
@@ -206,14 +188,10 @@ func TestGuestSocketKeepsOthersOut(t *testing.T) {
 	inside := func(cmd *exec.Cmd) bool { return strings.Contains(reach(cmd), `"serverInfo"`) }
 	post := func(token string) bool {
 		req, err := http.NewRequest("POST", d.url+"/mcp", strings.NewReader(hello))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		req.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer resp.Body.Close()
 		body, _ := io.ReadAll(resp.Body)
 		return resp.StatusCode == http.StatusOK || bytes.Contains(body, []byte("serverInfo"))
@@ -243,9 +221,7 @@ func TestGuestSocketKeepsOthersOut(t *testing.T) {
 		"the user of the guest, on this machine":  {inside(asUser("4711", two, token(two))), false},
 		"a client of this machine under its name": {inside(command(t, d.env(), binary, "stdio", "--client", "one", "--data", d.data)), false},
 	} {
-		if attack.got != attack.want {
-			t.Errorf("%s: through is %v", what, attack.got)
-		}
+		assert.Equal(t, attack.want, attack.got, what)
 	}
 	for _, name := range []string{"../three", "a/b", "..", "/etc", "one/../two", "a b", "ONE", "one", "cursor"} {
 		if code, text := d.do("POST", "/api/v1/guests", strings.NewReader(fmt.Sprintf(`{"name":%q}`, name))); code < 400 {
@@ -256,24 +232,15 @@ func TestGuestSocketKeepsOthersOut(t *testing.T) {
 	// A container with the folder writable replaces the socket by a link: the next daemon does not follow
 	// it, and the guest is back.
 	victim := filepath.Join(t.TempDir(), "victim")
-	if err := os.WriteFile(victim, []byte("mine"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(victim, []byte("mine"), 0o755))
 	d.stop()
 	for _, name := range []string{"sock", "token"} {
-		if err := os.Remove(filepath.Join(one, name)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(victim, filepath.Join(one, name)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(filepath.Join(one, name)))
+		require.NoError(t, os.Symlink(victim, filepath.Join(one, name)))
 	}
 	d.launch()
-	if !inside(guestContainer(t, image, one)) {
-		t.Error("the guest does not come back")
-	}
+	assert.True(t, inside(guestContainer(t, image, one)), "the guest does not come back")
 	info, err := os.Stat(victim)
-	if text, _ := os.ReadFile(victim); err != nil || string(text) != "mine" || info.Mode().Perm() != 0o755 {
-		t.Errorf("the file behind the link is changed: %v %s", info, text)
-	}
+	text, _ := os.ReadFile(victim)
+	assert.Truef(t, err == nil && string(text) == "mine" && info.Mode().Perm() == 0o755, "the file behind the link is changed: %v %s", info, text)
 }

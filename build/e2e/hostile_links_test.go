@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The test opens links of an attacker in the window's engine. Each is refused, or shows a form that
@@ -53,9 +56,7 @@ func TestHostileLinksAreShownAndNeverRun(t *testing.T) {
 		{"drawbridge://run?command=touch&args=" + ran, ""}, // TestLinksOpenOnlyThePage has more of these
 	}
 	before, err := os.ReadFile(filepath.Join(d.data, "config.jsonc"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := startWebkit(t)
 	begun := false
 	for _, c := range cases {
@@ -65,17 +66,11 @@ func TestHostileLinksAreShownAndNeverRun(t *testing.T) {
 			continue
 		}
 		var told struct{ URL string }
-		if err := json.Unmarshal([]byte(run(t, cmd, 0)), &told); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(run(t, cmd, 0)), &told))
 		u, err := url.Parse(told.URL)
-		if err != nil || !strings.HasPrefix(told.URL, d.url+"/#code=") {
-			t.Fatalf("%.100q leads to %q", c.link, told.URL)
-		}
+		require.Truef(t, err == nil && strings.HasPrefix(told.URL, d.url+"/#code="), "%.100q leads to %q", c.link, told.URL)
 		to, err := url.ParseQuery(u.EscapedFragment())
-		if err != nil || !strings.HasPrefix(to.Get("to"), "/add?") {
-			t.Fatalf("%.100q leads to %q", c.link, told.URL)
-		}
+		require.Truef(t, err == nil && strings.HasPrefix(to.Get("to"), "/add?"), "%.100q leads to %q", c.link, told.URL)
 		if !begun { // opens the window; the other links are sent to the open window
 			w.do("POST", "/url", object{"url": told.URL}, nil)
 			begun = true
@@ -100,13 +95,11 @@ func TestHostileLinksAreShownAndNeverRun(t *testing.T) {
 		w.run("location.hash = '/servers'", nil)
 		w.shows("Add server")
 	}
-	if after, err := os.ReadFile(filepath.Join(d.data, "config.jsonc")); err != nil || string(after) != string(before) {
-		t.Errorf("the configuration became %s (%v)", after, err)
-	}
+	after, err := os.ReadFile(filepath.Join(d.data, "config.jsonc"))
+	assert.Truef(t, err == nil && string(after) == string(before), "the configuration became %s (%v)", after, err)
 	if list := d.ask("GET", "servers", nil); strings.Contains(list, "evil") || strings.Count(list, `"id":`) != 1 {
 		t.Errorf("the servers became %s", tail(list))
 	}
-	if _, err := os.Stat(ran); err == nil {
-		t.Error("a link ran a program")
-	}
+	_, err = os.Stat(ran)
+	assert.Error(t, err, "a link ran a program")
 }

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // memory returns the peak memory of the daemon's process since the last call, and its present
@@ -20,9 +23,7 @@ func (d *daemon) memory(t testing.TB) (most, now int64) {
 	t.Helper()
 	dir := fmt.Sprintf("/proc/%d/", d.process(t))
 	status, err := os.ReadFile(dir + "status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for line := range strings.Lines(string(status)) {
 		f := strings.Fields(line)
 		if len(f) < 2 {
@@ -89,9 +90,7 @@ func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 	has := func(t *testing.T, answer string, fragments ...string) {
 		t.Helper()
 		for _, fragment := range fragments {
-			if !strings.Contains(answer, fragment) {
-				t.Errorf("the answer has no %s: %s", fragment, tail(answer))
-			}
+			assert.Contains(t, answer, fragment, "the answer has no")
 		}
 	}
 	// neighbour checks that another server responds as usual meanwhile.
@@ -99,9 +98,7 @@ func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 		t.Helper()
 		answer, took := call(t, "good", `{"still":"well"}`)
 		has(t, answer, `"still":"well"`)
-		if took > limit(500*time.Millisecond) {
-			t.Errorf("a neighbour took %s", took)
-		}
+		assert.Truef(t, took <= limit(500*time.Millisecond), "a neighbour took %s", took)
 	}
 	const mb = 1 << 20
 	// measured runs a case and checks its memory usage.
@@ -120,9 +117,7 @@ func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 	}
 	same := func(t *testing.T, id string, was hostileServer) {
 		t.Helper()
-		if is := d.hostile(id); is.PID != was.PID {
-			t.Errorf("server %s was restarted: %+v", id, is)
-		}
+		assert.Equalf(t, was.PID, d.hostile(id).PID, "server %s", id)
 	}
 	restarted := func(t *testing.T, id string, was hostileServer) {
 		t.Helper()
@@ -139,9 +134,7 @@ func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 			was := d.hostile(id)
 			answer, _ := call(t, id, `{"a":1}`)
 			has(t, answer, `"result"`)
-			if strings.Contains(answer, `"isError":true`) {
-				t.Error(answer)
-			}
+			assert.NotContains(t, answer, `"isError":true`)
 			same(t, id, was)
 		}
 		for id, line := range map[string]string{"banner": "My server v1", "junk": "console.log"} {
@@ -198,9 +191,7 @@ func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 			measured(t, 50*mb, func() {
 				answer, took := call(t, "flood", fmt.Sprintf(`{"n":100000,"kind":%d}`, kind))
 				has(t, answer, "done")
-				if took > limit(2*time.Second) {
-					t.Errorf("it took %s", took)
-				}
+				assert.Truef(t, took <= limit(2*time.Second), "it took %s", took)
 			})
 		})
 	}
@@ -213,9 +204,7 @@ func TestHostileOutputAffectsOnlyItsCall(t *testing.T) {
 		took := time.Since(began)
 		has(t, answer, `"isError":true`, "requestTimeoutMs")
 		t.Logf("deadline 1 s, failed after %s", took.Round(time.Millisecond))
-		if took < time.Second || took > time.Second+limit(100*time.Millisecond) {
-			t.Errorf("it failed after %s, its deadline is 1 s", took)
-		}
+		assert.Truef(t, took >= time.Second && took <= time.Second+limit(100*time.Millisecond), "it failed after %s, its deadline is 1 s", took)
 		neighbour(t)
 	})
 	t.Run("FRM-14 a flood on stderr blocks nobody", func(t *testing.T) {
@@ -235,15 +224,12 @@ type record = call
 func (d *daemon) serverLog(t testing.TB, id string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(d.data, "*", "servers", id+"*"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no log of server %s: %v", id, err)
-	}
+	require.NoErrorf(t, err, "no log of server %s", id)
+	require.NotEmptyf(t, files, "no log of server %s", id)
 	var all strings.Builder
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all.Write(text)
 	}
 	return all.String()

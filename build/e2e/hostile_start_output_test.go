@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Like TestHostileOutputAffectsOnlyItsCall, but before the first response: the output of a server
@@ -69,9 +72,7 @@ func TestHostileStartOutputAffectsOnlyItsServer(t *testing.T) {
 			at := time.Now()
 			answer := client.post("tools/call", "good__echo", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"good__echo","arguments":{"still":"well"},`+modernMeta+`}}`)
 			worst = max(worst, time.Since(at))
-			if !strings.Contains(answer, `"still":"well"`) {
-				t.Fatalf("the neighbour answers %s", answer)
-			}
+			require.Contains(t, answer, `"still":"well"`, "the neighbour answers")
 			if code, _ := d.do("GET", "/api/v1/servers/"+c.id, nil); code != 200 {
 				return "the new configuration is not in force"
 			}
@@ -84,30 +85,21 @@ func TestHostileStartOutputAffectsOnlyItsServer(t *testing.T) {
 	took := time.Since(began)
 	most, _ := d.memory(t)
 	t.Logf("all %d within %s, at most %d MB more; the neighbour answered within %s", len(cases), took.Round(time.Millisecond), (most-before)>>20, worst.Round(time.Millisecond))
-	if most-before > 150<<20 {
-		t.Errorf("the starts took %d MB", (most-before)>>20)
-	}
-	if worst > limit(time.Second) {
-		t.Errorf("the neighbour took %s", worst)
-	}
+	assert.Truef(t, most-before <= 150<<20, "the starts took %d MB", (most-before)>>20)
+	assert.Truef(t, worst <= limit(time.Second), "the neighbour took %s", worst)
 	for _, c := range cases {
 		t.Run(c.title, func(t *testing.T) {
 			if !c.running {
 				is := ends(c.id)
 				t.Log(is)
-				if c.id == "deaf" && !strings.Contains(is, "startupTimeoutMs") {
-					t.Errorf("the reason names no limit: %s", is)
-				}
+				assert.Falsef(t, c.id == "deaf" && !strings.Contains(is, "startupTimeoutMs"), "the reason names no limit: %s", is)
 				return
 			}
 			tool := map[bool]string{true: "odd", false: "echo"}[c.id == "quirky"]
 			answer := client.post("tools/call", c.id+"__"+tool, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+c.id+`__`+tool+`","arguments":{},`+modernMeta+`}}`)
-			if !strings.Contains(answer, `"result"`) || strings.Contains(answer, `"isError":true`) {
-				t.Error(tail(answer))
-			}
-			if text := d.serverLog(t, c.id); !strings.Contains(text, c.log) {
-				t.Errorf("the log has no %q: %s", c.log, tail(text))
-			}
+			assert.Contains(t, answer, `"result"`)
+			assert.NotContains(t, answer, `"isError":true`)
+			assert.Contains(t, d.serverLog(t, c.id), c.log, "the log has no")
 		})
 	}
 }

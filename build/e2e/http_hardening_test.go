@@ -15,6 +15,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func (d *daemon) host() string { return strings.TrimPrefix(d.url, "http://") }
@@ -33,9 +36,7 @@ func (d *daemon) rss(t testing.TB) (bytes int) {
 		}
 		bytes += p.memory(t, "status", "VmRSS")
 	}
-	if bytes == 0 {
-		t.Fatal("the daemon's memory cannot be read")
-	}
+	require.NotEqual(t, 0, bytes, "the daemon's memory cannot be read")
 	return bytes
 }
 
@@ -61,16 +62,11 @@ func TestNET01ForeignHostsAreRefusedBeforeToken(t *testing.T) {
 		for _, path := range []string{"/", "/mcp", "/healthz", "/api/v1/status", "/register", "/nothing"} {
 			code, body, _ := d.rawHTTP(t, headOf("GET", path, host, 0, "Authorization: Bearer "+d.admin), "")
 			// The HTTP server itself refuses a value that is not a host.
-			if code != 403 && !(code == 400 && strings.ContainsAny(host, "<, \\@#")) {
-				t.Errorf("host %q at %s: %d %s", host, path, code, body)
-			}
-			if host != "" && strings.Contains(body, host) || strings.Contains(body, "evil") {
-				t.Errorf("host %q is echoed: %s", host, body)
-			}
+			assert.Falsef(t, code != 403 && !(code == 400 && strings.ContainsAny(host, "<, \\@#")), "host %q at %s: %d %s", host, path, code, body)
+			assert.Truef(t, !(host != "" && strings.Contains(body, host)) && !strings.Contains(body, "evil"), "host %q is echoed: %s", host, body)
 		}
-		if code, _, _ := d.rawHTTP(t, headOf("POST", "/mcp", host, len(hello), "Content-Type: application/json", "Authorization: Bearer "+token), hello); code != 403 && code != 400 {
-			t.Errorf("host %q: a POST gets %d", host, code)
-		}
+		code, _, _ := d.rawHTTP(t, headOf("POST", "/mcp", host, len(hello), "Content-Type: application/json", "Authorization: Bearer "+token), hello)
+		assert.Falsef(t, code != 403 && code != 400, "host %q: a POST gets %d", host, code)
 	}
 	for _, head := range [][]string{
 		{"GET http://evil.com/mcp HTTP/1.1", "Host: " + d.host()}, // the host of the target counts, and it is not ours
@@ -79,17 +75,13 @@ func TestNET01ForeignHostsAreRefusedBeforeToken(t *testing.T) {
 		{"GET /mcp HTTP/1.1"},
 		{"GET /mcp HTTP/1.0"},
 	} {
-		if code, _, _ := d.rawHTTP(t, append(head, "Authorization: Bearer "+token), ""); code != 403 && code != 400 {
-			t.Errorf("%q: %d", head, code)
-		}
+		code, _, _ := d.rawHTTP(t, append(head, "Authorization: Bearer "+token), "")
+		assert.Falsef(t, code != 403 && code != 400, "%q: %d", head, code)
 	}
-	if strings.Contains(d.log.String(), "without a valid token") {
-		t.Error("something came up to the token")
-	}
+	assert.NotContains(t, d.log.String(), "without a valid token", "something came up to the token")
 	for _, host := range []string{"127.0.0.1:" + port, "localhost:" + port, "LocalHost:" + port, "[::1]:" + port} {
-		if code, body, _ := d.rawHTTP(t, headOf("GET", "/healthz", host, 0), ""); code != 200 {
-			t.Errorf("host %q: %d %s", host, code, body)
-		}
+		code, body, _ := d.rawHTTP(t, headOf("GET", "/healthz", host, 0), "")
+		assert.Equalf(t, 200, code, "%v %v", host, body)
 	}
 }
 
@@ -140,9 +132,7 @@ func TestNET06OnlyHeaderTokenAuthenticates(t *testing.T) {
 			t.Fatalf("with the right token: %d %s", code, body)
 		}
 	}
-	if throttled == 0 {
-		t.Error("50 guesses in a moment are not throttled")
-	}
+	assert.NotEqual(t, 0, throttled, "50 guesses in a moment are not throttled")
 	logged := d.log.String()
 	files, _ := filepath.Glob(filepath.Join(d.data, "logs", "*"))
 	for _, name := range files {
@@ -150,13 +140,9 @@ func TestNET06OnlyHeaderTokenAuthenticates(t *testing.T) {
 		logged += string(src)
 	}
 	for _, secret := range []string{token, d.admin, "dbr_"} {
-		if strings.Contains(logged, secret) {
-			t.Errorf("a token is in the log: %.12s", secret)
-		}
+		assert.NotContains(t, logged, secret, "a token is in the log")
 	}
-	if !strings.Contains(logged, "without a valid token") {
-		t.Error("a refused request is not in the log")
-	}
+	assert.Contains(t, logged, "without a valid token", "a refused request is not in the log")
 }
 
 // endless is a body that does not end; after limit bytes the test has failed.
@@ -175,9 +161,7 @@ func TestNET08LargeEndlessAndCompressedBodiesAreBounded(t *testing.T) {
 	token := d.token("net")
 	send := func(path, bearer, encoding string, body io.Reader) int {
 		req, err := http.NewRequest("POST", d.url+path, body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		req.Header.Set("Authorization", "Bearer "+bearer)
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "application/json, text/event-stream")
@@ -210,9 +194,8 @@ func TestNET08LargeEndlessAndCompressedBodiesAreBounded(t *testing.T) {
 		for path, bearer := range map[string]string{"/mcp": token, "/api/v1/call": d.admin, "/api/session": ""} {
 			// 5 MB exceeds the limit of the bridge, 9 MB exceeds every limit.
 			for _, n := range []int{5 << 20, 9 << 20} {
-				if code := send(path, bearer, "", strings.NewReader(large(n))); !refused(path, code) {
-					t.Errorf("%s with %d bytes: %d", path, n, code)
-				}
+				code := send(path, bearer, "", strings.NewReader(large(n)))
+				assert.Truef(t, refused(path, code), "%s with %d bytes: %d", path, n, code)
 			}
 			e := &endless{limit: 64 << 20}
 			code := send(path, bearer, "", io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":`), e))
@@ -231,9 +214,7 @@ func TestNET08LargeEndlessAndCompressedBodiesAreBounded(t *testing.T) {
 	}
 	after := d.rss(t)
 	t.Logf("memory after the first round %d MB, after four more %d MB", before>>20, after>>20)
-	if after > before+16<<20 {
-		t.Errorf("memory grows from %d to %d MB", before>>20, after>>20)
-	}
+	assert.Truef(t, after <= before+16<<20, "memory grows from %d to %d MB", before>>20, after>>20)
 }
 
 func TestNET09SlowHeadersBlockNobody(t *testing.T) {
@@ -255,35 +236,28 @@ func TestNET09SlowHeadersBlockNobody(t *testing.T) {
 	var slow []net.Conn
 	for range 800 {
 		conn, err := net.DialTimeout("tcp", d.host(), limit(5*time.Second))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer conn.Close()
-		if _, err := io.WriteString(conn, "POST /mcp HTTP/1.1\r\nHost: "+d.host()+"\r\nX-Slow: "); err != nil {
-			t.Fatal(err)
-		}
+		_, err = io.WriteString(conn, "POST /mcp HTTP/1.1\r\nHost: "+d.host()+"\r\nX-Slow: ")
+		require.NoError(t, err)
 		slow = append(slow, conn)
 	}
 	began := time.Now()
 	loaded := measure(200)
-	if open := time.Since(began); open > limit(4*time.Second) {
-		t.Errorf("200 calls beside 800 slow connections took %s", open)
-	}
+	open := time.Since(began)
+	assert.Truef(t, open <= limit(4*time.Second), "200 calls beside 800 slow connections took %s", open)
 	var wg sync.WaitGroup
 	for _, conn := range slow {
 		wg.Go(func() {
 			conn.SetReadDeadline(began.Add(limit(8 * time.Second)))
-			if _, err := io.Copy(io.Discard, conn); err != nil && !strings.Contains(err.Error(), "reset") {
-				t.Errorf("a slow connection is still open: %v", err)
-			}
+			_, err := io.Copy(io.Discard, conn)
+			assert.Falsef(t, err != nil && !strings.Contains(err.Error(), "reset"), "a slow connection is still open: %v", err)
 		})
 	}
 	wg.Wait()
 	t.Logf("800 slow connections were closed after %s; calls: quiet %s, beside them %s", time.Since(began).Round(time.Millisecond), quiet, loaded)
 	p99 := len(quiet) * 99 / 100
-	if loaded[p99] > limit(4*quiet[p99]+10*time.Millisecond) {
-		t.Errorf("p99 grows from %s to %s", quiet[p99], loaded[p99])
-	}
+	assert.Truef(t, loaded[p99] <= limit(4*quiet[p99]+10*time.Millisecond), "p99 grows from %s to %s", quiet[p99], loaded[p99])
 }
 
 // The test sends messages that two JSON parsers may read differently. Each is refused, or the
@@ -326,9 +300,8 @@ func TestNET11PolicyAndServerReadSameMessage(t *testing.T) {
 	for _, arguments := range []string{
 		`{"dup":1,"dup":2}`, `{"name":"x","Name":"y"}`, `{"\u0000":1}`, `{"a\u0000":"\u0000"}`, `{"ſ":"s","s":"ſ"}`, `{"n":1e400,"m":-0,"k":0.10}`, `{"u":"\ud83d\ude00","raw":"😀"}`,
 	} {
-		if code, answer := d.as(c, call(`{"name":"echo__echo","arguments":`+arguments+`}`)); code != 200 || !strings.Contains(answer, `"structuredContent":`+arguments) {
-			t.Errorf("%s arrives as %d %s", arguments, code, answer)
-		}
+		code, answer := d.as(c, call(`{"name":"echo__echo","arguments":`+arguments+`}`))
+		assert.Truef(t, code == 200 && strings.Contains(answer, `"structuredContent":`+arguments), "%s arrives as %d %s", arguments, code, answer)
 	}
 }
 

@@ -21,6 +21,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/api"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // route is one method of a registered path.
@@ -61,9 +64,7 @@ func routes(t testing.TB) (list []route) {
 			t.Errorf("the daemon serves %q, which this matrix does not know", pattern)
 		}
 	}
-	if len(list) < 35 {
-		t.Fatalf("only %d routes were found: %v", len(list), list)
-	}
+	require.Truef(t, len(list) >= 35, "only %d routes were found: %v", len(list), list)
 	return list
 }
 
@@ -76,17 +77,13 @@ func literal(pattern string) string {
 func wired(t testing.TB) (patterns []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "app/drawbridge/*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
 			var within ast.Node
 			switch n := n.(type) {
@@ -134,19 +131,14 @@ func handles(body ast.Node) (found bool) {
 func (d *daemon) rawHTTP(t testing.TB, head []string, body string) (status int, answer string, header http.Header) {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(d.url, "http://"), limit(5*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(limit(10 * time.Second)))
-	if _, err := io.WriteString(conn, strings.Join(head, "\r\n")+"\r\nConnection: close\r\n\r\n"+body); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(conn, strings.Join(head, "\r\n")+"\r\nConnection: close\r\n\r\n"+body)
+	require.NoError(t, err)
 	method, _, _ := strings.Cut(head[0], " ")
 	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
-	if err != nil {
-		t.Fatalf("%q: %v", head, err)
-	}
+	require.NoErrorf(t, err, "%q", head)
 	defer resp.Body.Close()
 	// A stream never ends; its beginning is enough.
 	conn.SetDeadline(time.Now().Add(limit(2 * time.Second)))
@@ -161,9 +153,7 @@ func (d *daemon) rawHTTP(t testing.TB, head []string, body string) (status int, 
 // session, no client and no change of the configuration.
 func (d *daemon) nothingHappened(t testing.TB, config string) {
 	t.Helper()
-	if calls := d.calls(); len(calls) != 0 {
-		t.Errorf("%d calls were recorded, the newest is %+v", len(calls), calls[0])
-	}
+	assert.Empty(t, d.calls())
 	var clients struct {
 		Items []struct {
 			Name, Token string
@@ -173,16 +163,12 @@ func (d *daemon) nothingHappened(t testing.TB, config string) {
 	}
 	d.get("/api/v1/clients", &clients)
 	for _, c := range clients.Items {
-		if c.Sessions != 0 || c.Calls != 0 || c.Name != "" {
-			t.Errorf("somebody got in: %+v", c)
-		}
+		assert.Truef(t, c.Sessions == 0 && c.Calls == 0 && c.Name == "", "somebody got in: %+v", c)
 	}
-	if now, err := os.ReadFile(filepath.Join(d.data, "config.jsonc")); err != nil || string(now) != config {
-		t.Errorf("the configuration was changed (%v):\n%s", err, now)
-	}
-	if _, err := os.Stat(filepath.Join(d.data, "sessions.json")); err == nil {
-		t.Error("a browser was let in")
-	}
+	now, err := os.ReadFile(filepath.Join(d.data, "config.jsonc"))
+	assert.Truef(t, err == nil && string(now) == config, "the configuration was changed (%v):\n%s", err, now)
+	_, err = os.Stat(filepath.Join(d.data, "sessions.json"))
+	assert.Error(t, err, "a browser was let in")
 }
 
 // streams never end for a permitted client.
@@ -200,9 +186,7 @@ func TestHeaderMatrixOnEveryRoute(t *testing.T) {
 	d := start(t, object{"directory": object{"url": directory.URL}, "mcpServers": object{"demo": demo()}})
 	d.running("demo")
 	config, err := os.ReadFile(filepath.Join(d.data, "config.jsonc"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mcp := d.token("matrix")
 	host := strings.TrimPrefix(d.url, "http://")
 	_, port, _ := net.SplitHostPort(host)
@@ -239,9 +223,7 @@ func TestHeaderMatrixOnEveryRoute(t *testing.T) {
 			reader = strings.NewReader(body)
 		}
 		req, err := http.NewRequest(r.method, d.url+r.path, reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for name, v := range headers {
 			switch {
 			case name == "Host":
@@ -251,14 +233,10 @@ func TestHeaderMatrixOnEveryRoute(t *testing.T) {
 			}
 		}
 		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer resp.Body.Close()
 		for name := range resp.Header {
-			if strings.HasPrefix(name, "Access-Control") {
-				t.Errorf("%s %s: a CORS header: %s", r.method, r.path, name)
-			}
+			assert.Falsef(t, strings.HasPrefix(name, "Access-Control"), "%s %s: a CORS header: %s", r.method, r.path, name)
 		}
 		answer, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
 		return resp.StatusCode, string(answer)
@@ -349,9 +327,7 @@ func TestHeaderMatrixOnEveryRoute(t *testing.T) {
 			}
 		}
 	}
-	if calls := d.calls(); len(calls) != 0 {
-		t.Errorf("a call came through: %+v", calls[0])
-	}
+	assert.Empty(t, d.calls(), "a call came through")
 	t.Logf("%d routes, %d wrong requests, 0 reached a handler (%d right ones for whoever is on this machine)", len(all), tried-through, through)
 }
 
@@ -386,9 +362,7 @@ func (d *daemon) withOperations(t *testing.T, all []route) []route {
 			}
 		}
 	}
-	if operations < 100 {
-		t.Errorf("only %d operations are documented", operations)
-	}
+	assert.Truef(t, operations >= 100, "only %d operations are documented", operations)
 	return all
 }
 

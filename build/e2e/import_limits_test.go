@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // limitedClients are clients with a server named db that may only be asked to echo. FILE is written in the
@@ -40,9 +43,7 @@ func TestLimitsOfClientsHoldForEveryClient(t *testing.T) {
 			denied = append(denied, fmt.Sprintf("%q", tool))
 		}
 	}
-	if len(denied) == 0 {
-		t.Fatal("the server has no other tool")
-	}
+	require.NotEmpty(t, denied, "the server has no other tool")
 	for _, c := range limitedClients {
 		t.Run(c.id, func(t *testing.T) {
 			t.Parallel()
@@ -53,16 +54,11 @@ func TestLimitsOfClientsHoldForEveryClient(t *testing.T) {
 			for _, way := range [][]string{{"import"}, {"move"}, {"move", "--single-entry"}} {
 				d.cli(0, append(append([]string{"clients"}, way...), c.id, "--yes")...)
 				other := openEndpoint(t, d)
-				if tools := other.tools("db__"); len(tools) != 1 || tools[0] != "echo" {
-					t.Errorf("%v: another client is offered %v", way, tools)
-				}
-				if reply := other.call("db__" + strings.Trim(denied[0], `"`)); !strings.Contains(reply, "there is no tool named") {
-					t.Errorf("%v: another client can call %s: %s", way, denied[0], reply)
-				}
+				tools := other.tools("db__")
+				assert.Truef(t, len(tools) == 1 && tools[0] == "echo", "%v: another client is offered %v", way, tools)
+				assert.Contains(t, other.call("db__"+strings.Trim(denied[0], `"`)), "there is no tool named", way)
 				d.cli(0, "clients", "undo", "--all", "--yes")
-				if got := take(t, path); got != text {
-					t.Errorf("%v: after undo the file is\n%s", way, got)
-				}
+				assert.Equal(t, text, take(t, path), way)
 			}
 		})
 	}

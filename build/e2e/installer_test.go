@@ -14,6 +14,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The script installs exactly the archive that it was written for, or nothing.
@@ -24,12 +27,9 @@ func TestInstallerInstallsOnlyTheArchiveThatItKnows(t *testing.T) {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
 		w := tar.NewWriter(z)
-		if err := w.WriteHeader(&tar.Header{Name: "drawbridge-1.2.3/drawbridge", Mode: 0o755, Size: int64(len(program))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(program)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: "drawbridge-1.2.3/drawbridge", Mode: 0o755, Size: int64(len(program))}))
+		_, err := w.Write([]byte(program))
+		require.NoError(t, err)
 		w.Close()
 		z.Close()
 		return b.Bytes()
@@ -44,14 +44,10 @@ func TestInstallerInstallsOnlyTheArchiveThatItKnows(t *testing.T) {
 		w.Write(served)
 	}))
 	defer server.Close()
-	if err := os.WriteFile(filepath.Join(dir, name), served, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), served, 0o644))
 	run(t, command(t, []string{"RELEASE_URL=" + server.URL}, filepath.Join(root, "build/package/installer.sh"), dir), 0)
 	script, err := os.ReadFile(filepath.Join(dir, "install.sh"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	bin := filepath.Join(dir, "bin")
 	install := func(script []byte) error {
 		cmd := command(t, []string{"HOME=" + dir, "DRAWBRIDGE_BIN=" + bin}, "sh")
@@ -60,22 +56,14 @@ func TestInstallerInstallsOnlyTheArchiveThatItKnows(t *testing.T) {
 	}
 	for cut := range strings.Count(string(script), "\n") {
 		_ = install([]byte(strings.Join(strings.SplitAfter(string(script), "\n")[:cut], "")))
-		if _, err := os.Stat(bin); err == nil {
-			t.Fatalf("the first %d lines install something", cut)
-		}
+		_, err = os.Stat(bin)
+		require.Errorf(t, err, "the first %d lines install something", cut)
 	}
 	served = archive("#!/bin/sh\necho another\n")
-	if err := install(script); err == nil {
-		t.Error("another archive is installed")
-	}
-	if _, err := os.Stat(bin); err == nil {
-		t.Error("another archive leaves something")
-	}
+	assert.Error(t, install(script), "another archive is installed")
+	_, err = os.Stat(bin)
+	assert.Error(t, err, "another archive leaves something")
 	served = archive("#!/bin/sh\necho it runs\n")
-	if err := install(script); err != nil {
-		t.Fatal(err)
-	}
-	if out := run(t, exec.Command(filepath.Join(bin, "drawbridge")), 0); out != "it runs\n" {
-		t.Error(out)
-	}
+	require.NoError(t, install(script))
+	assert.Equal(t, "it runs\n", run(t, exec.Command(filepath.Join(bin, "drawbridge")), 0))
 }

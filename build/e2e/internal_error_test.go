@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite" // to break a history on purpose
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
@@ -26,30 +28,23 @@ func TestPanicIsInternalErrorForClientAndRecord(t *testing.T) {
 	token := d.token("policy")
 	search := toolCall{Name: "drawbridge__history_search", Arguments: object{}}
 	found := drive(t, "legacy", d.url+"/mcp", token, "e2e-internal", search)
-	if len(found.Results) != 1 || found.Results[0].IsError || found.Results[0].Thrown != "" {
-		t.Fatalf("before: %+v", found.Results)
-	}
+	require.Truef(t, len(found.Results) == 1 && !found.Results[0].IsError && found.Results[0].Thrown == "", "before: %+v", found.Results)
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(d.data, "history.db")+"?_pragma=busy_timeout(10000)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer db.Close()
-	if _, err := db.Exec(`ALTER TABLE verdict RENAME TO taken_away`); err != nil {
-		t.Fatal(err)
-	}
+	_, err = db.Exec(`ALTER TABLE verdict RENAME TO taken_away`)
+	require.NoError(t, err)
 	got := drive(t, "legacy", d.url+"/mcp", token, "e2e-internal", search, toolCall{Name: "demo__echo", Arguments: object{"text": "well"}})
 	code, problem := d.do("GET", "/api/v1/calls", nil)
-	if _, err := db.Exec(`ALTER TABLE taken_away RENAME TO verdict`); err != nil {
-		t.Fatal(err)
-	}
+	_, err = db.Exec(`ALTER TABLE taken_away RENAME TO verdict`)
+	require.NoError(t, err)
 
 	if r := got.Results[0]; r.Thrown != "" || !r.IsError || len(r.Content) != 1 || strings.Contains(r.Content[0].Text, "verdict") ||
 		!strings.Contains(r.Content[0].Text, `the built-in tool "history_search" failed`) || !strings.Contains(r.Content[0].Text, "(code=internal)") {
 		t.Errorf("the client got %+v", r)
 	}
-	if r := got.Results[1]; r.IsError || r.Thrown != "" {
-		t.Errorf("another server's tool answers %+v", r)
-	}
+	r := got.Results[1]
+	assert.Truef(t, !r.IsError && r.Thrown == "", "another server's tool answers %+v", r)
 	if code != 500 || !strings.Contains(problem, `"code":"internal"`) || strings.Contains(problem, "verdict") {
 		t.Errorf("the API answers %d %s", code, problem)
 	}
@@ -69,7 +64,5 @@ func TestPanicIsInternalErrorForClientAndRecord(t *testing.T) {
 		t.Error("the log does not say what went wrong")
 	}
 	again := drive(t, "legacy", d.url+"/mcp", token, "e2e-internal", search)
-	if len(again.Results) != 1 || again.Results[0].IsError || again.Results[0].Thrown != "" {
-		t.Errorf("after: %+v", again.Results)
-	}
+	assert.Truef(t, len(again.Results) == 1 && !again.Results[0].IsError && again.Results[0].Thrown == "", "after: %+v", again.Results)
 }

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // runWithInput runs a command with a time limit and returns its output and exit code.
@@ -80,18 +83,13 @@ func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 	})
 	var pending struct{ URL string }
 	out, _ := tell(20*time.Second, "", "login", "web", "--json")
-	if err := json.Unmarshal([]byte(out), &pending); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	require.NoError(t, json.Unmarshal([]byte(out), &pending), out)
 	resp, err := http.Get(pending.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	resp.Body.Close()
 	d.running("web", "open", "demo")
-	if _, err := os.Stat(filepath.Join(d.data, "secrets.key")); err == nil {
-		t.Error("the key is in a file beside a keyring")
-	}
+	_, err = os.Stat(filepath.Join(d.data, "secrets.key"))
+	assert.Error(t, err, "the key is in a file beside a keyring")
 	d.stop()
 
 	ring.stop()
@@ -133,25 +131,19 @@ func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 		began := time.Now()
 		out, _ := tell(75*time.Second, "value-of-more", c.args...)
 		t.Logf("%v after %s: %s", c.args, time.Since(began).Round(time.Millisecond), strings.TrimSpace(tail(out)))
-		if !strings.Contains(out, c.want) || !strings.Contains(out, "lock") {
-			t.Errorf("%v says: %s", c.args, out)
-		}
+		assert.Contains(t, out, c.want, c.args)
+		assert.Contains(t, out, "lock", c.args)
 	}
-	if _, err := os.Stat(filepath.Join(d.data, "secrets.key")); err == nil {
-		t.Error("a second key was made, in a file")
-	}
+	_, err = os.Stat(filepath.Join(d.data, "secrets.key"))
+	assert.Error(t, err, "a second key was made, in a file")
 
 	ring.stop()
 	ring.launch("the user's password")
 	began = time.Now()
 	d.running("web", "demo")
 	t.Logf("unlocked, they run after %s", time.Since(began).Round(time.Millisecond))
-	if bad := d.says("web", "whoami", `{}`); bad != "" {
-		t.Error(bad)
-	}
-	if n := signIns.Load(); n != 1 {
-		t.Errorf("%d sign-ins", n)
-	}
+	assert.Empty(t, d.says("web", "whoami", `{}`))
+	assert.EqualValues(t, 1, signIns.Load())
 	if out, _ := tell(20*time.Second, "", "status"); strings.Contains(out, "unlock") {
 		t.Errorf("afterwards status says %s", out)
 	}
@@ -159,12 +151,8 @@ func TestLockedKeyringBlocksOnlyDependents(t *testing.T) {
 	// Locking it later has no effect, because the key is in memory.
 	ring.stop()
 	ring.launch("")
-	if bad := d.says("web", "whoami", `{}`); bad != "" {
-		t.Error(bad)
-	}
+	assert.Empty(t, d.says("web", "whoami", `{}`))
 	d.cli(0, "restart", "demo")
 	d.running("demo")
-	if out := d.cli(0, "logout", "web"); !strings.Contains(out, "signed out") {
-		t.Error(out)
-	}
+	assert.Contains(t, d.cli(0, "logout", "web"), "signed out")
 }

@@ -17,6 +17,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The process of a server is killed during more calls than the breaker tolerates. Their clients
@@ -26,9 +29,7 @@ func TestKilledServerFailsCallAndServesNext(t *testing.T) {
 	// A process that starts while the flag exists never responds to a call.
 	script := `if [ -e "$FLAG" ]; then export ` + mcptest.Env + `=silent-call; fi; exec "$SERVER"`
 	hangCalls := func() {
-		if err := os.WriteFile(flag, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(flag, nil, 0o600))
 	}
 	hangCalls()
 	d := start(t, object{"mcpServers": object{
@@ -59,13 +60,9 @@ func TestKilledServerFailsCallAndServesNext(t *testing.T) {
 			}
 			return ""
 		})
-		if err := os.Remove(flag); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(flag))
 		began := time.Now()
-		if err := syscall.Kill(st.PID, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Kill(st.PID, syscall.SIGKILL))
 		for n := range calls {
 			answer := eventually.Receive(t, limit(5*time.Second), "a call goes on though its server is dead", answered)
 			if !strings.Contains(answer, `fragile`) || !strings.Contains(answer, `"isError":true`) && !strings.Contains(answer, `"error"`) {
@@ -76,31 +73,24 @@ func TestKilledServerFailsCallAndServesNext(t *testing.T) {
 			}
 		}
 		failing = append(failing, time.Since(began))
-		if got := call("other", "well"); !strings.Contains(got, "well") {
-			t.Errorf("another server: %s", got)
-		}
+		assert.Contains(t, call("other", "well"), "well", "another server")
 		began = time.Now()
-		if got := call("fragile", "served"); !strings.Contains(got, `"note":"served"`) {
-			t.Fatalf("the next call: %s", got)
-		}
+		require.Contains(t, call("fragile", "served"), `"note":"served"`, "the next call")
 		next = append(next, time.Since(began))
 		hangCalls()
 		d.get("/api/v1/servers/fragile", &st)
 		served := st.PID
-		if code, body := d.do("POST", "/api/v1/servers/fragile/restart", strings.NewReader("{}")); code != http.StatusOK {
-			t.Fatalf("%d %s", code, body)
-		}
+		code, body := d.do("POST", "/api/v1/servers/fragile/restart", strings.NewReader("{}"))
+		require.Equal(t, http.StatusOK, code, body)
 		eventually.TrueWithin(t, limit(10*time.Second), "the server is not restarted", func() bool {
 			d.get("/api/v1/servers/fragile", &st)
 			return st.PID != served
 		})
 	}
-	if worst := slices.Max(failing); worst > limit(200*time.Millisecond) {
-		t.Errorf("a call whose server was killed failed after %s only", worst)
-	}
-	if worst := slices.Max(next); worst > limit(time.Second) {
-		t.Errorf("the call after took %s", worst)
-	}
+	worst := slices.Max(failing)
+	assert.Truef(t, worst <= limit(200*time.Millisecond), "a call whose server was killed failed after %s only", worst)
+	worst = slices.Max(next)
+	assert.Truef(t, worst <= limit(time.Second), "the call after took %s", worst)
 	t.Logf("a call whose server was killed failed after %s; the next one, with the restart, took %s", failing, next)
 }
 
@@ -136,9 +126,7 @@ func TestColdStartListsToolsFromCache(t *testing.T) {
 				conn.Close()
 				break
 			}
-			if time.Since(began) > limit(5*time.Second) || d.ended() {
-				t.Fatal(err)
-			}
+			require.True(t, time.Since(began) <= limit(5*time.Second) && !d.ended(), err)
 			<-tick.C
 		}
 		ready = append(ready, time.Since(began))
@@ -148,29 +136,18 @@ func TestColdStartListsToolsFromCache(t *testing.T) {
 		var reply struct {
 			Result struct{ Tools []struct{ Name string } }
 		}
-		if err := json.Unmarshal([]byte(answer), &reply); err != nil {
-			t.Fatalf("%v in %s", err, tail(answer))
-		}
-		if got := len(reply.Result.Tools); got != n {
-			t.Fatalf("the first list has %d of %d tools", got, n)
-		}
+		require.NoError(t, json.Unmarshal([]byte(answer), &reply))
+		require.Equal(t, n, len(reply.Result.Tools), "the first list")
 		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, p := range descendants(d.cmd.Process.Pid) { // the login shell may run at the same time
-			if strings.HasPrefix(p.command, self) {
-				t.Errorf("a list started a server: %v", p)
-			}
+			assert.Falsef(t, strings.HasPrefix(p.command, self), "a list started a server: %v", p)
 		}
 		called := client.post("tools/call", "s07__echo", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"s07__echo","arguments":{"a":1},`+modernMeta+`}}`)
-		if !strings.Contains(called, `"a":1`) {
-			t.Errorf("a call does not start its server: %s", called)
-		}
+		assert.Contains(t, called, `"a":1`, "a call does not start its server")
 		d.stop()
 	}
-	if worst := slices.Max(listed); worst > limit(500*time.Millisecond) {
-		t.Errorf("the first complete list came after %s", worst)
-	}
+	worst := slices.Max(listed)
+	assert.Truef(t, worst <= limit(500*time.Millisecond), "the first complete list came after %s", worst)
 	t.Logf("after the start of the program: accepting connections %s; first complete tools/list of %d servers %s", ready, n, listed)
 }

@@ -14,22 +14,21 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // serverImage builds an image that contains only a test server, so that no registry is needed.
 func serverImage(t testing.TB) (name string) {
 	t.Helper()
 	if out, err := exec.Command("docker", "info").CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("no Docker Engine answers, and CI is set: %v", err)
-		}
+		require.NotEqualf(t, "true", os.Getenv("CI"), "no Docker Engine answers, and CI is set: %v", err)
 		t.Skipf("no Docker Engine answers: %v %s", err, tail(string(out)))
 	}
 	program := smallServer(t)
 	src, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	name = fmt.Sprintf("drawbridge-leak-%d", os.Getpid())
 	importImage(t, name, map[string][]byte{"server": src})
 	t.Cleanup(func() {
@@ -74,14 +73,11 @@ func TestDockerRunContainersNeverOutliveServer(t *testing.T) {
 		l.shapes = nil
 		daemon, _ = l.waitForAllTrees()
 		l.running(ids...)
-		if got := containersOf(t, image); len(got) != len(ids) {
-			t.Fatalf("%d containers run: %v", len(got), got)
-		}
+		require.Len(t, containersOf(t, image), len(ids))
 		for _, id := range ids {
 			code, body := l.do("POST", "/api/v1/call", strings.NewReader(`{"server":"`+id+`","tool":"echo","arguments":{"here":"`+id+`"}}`))
-			if code != 200 || !strings.Contains(body, `"success":true`) {
-				t.Fatalf("server %s answers %d %s", id, code, body)
-			}
+			require.Equalf(t, 200, code, "server %s", id)
+			require.Containsf(t, body, `"success":true`, "server %s", id)
 		}
 		return daemon, descendants(l.cmd.Process.Pid)
 	}
@@ -95,15 +91,12 @@ func TestDockerRunContainersNeverOutliveServer(t *testing.T) {
 	living()
 	labels := run(t, exec.Command("docker", "ps", "--filter", "ancestor="+image, "--format", `{{.Label "drawbridge.server"}}`), 0)
 	for _, id := range ids {
-		if !strings.Contains(labels, id) {
-			t.Errorf("no container says that it is of server %s: %s", id, labels)
-		}
+		assert.Contains(t, labels, id, "no container says that it is of server")
 	}
 	// After a restart the name of the container is free.
 	before := l.hostile("tty")
-	if code, body := l.do("POST", "/api/v1/servers/tty/restart", strings.NewReader("{}")); code != 200 {
-		t.Fatalf("%d %s", code, body)
-	}
+	code, body := l.do("POST", "/api/v1/servers/tty/restart", strings.NewReader("{}"))
+	require.Equal(t, 200, code, body)
 	eventually.Complete(t, limit(10*time.Second), func() string {
 		if is := l.hostile("tty"); is.PID == before.PID || is.State != "running" {
 			return fmt.Sprintf("not restarted: %+v", is)
@@ -124,9 +117,7 @@ func TestDockerRunContainersNeverOutliveServer(t *testing.T) {
 	l.cmd.Process.Kill()
 	<-l.done
 	eventually.Complete(t, limit(2*time.Second), func() string { return alive(family) })
-	if got := containersOf(t, image); len(got) != len(ids) {
-		t.Fatalf("%d of %d containers are there to be swept", len(got), len(ids))
-	}
+	require.Len(t, containersOf(t, image), len(ids))
 	servers = object{}
 	began = time.Now()
 	begin()
@@ -140,9 +131,8 @@ func TestDockerRunContainersNeverOutliveServer(t *testing.T) {
 	living()
 	began = time.Now()
 	l.stop()
-	if left := containersOf(t, image); len(left) > 0 {
-		t.Errorf("after a stop: %v", left)
-	}
+	left := containersOf(t, image)
+	assert.Truef(t, len(left) <= 0, "after a stop: %v", left)
 	t.Logf("0 containers left after a kill of the daemon: %s; of both, then a start: %s; a stop took %s",
 		killed.Round(time.Millisecond), swept.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
 }

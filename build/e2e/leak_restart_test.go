@@ -23,6 +23,8 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/upstream"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
 
@@ -59,9 +61,7 @@ func TestRepeatedRestartsUseConstantResources(t *testing.T) {
 	// tests this process must not be one: it reaps nobody, and thousands of dead
 	// processes would make every look at the living slow.
 	t.Cleanup(func() {
-		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0))
 	})
 	ledger := filepath.Join(t.TempDir(), "processes.json")
 	log := slog.New(slog.DiscardHandler)
@@ -74,27 +74,18 @@ func TestRepeatedRestartsUseConstantResources(t *testing.T) {
 	go func() { ended <- servers.Run(ctx) }()
 	defer func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		if err := spawner.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-		if err := logs.Close(); err != nil {
-			t.Error(err)
-		}
+		err := <-ended
+		assert.NoError(t, err)
+		assert.NoError(t, spawner.Close(context.Background()))
+		assert.NoError(t, logs.Close())
 	}()
 
 	src, err := json.Marshal(object{"mcpServers": object{"a": object{
 		"command": "/bin/sh", "args": []string{"-c", smallServer(t) + " legacy; exit $?"},
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cfg, problems := config.Parse("test", src)
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	require.True(t, len(problems) <= 0, problems)
 	servers.Apply(cfg)
 
 	pid := 0
@@ -112,18 +103,15 @@ func TestRepeatedRestartsUseConstantResources(t *testing.T) {
 	next()
 	restart := func() {
 		t.Helper()
-		if err := servers.Restart(ctx, "a"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, servers.Restart(ctx, "a"))
 		next()
 	}
 	for range 10 {
 		restart()
 	}
 	before := held(ledger)
-	if before.children != 3 || before.ledger != 1 {
-		t.Fatalf("before: %s", before)
-	}
+	require.Equal(t, 3, before.children)
+	require.Equal(t, 1, before.ledger)
 	n := 20 * rounds(t, 10, 10)
 	began := time.Now()
 	var took times
@@ -143,11 +131,8 @@ func TestRepeatedRestartsUseConstantResources(t *testing.T) {
 		}
 		return ""
 	})
-	if st, _ := servers.Status("a"); st.Restarts < n {
-		t.Errorf("%d restarts are counted, %d were made", st.Restarts, n)
-	}
+	st, _ := servers.Status("a")
+	assert.Truef(t, st.Restarts >= n, "%d restarts are counted, %d were made", st.Restarts, n)
 	t.Logf("%d restarts in %s (each %s); before: %s; after: %s", n, time.Since(began).Round(time.Millisecond), took, before, after)
-	if slices.Max(took) > limit(5*time.Second) {
-		t.Errorf("one restart took %s", slices.Max(took))
-	}
+	assert.Truef(t, slices.Max(took) <= limit(5*time.Second), "one restart took %s", slices.Max(took))
 }

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func demo() object { return object{"command": binary, "args": []string{"demo-server"}} }
@@ -35,9 +38,7 @@ func TestBrokenEditKeepsServersAndReportsPosition(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{"mcpServers": object{"demo": demo()}})
 	d.running("demo")
-	if err := os.WriteFile(filepath.Join(d.data, "config.jsonc"), []byte("{\n  \"mcpServers\": {\n    oops\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(d.data, "config.jsonc"), []byte("{\n  \"mcpServers\": {\n    oops\n"), 0o600))
 	eventually.Complete(t, limit(5*time.Second), func() string {
 		var status struct {
 			Problems []struct {
@@ -55,9 +56,7 @@ func TestBrokenEditKeepsServersAndReportsPosition(t *testing.T) {
 	})
 	d.running("demo")
 	got := drive(t, "legacy", d.url+"/mcp", d.token("x"), "e2e", toolCall{"demo__echo", object{"text": "still here"}})
-	if !strings.Contains(got.Results[0].Content[0].Text, "still here") {
-		t.Fatalf("%+v", got)
-	}
+	require.Contains(t, got.Results[0].Content[0].Text, "still here")
 }
 
 func TestStoppedDaemonLeavesNoProcess(t *testing.T) {
@@ -68,9 +67,8 @@ func TestStoppedDaemonLeavesNoProcess(t *testing.T) {
 	config["mcpServers"].(object)["wrapped"] = object{"command": "sh", "args": []string{"-c", "'" + binary + "' demo-server; exit $?"}}
 	d := start(t, config)
 	d.running("files", "every", "memory", "thinking", "demo", "wrapped")
-	if n := len(descendants(d.cmd.Process.Pid)); n < 7 {
-		t.Fatalf("only %d processes were there to be left behind", n)
-	}
+	n := len(descendants(d.cmd.Process.Pid))
+	require.Truef(t, n >= 7, "only %d processes were there to be left behind", n)
 	d.stop() // checks that nothing is left
 }
 
@@ -100,13 +98,10 @@ func TestClosedTerminalStopsDaemon(t *testing.T) {
 	})
 	d.cmd.Process.Signal(syscall.SIGHUP)
 	eventually.Receive(t, limit(6*time.Second), "still there after SIGHUP", d.done)
-	if code := d.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("SIGHUP: exit %d", code)
-	}
+	assert.Equal(t, 0, d.cmd.ProcessState.ExitCode(), "SIGHUP: exit")
 	eventually.Complete(t, limit(2*time.Second), func() string { return alive(family) })
-	if body := <-answered; !strings.Contains(body, `"success":false`) {
-		t.Errorf("the call is answered %s", body)
-	}
+	body := <-answered
+	assert.Contains(t, body, `"success":false`, "the call is answered")
 }
 
 func TestSecondDaemonNamesFirst(t *testing.T) {
@@ -114,9 +109,8 @@ func TestSecondDaemonNamesFirst(t *testing.T) {
 	d := start(t, object{"mcpServers": object{}})
 	cmd := command(t, d.env(), binary, "serve", "--data", d.data, "--listen", "127.0.0.1:0")
 	out, err := cmd.CombinedOutput()
-	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(out), d.url) {
-		t.Fatalf("exit %d (%v)\n%s", code, err, out)
-	}
+	code := cmd.ProcessState.ExitCode()
+	require.Truef(t, code == 1 && strings.Contains(string(out), d.url), "exit %d (%v)\n%s", code, err, out)
 }
 
 // runtime.json, the log and the entries of clients name the address on which the daemon listens,
@@ -141,25 +135,17 @@ func TestEveryLoopbackAddressWorks(t *testing.T) {
 				t.Errorf("the runtime file has %s, the log\n%s", d.url, d.log)
 			}
 			d.running("demo")
-			if out := d.cli(0, "call", "demo", "add", `{"a": 1, "b": 2}`); !strings.HasPrefix(out, "3\n") {
-				t.Errorf("call: %s", out)
-			}
-			if out := d.cli(0, "open", "--print"); !strings.HasPrefix(out, want+"/#code=") {
-				t.Errorf("open: %s", out)
-			}
-			if out := d.cli(0, "clients", "connect", "cursor", "--http", "--snippet"); !strings.Contains(out, want+"/mcp") {
-				t.Errorf("snippet: %s", out)
-			}
+			out := d.cli(0, "call", "demo", "add", `{"a": 1, "b": 2}`)
+			assert.Truef(t, strings.HasPrefix(out, "3\n"), "call: %s", out)
+			out = d.cli(0, "open", "--print")
+			assert.Truef(t, strings.HasPrefix(out, want+"/#code="), "open: %s", out)
+			assert.Contains(t, d.cli(0, "clients", "connect", "cursor", "--http", "--snippet"), want+"/mcp")
 			req := d.request("GET", "/api/v1/status", nil)
 			req.Header.Set("Origin", want)
 			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			resp.Body.Close()
-			if resp.StatusCode != http.StatusOK {
-				t.Errorf("with its own origin: %d", resp.StatusCode)
-			}
+			assert.Equal(t, http.StatusOK, resp.StatusCode, "with its own origin")
 			d.cli(0, "quit")
 		})
 	}

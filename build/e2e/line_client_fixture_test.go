@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // lineClient speaks with a program through its standard input and output, as a client that only
@@ -41,9 +43,7 @@ func startLines(t testing.TB, cmd *exec.Cmd) *lineClient {
 	}
 	in, inErr := cmd.StdinPipe()
 	out, outErr := cmd.StdoutPipe()
-	if err := errors.Join(inErr, outErr, cmd.Start()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(inErr, outErr, cmd.Start()))
 	c.in = in
 	go func() {
 		defer close(c.lines)

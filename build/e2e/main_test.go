@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+
+	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -86,9 +88,7 @@ func run(t testing.TB, cmd *exec.Cmd, wantCode int) (stdout string) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
-	if code := cmd.ProcessState.ExitCode(); code != wantCode {
-		t.Fatalf("%s exits with %d (%v), want %d\n%s\n%s", strings.Join(cmd.Args, " "), code, err, wantCode, tail(out.String()), tail(errs.String()))
-	}
+	require.Equal(t, wantCode, cmd.ProcessState.ExitCode(), err)
 	return out.String()
 }
 

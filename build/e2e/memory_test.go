@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // pss returns the proportional set size of processes in MB, which counts shared memory in part.
@@ -67,9 +70,7 @@ func TestIdleMemoryAndWindowMemory(t *testing.T) {
 	// The start of one command, the window's program and its web processes.
 	began := time.Now()
 	opened := command(t, append(d.env(), s.display()...), binary, "--data", d.data)
-	if err := opened.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, opened.Start())
 	var shown time.Duration
 	eventually.Complete(t, limit(time.Second), func() string {
 		if len(s.windows("Drawbridge")) == 0 {
@@ -78,9 +79,7 @@ func TestIdleMemoryAndWindowMemory(t *testing.T) {
 		shown = time.Since(began)
 		return ""
 	})
-	if err := opened.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, opened.Wait())
 	eventually.Complete(t, limit(10*time.Second), func() string {
 		if n := colours(s.picture("memory-window"), image.Rect(340, 130, 1280, 900)); n < 12 {
 			return fmt.Sprintf("the page has %d colours", n)
@@ -109,9 +108,7 @@ func TestIdleMemoryAndWindowMemory(t *testing.T) {
 	open, page := pss(t, inDaemon), pss(t, inWindow)
 	t.Logf("idle: %.1f MB PSS; window on the screen after %s, its page after %s; with it open: %.1f MB of daemon, tray and watchdog and %.1f MB of the window in %d processes, %.1f MB in all",
 		idle, shown.Round(time.Millisecond), painted.Round(time.Millisecond), open, page, len(inWindow), open+page)
-	if page < 20 || page > 600 {
-		t.Errorf("the window takes %.1f MB", page)
-	}
+	assert.Truef(t, !(page < 20) && !(page > 600), "the window takes %.1f MB", page)
 	run(t, command(t, append(d.env(), s.display()...), binary, "quit", "--data", d.data), 0)
 	<-d.done
 	eventually.Complete(t, limit(5*time.Second), func() string { return alive(append(inDaemon, inWindow...)) })

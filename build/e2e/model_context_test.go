@@ -17,6 +17,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // listeningModel stands in for the model behind a client. It keeps the largest request, and refuses all.
@@ -124,9 +127,7 @@ func TestRealClientsSendTheirModelNoTextThatWasCutSilently(t *testing.T) {
 					t.Skipf("not there for this system: %v", err)
 				}
 				got := sentToModel(t, c.program, func(home, model string) []string { return c.prepare(home, model, d.token(name)) })
-				if got == nil {
-					t.Fatal("the client has sent nothing to its model")
-				}
+				require.NotNil(t, got, "the client has sent nothing to its model")
 				whole, told, silent := 0, 0, 0
 				for tool, description := range got.tools {
 					switch {
@@ -146,9 +147,7 @@ func TestRealClientsSendTheirModelNoTextThatWasCutSilently(t *testing.T) {
 					}
 				}
 				t.Logf("%d tools: %d descriptions whole, %d shortened with a hint, %d cut silently; %d of 6 instructions whole", len(got.tools), whole, told, silent, instructions)
-				if name == c.id && (silent > 0 || strings.Contains(got.texts, "# talk0") && instructions < 6 && cut) {
-					t.Error("something was cut silently")
-				}
+				assert.False(t, name == c.id && (silent > 0 || strings.Contains(got.texts, "# talk0") && instructions < 6 && cut), "something was cut silently")
 			})
 		}
 	}
@@ -208,7 +207,5 @@ func TestFoundToolsNeedAThirdOfTheirDefinitions(t *testing.T) {
 		whole += len(answer.Content[0].Text)
 	}
 	t.Logf("%d bytes instead of %d: %.3f", short, whole, float64(short)/float64(whole))
-	if short*100 > whole*35 {
-		t.Error("the answers are too large")
-	}
+	assert.True(t, short*100 <= whole*35, "the answers are too large")
 }

@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // wellFormed are items with every member that MCP 2025-11-25 defines.
@@ -100,9 +103,7 @@ func TestOddItemsHideNoOtherItemFromRealClients(t *testing.T) {
 	entry := func(lists any) object {
 		server := testServer(t, "lists")
 		text, err := json.Marshal(lists)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		server["env"].(object)[mcptest.EnvLists] = string(text)
 		return server
 	}
@@ -142,9 +143,7 @@ func TestOddItemsHideNoOtherItemFromRealClients(t *testing.T) {
 			members[id] = kind + ": " + member
 		}
 	}
-	if rows < 60 {
-		t.Fatalf("only %d deviations", rows)
-	}
+	require.Truef(t, rows >= 60, "only %d deviations", rows)
 	d := start(t, object{"mcpServers": servers, "profiles": profiles})
 	endpoints := map[string]string{"all": d.url + "/mcp"}
 	for id := range profiles {
@@ -175,13 +174,10 @@ func TestOddItemsHideNoOtherItemFromRealClients(t *testing.T) {
 		settings(t, filepath.Join(home, ".claude.json"), object{"mcpServers": entries})
 		env = append(env, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1")
 		text := inHome(t, home, env, claudeCodeBinary(t), "mcp", "list")
-		if n := strings.Count(text, "Connected"); n < len(endpoints) || strings.Contains(text, "fail") {
-			t.Errorf("%d of %d connected:\n%s", n, len(endpoints), text)
-		}
+		n := strings.Count(text, "Connected")
+		assert.Truef(t, n >= len(endpoints) && !strings.Contains(text, "fail"), "%d of %d connected:\n%s", n, len(endpoints), text)
 	})
-	if text := d.cli(0, "status"); !strings.Contains(text, "annotations.readOnlyHint") {
-		t.Errorf("status does not name what is odd:\n%s", text)
-	}
+	assert.Contains(t, d.cli(0, "status"), "annotations.readOnlyHint", "status does not name what is odd")
 }
 
 // A server of MCP 2026-07-28 has tools whose results are no objects. Older clients list and call them.
@@ -201,27 +197,21 @@ func TestOutputsAreWrappedForOlderRealClients(t *testing.T) {
 		decode(t, readLists(t, object{"endpoints": object{"all": d.url + "/mcp", "own": d.url + "/s/m/mcp"}, "token": d.token("reader"), "sdk": sdk, "call": "days"}), &read)
 		decode(t, readLists(t, object{"endpoints": object{"all": d.url + "/mcp"}, "token": d.token("reader"), "sdk": sdk, "call": "m__days"}), &read)
 		for endpoint, got := range read {
-			if string(got.Result.StructuredContent) != want {
-				t.Errorf("%s at %s: %s %v", sdk, endpoint, got.Result.StructuredContent, got.Tools)
-			}
+			assert.Equalf(t, want, string(got.Result.StructuredContent), "%v %v %v", sdk, endpoint, got.Tools)
 		}
 	}
 }
 
 func decode(t testing.TB, text string, v any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), v); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
+	require.NoError(t, json.Unmarshal([]byte(text), v), text)
 }
 
 // readLists runs read-lists.mjs.
 func readLists(t testing.TB, input object) string {
 	t.Helper()
 	text, err := json.Marshal(input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd := command(t, nil, node, abs("clients/read-lists.mjs"))
 	cmd.Stdin = strings.NewReader(string(text))
 	return run(t, cmd, 0)

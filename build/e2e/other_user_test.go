@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // ledTo is a shell function for a fake browser: it prints the address to which the given file
@@ -37,9 +40,7 @@ func TestOtherUserCannotReplaceDaemon(t *testing.T) {
 	thief.SysProcAttr, thief.Dir = other, "/"
 	seen := new(lockedBuffer)
 	thief.Stdout = seen
-	if err := thief.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, thief.Start())
 	defer func() { thief.Process.Kill(); thief.Wait() }()
 	run(t, command(t, append(d.env(), "DISPLAY=:9999", "PATH="+tools+":/usr/bin:/bin"), binary, "open", "--browser", "--data", d.data), 0)
 	var address string
@@ -53,13 +54,9 @@ func TestOtherUserCannotReplaceDaemon(t *testing.T) {
 	})
 	thief.Process.Kill()
 	thief.Wait()
-	if !strings.Contains(seen.String(), "xdg-open") {
-		t.Fatal("the second user does not see the browser, which shows nothing")
-	}
+	require.Contains(t, seen.String(), "xdg-open", "the second user does not see the browser, which shows nothing")
 	_, code, _ := strings.Cut(address, "#code=")
-	if strings.Contains(seen.String(), code) {
-		t.Error("the second user reads the code in a command line")
-	}
+	assert.NotContains(t, seen.String(), code, "the second user reads the code in a command line")
 	body := fmt.Sprintf(`{"code":%q}`, code)
 	curl := exec.Command("curl", "-sS", "-w", "%{http_code}", "-H", "Content-Type: application/json", "-d", body, d.url+"/api/session")
 	curl.SysProcAttr, curl.Dir = other, "/"
@@ -67,13 +64,10 @@ func TestOtherUserCannotReplaceDaemon(t *testing.T) {
 		t.Errorf("a stolen code: %s, %v", out, err)
 	}
 	reply, err := http.Post(d.url+"/api/session", "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer reply.Body.Close()
-	if text, _ := io.ReadAll(reply.Body); reply.StatusCode != 200 {
-		t.Errorf("one's own browser: %d %s", reply.StatusCode, text)
-	}
+	text, _ := io.ReadAll(reply.Body)
+	assert.Equal(t, 200, reply.StatusCode, text)
 	eventually.Complete(t, limit(5*time.Second), func() string {
 		if left, _ := filepath.Glob(filepath.Join(d.data, "open", "*")); len(left) > 0 {
 			return fmt.Sprintf("%v stays after its use", left)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The test performs the actions of the page on a real configuration, history, client file, keyring
@@ -49,9 +51,8 @@ func TestEveryPageActionWorks(t *testing.T) {
 		"/link": func(q url.Values) string {
 			code, said := d.do("POST", "/api/v1/open-code", strings.NewReader(`{"to":`+quoted(q.Get("to"))+`}`))
 			var link struct{ URL string }
-			if err := json.Unmarshal([]byte(said), &link); err != nil || code != http.StatusOK {
-				t.Errorf("%d %s (%v)", code, said, err)
-			}
+			err := json.Unmarshal([]byte(said), &link)
+			assert.Truef(t, err == nil && code == http.StatusOK, "%d %s (%v)", code, said, err)
 			return link.URL
 		},
 	}
@@ -110,17 +111,11 @@ func startKeyring(t testing.TB) *keyring {
 <busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><policy context="default"><allow send_destination="*"/><allow own="*"/><allow receive_sender="*"/></policy></busconfig>`)
 	bus := exec.Command("dbus-daemon", "--config-file="+config, "--nofork", "--print-address=1")
 	printed, err := bus.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := bus.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, bus.Start())
 	t.Cleanup(func() { bus.Process.Kill(); bus.Wait() })
 	line, err := bufio.NewReader(printed).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	k.address = strings.TrimSpace(line)
 	t.Cleanup(k.stop)
 	k.launch("the user's password")

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // Hostile servers, clients and a configuration, with the real daemon between them and the page: 200
@@ -33,7 +35,5 @@ func TestHostileServerTextIsInertOnPage(t *testing.T) {
 	var found struct{ Looks int }
 	browse(t, d, "page-hostile.mjs", object{"token": d.token("life")}, &found)
 	t.Logf("%d places were looked at", found.Looks)
-	if found.Looks < 60 && os.Getenv("STEPS") == "" {
-		t.Error("that is too few")
-	}
+	assert.False(t, found.Looks < 60 && os.Getenv("STEPS") == "", "that is too few")
 }

@@ -14,6 +14,9 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // notes is a server in one file, as a bundle contains it.
@@ -37,16 +40,11 @@ func bundle(t testing.TB, files map[string]string) []byte {
 	z := zip.NewWriter(&out)
 	for name, body := range files {
 		w, err := z.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(w, body); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		_, err = io.WriteString(w, body)
+		require.NoError(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, z.Close())
 	return out.Bytes()
 }
 
@@ -94,8 +92,7 @@ func TestServersAreInstalledOnPage(t *testing.T) {
 		"folder":  files, "good": good, "evil": evil, "bundles": filepath.Join(d.data, "bundles"),
 	}, nil)
 	for _, at := range []string{filepath.Join(files, "..", "evil"), filepath.Join(d.data, "evil"), filepath.Join(d.data, "..", "evil")} {
-		if _, err := os.Stat(at); err == nil {
-			t.Errorf("%s is there", at)
-		}
+		_, err := os.Stat(at)
+		assert.Errorf(t, err, "%s is there", at)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // From an empty configuration to a client's first recorded call and its replay, without a mouse:
@@ -17,9 +20,7 @@ func TestFirstRunAndReplayByKeyboard(t *testing.T) {
 	d := start(t, object{"mcpServers": object{}})
 	cursor := filepath.Join(d.home, ".cursor/mcp.json")
 	file, err := json.MarshalIndent(object{"mcpServers": object{"weather": demo(), "other": object{"command": binary, "args": []string{"demo-server", "--http", "127.0.0.1:0"}}}}, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	put(t, cursor, string(file)+"\n")
 	var found struct {
 		FirstRunMs int64
@@ -27,14 +28,9 @@ func TestFirstRunAndReplayByKeyboard(t *testing.T) {
 		Presses    int
 	}
 	browse(t, d, "page-keyboard.mjs", object{"cursor": cursor}, &found)
-	if found.Stops < 20 {
-		t.Errorf("only %d stops of the focus", found.Stops)
-	}
+	assert.Truef(t, found.Stops >= 20, "only %d stops of the focus", found.Stops)
 	t.Logf("the first recorded call after %d ms and %d presses; %d stops of the focus", found.FirstRunMs, found.Presses, found.Stops)
-	if found.Presses < 1 || found.Presses > 6 {
-		t.Errorf("%d presses to the first recorded call, want at most 6", found.Presses)
-	}
-	if took := time.Duration(found.FirstRunMs) * time.Millisecond; took <= 0 || took > 2*time.Minute {
-		t.Errorf("the first recorded call came after %s", took)
-	}
+	assert.Truef(t, found.Presses >= 1 && found.Presses <= 6, "%d presses to the first recorded call, want at most 6", found.Presses)
+	took := time.Duration(found.FirstRunMs) * time.Millisecond
+	assert.Truef(t, took > 0 && took <= 2*time.Minute, "the first recorded call came after %s", took)
 }

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // browse runs a script of the folder clients against the page of d and checks its result: all steps
@@ -47,9 +49,7 @@ func browse(t testing.TB, d *daemon, script string, more object, found any) {
 	}
 	maps.Copy(order, more)
 	src, err := json.Marshal(order)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	only := os.Getenv("STEPS")
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
@@ -58,18 +58,14 @@ func browse(t testing.TB, d *daemon, script string, more object, found any) {
 	cmd.Stdin = strings.NewReader(string(src))
 	said := []byte(run(t, cmd, 0))
 	var seen struct{ Errors []string }
-	if err := json.Unmarshal(said, &seen); err != nil {
-		t.Fatalf("%v in %s", err, tail(string(said)))
-	}
+	require.NoError(t, json.Unmarshal(said, &seen))
 	for _, problem := range seen.Errors {
 		t.Error(problem)
 	}
 	if found == nil {
 		return
 	}
-	if err := json.Unmarshal(said, found); err != nil {
-		t.Fatalf("%v in %s", err, tail(string(said)))
-	}
+	require.NoError(t, json.Unmarshal(said, found))
 }
 
 // control starts a server for actions that a script cannot do itself: /stop, /launch or /restart

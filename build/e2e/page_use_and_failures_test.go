@@ -5,6 +5,8 @@ package e2e
 import (
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // Every page and every action with the real daemon; also while the configuration is reloaded, a
@@ -18,9 +20,7 @@ func TestEveryPageSurvivesFailures(t *testing.T) {
 		UsefulMs int64
 	}
 	browse(t, d, "page-use-and-failures.mjs", object{"token": d.token("life"), "control": control(t, d, nil, nil), "binary": binary}, &found)
-	if len(found.Pages) < 19 {
-		t.Errorf("only these pages were looked at: %q", found.Pages)
-	}
+	assert.Truef(t, len(found.Pages) >= 19, "only these pages were looked at: %q", found.Pages)
 	t.Logf("something useful is seen after %d ms", found.UsefulMs)
 	if took := time.Duration(found.UsefulMs) * time.Millisecond; took > 2*limit(time.Second) { // twice, because it runs beside other tests
 		t.Errorf("something useful is seen only after %s", took)

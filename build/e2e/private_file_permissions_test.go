@@ -8,6 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // SEC-03: with an open umask, only the user can read the files that Drawbridge writes.
@@ -18,12 +21,9 @@ func TestEveryFileIsPrivateUnderOpenUmask(t *testing.T) {
 	d := start(t, object{"mcpServers": object{"demo": object{"command": binary, "args": []string{"demo-server"}}}}, "DRAWBRIDGE_KEYRING=off")
 	d.running("demo")
 	d.token("cursor")
-	if code, text := d.do("PUT", "/api/v1/secrets/one", strings.NewReader(`{"value":"a-secret-value"}`)); code >= 300 {
-		t.Fatalf("%d %s", code, text)
-	}
-	if bad := d.says("demo", "echo", `{"text":"x"}`); bad != "" {
-		t.Fatal(bad)
-	}
+	code, text := d.do("PUT", "/api/v1/secrets/one", strings.NewReader(`{"value":"a-secret-value"}`))
+	require.Truef(t, code < 300, "%d %s", code, text)
+	require.Empty(t, d.says("demo", "echo", `{"text":"x"}`))
 	d.cli(0, "backup")
 	d.cli(0, "history", "backup", filepath.Join(d.data, "history-copy.db"))
 	d.stop()
@@ -49,7 +49,5 @@ func TestEveryFileIsPrivateUnderOpenUmask(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || files < 8 {
-		t.Errorf("%d files (%v)", files, err)
-	}
+	assert.Truef(t, err == nil && files >= 8, "%d files (%v)", files, err)
 }

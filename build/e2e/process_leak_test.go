@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // processTreeShapes are process trees in which some process tries to survive. In the scripts SERVER
@@ -66,9 +69,7 @@ func newLab(t testing.TB) *leakLab {
 		daemon: newDaemon(t),
 		server: smallServer(t), reborn: filepath.Join(dir, "reborn.sh"),
 	}
-	if err := os.WriteFile(l.reborn, fmt.Appendf(nil, reborn, os.Getpid()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(l.reborn, fmt.Appendf(nil, reborn, os.Getpid()), 0o600))
 	for name := range processTreeShapes {
 		l.shapes = append(l.shapes, name)
 	}
@@ -188,9 +189,7 @@ func (l *leakLab) gone(began time.Time, token string, family []process) time.Dur
 func rounds(t testing.TB, plain, inCI int) int {
 	if text := os.Getenv("DRAWBRIDGE_ROUNDS"); text != "" {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			t.Fatalf("DRAWBRIDGE_ROUNDS=%q is not a number of rounds", text)
-		}
+		require.Truef(t, err == nil && n >= 1, "DRAWBRIDGE_ROUNDS=%q is not a number of rounds", text)
 		return n
 	}
 	if os.Getenv("CI") == "true" {
@@ -214,9 +213,7 @@ func (l times) String() string {
 func smallServer(t testing.TB) string {
 	t.Helper()
 	program, err := buildSmallServer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return program
 }
 
@@ -315,10 +312,6 @@ func bothKilled(t *testing.T, n int) {
 	}
 	t.Logf("0 processes left after a kill of both, then a start: %s (%d processes swept); the servers after a start: %s; a stop took %s",
 		took, swept, up, time.Since(began).Round(time.Millisecond))
-	if swept == 0 {
-		t.Error("there was never anything to sweep: the kill of both proves nothing")
-	}
-	if !strings.Contains(l.log.String(), "left over from an earlier run") {
-		t.Error("the start after both were killed does not say what it cleaned up")
-	}
+	assert.NotEqual(t, 0, swept, "there was never anything to sweep: the kill of both proves nothing")
+	assert.Contains(t, l.log.String(), "left over from an earlier run", "the start after both were killed does not say what it cleaned up")
 }

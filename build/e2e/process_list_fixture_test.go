@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // process is a process of this machine; its start time distinguishes it from a later one with the
@@ -71,9 +73,7 @@ func processOf(pid int) (process, bool) {
 func (p process) memory(t testing.TB, file string, fields ...string) (bytes int) {
 	t.Helper()
 	src, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.pid, file))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
+	require.False(t, err != nil && !errors.Is(err, fs.ErrNotExist), err)
 	for line := range strings.Lines(string(src)) {
 		name, size, _ := strings.Cut(line, ":")
 		if kb := 0; slices.Contains(fields, name) {

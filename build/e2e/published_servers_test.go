@@ -12,15 +12,17 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // npmServer returns the entry of a server that is installed with npm for these tests.
 func npmServer(t testing.TB, name string, args ...string) object {
 	t.Helper()
 	script := abs("node_modules/@modelcontextprotocol/" + name + "/dist/index.js")
-	if _, err := os.Stat(script); err != nil {
-		t.Fatal(err)
-	}
+	_, err := os.Stat(script)
+	require.NoError(t, err)
 	return object{"command": node, "args": append([]string{script}, args...)}
 }
 
@@ -28,9 +30,7 @@ func npmServer(t testing.TB, name string, args ...string) object {
 // serves.
 func realServers(t testing.TB) (config object, files string) {
 	files = t.TempDir()
-	if err := os.WriteFile(filepath.Join(files, "hello.txt"), []byte("hello from a real file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(files, "hello.txt"), []byte("hello from a real file\n"), 0o600))
 	memory := npmServer(t, "server-memory")
 	memory["env"] = object{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.jsonl")}
 	return object{"mcpServers": object{
@@ -60,15 +60,11 @@ type toolCall struct {
 func drive(t testing.TB, client, url, token, name string, calls ...toolCall) driven {
 	t.Helper()
 	order, err := json.Marshal(object{"url": url, "token": token, "name": name, "calls": calls})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd := command(t, nil, node, abs("clients/"+client+".mjs"))
 	cmd.Stdin = strings.NewReader(string(order))
 	var got driven
-	if err := json.Unmarshal([]byte(run(t, cmd, 0)), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(run(t, cmd, 0)), &got))
 	return got
 }
 
@@ -91,22 +87,16 @@ func TestRealServersWorkInBothEras(t *testing.T) {
 				toolCall{"thinking__sequentialthinking", object{"thought": "a", "thoughtNumber": 1, "totalThoughts": 1, "nextThoughtNeeded": false}},
 			)
 			for _, tool := range []string{"files__read_text_file", "files__list_directory", "every__echo", "memory__create_entities", "thinking__sequentialthinking"} {
-				if !slices.Contains(got.Tools, tool) {
-					t.Errorf("%s is not listed in %v", tool, got.Tools)
-				}
+				assert.Contains(t, got.Tools, tool)
 			}
 			count := map[string]int{}
 			for _, tool := range got.Tools {
 				server, _, ok := strings.Cut(tool, "__")
-				if !ok {
-					t.Errorf("tool %q is not named server__tool", tool)
-				}
+				assert.Truef(t, ok, "tool %q is not named server__tool", tool)
 				count[server]++
 			}
 			for server, least := range map[string]int{"files": 14, "every": 13, "memory": 9, "thinking": 1} {
-				if count[server] < least {
-					t.Errorf("%s lists %d tools, at least %d expected", server, count[server], least)
-				}
+				assert.Truef(t, count[server] >= least, "%s lists %d tools, at least %d expected", server, count[server], least)
 			}
 			for i, fragment := range []string{"hello from a real file", "salut", "entities", "thoughtNumber"} {
 				r := got.Results[i]

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Cursor and others start the servers of their file at the moment it changes. Each round, such a client
@@ -36,9 +39,7 @@ func TestClientThatReloadsAtOnceSeesNoErrorAfterMove(t *testing.T) {
 			moved <- ""
 		}()
 		command := command(t, d.env(), binary, "clients", "move", "cursor", "--yes", "--data", d.data)
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, command.Start())
 		<-moved
 		s := d.shimFor(t, "r")
 		for id, method := range []string{"initialize", "tools/list", "tools/call"} {
@@ -46,20 +47,13 @@ func TestClientThatReloadsAtOnceSeesNoErrorAfterMove(t *testing.T) {
 			if method == "initialize" {
 				params = `"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"lines","version":"0"}`
 			}
-			if got := s.ask(id, method, params); got.Result == nil || !strings.Contains(got.line, "echo") && method == "tools/list" {
-				t.Errorf("round %d: %s: %s", round, method, got.line)
-			}
+			got := s.ask(id, method, params)
+			assert.Truef(t, got.Result != nil && !(!strings.Contains(got.line, "echo") && method == "tools/list"), "round %d: %s: %s", round, method, got.line)
 		}
-		if err := s.end(); err != nil {
-			t.Error(err)
-		}
-		if err := command.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, s.end())
+		require.NoError(t, command.Wait())
 		d.cli(0, "clients", "undo", "cursor")
-		if now := take(t, file); now != original {
-			t.Fatalf("after undo the file is %s", now)
-		}
+		require.Equal(t, original, take(t, file), "after undo the file")
 	}
 }
 

@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The client part of the official suite, with all requirements of each revision. The scenarios
@@ -45,9 +48,8 @@ func TestOfficialConformanceSuiteOfClients(t *testing.T) {
 				t.Errorf("%s requires %s, which is not run", revision, name)
 			}
 		}
-		if least := map[string]int{"2025-11-25": 14, "2026-07-28": 25}[revision]; signIns < least {
-			t.Errorf("%s requires %d scenarios of signing in, the suite lists %d", revision, least, signIns)
-		}
+		least := map[string]int{"2025-11-25": 14, "2026-07-28": 25}[revision]
+		assert.Truef(t, signIns >= least, "%s requires %d scenarios of signing in, the suite lists %d", revision, least, signIns)
 		for _, scenario := range scenarios {
 			t.Run(revision+"/"+scenario, func(t *testing.T) {
 				t.Parallel()
@@ -60,9 +62,8 @@ func TestOfficialConformanceSuiteOfClients(t *testing.T) {
 					"--command", program, "--scenario", scenario, "--spec-version", revision,
 					"--timeout", fmt.Sprint(limit(30*time.Second).Milliseconds()), "--output-dir", t.TempDir())
 				report, err := cmd.CombinedOutput()
-				if err != nil || !strings.Contains(string(report), "OVERALL: PASSED") {
-					t.Errorf("%v: %s", err, tail(string(report)))
-				}
+				assert.NoError(t, err)
+				assert.Contains(t, string(report), "OVERALL: PASSED")
 			})
 		}
 	}
@@ -86,9 +87,8 @@ func TestServerStartedForItsURL(t *testing.T) {
 	d.running("web")
 	var st struct{ PID int }
 	d.get("/api/v1/servers/web", &st)
-	if bad := d.says("web", "add", `{"a":2,"b":3}`); bad != "" || st.PID == 0 {
-		t.Fatalf("%s, process %d", bad, st.PID)
-	}
+	bad := d.says("web", "add", `{"a":2,"b":3}`)
+	require.Truef(t, bad == "" && st.PID != 0, "%s, process %d", bad, st.PID)
 	if p, err := os.FindProcess(st.PID); err == nil {
 		p.Kill()
 	}
@@ -99,9 +99,7 @@ func TestServerStartedForItsURL(t *testing.T) {
 		}
 		return d.says("web", "add", `{"a":2,"b":3}`)
 	})
-	if out := d.cli(1, "test", "web"); !strings.Contains(out, "another program is already listening") {
-		t.Errorf("a second program for the same address: %s", out)
-	}
+	assert.Contains(t, d.cli(1, "test", "web"), "another program is already listening", "a second program for the same address")
 }
 
 func (d *daemon) says(server, tool, arguments string) string {
@@ -120,9 +118,7 @@ func TestOfficialConformanceSuiteThroughARemoteServer(t *testing.T) {
 		t.Run(revision, func(t *testing.T) {
 			address := ownPort(t)
 			server := exec.Command(program, "-http", address, option)
-			if err := server.Start(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, server.Start())
 			t.Cleanup(func() { server.Process.Kill(); server.Wait() })
 			eventually.Complete(t, limit(10*time.Second), func() string {
 				conn, err := net.Dial("tcp", address)
@@ -187,20 +183,14 @@ func TestEndlessRemoteEventIsBounded(t *testing.T) {
 	d := start(t, object{"mcpServers": object{"web": object{"url": server.URL + "/mcp"}}})
 	d.running("web")
 	_, body := d.do("POST", "/api/v1/call", strings.NewReader(`{"server":"web","tool":"huge","arguments":{}}`))
-	if !strings.Contains(body, "larger than the limit") {
-		t.Errorf("%s", tail(body))
-	}
-	if bad := d.says("web", "good", `{}`); bad != "" {
-		t.Error(bad)
-	}
+	assert.Contains(t, body, "larger than the limit")
+	assert.Empty(t, d.says("web", "good", `{}`))
 	peak := 0
 	for _, p := range descendants(d.cmd.Process.Pid) {
 		peak = max(peak, p.memory(t, "status", "VmHWM")>>20)
 	}
 	t.Logf("%d of %d MB were sent; the daemon's most memory was %d MB", sent, megabytes, peak)
-	if sent > megabytes/2 || peak > 250 {
-		t.Errorf("the server sent %d MB, the daemon took %d MB", sent, peak)
-	}
+	assert.Truef(t, sent <= megabytes/2 && peak <= 250, "the server sent %d MB, the daemon took %d MB", sent, peak)
 }
 
 func between(text, start, end string) string {

@@ -14,6 +14,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // scriptedModel replaces the model behind Claude Code: it speaks the streaming Messages API, and
@@ -140,9 +143,8 @@ func TestClaudeCodeGetsTheSameResultsFromHistory(t *testing.T) {
 		return m.results, m.tools
 	}
 	recorded, listed := converse()
-	if len(recorded) != len(calls) || !strings.Contains(recorded[0], "hello from a real file") {
-		t.Fatalf("Claude Code got %q", recorded)
-	}
+	require.Len(t, recorded, len(calls), "Claude Code")
+	require.Contains(t, recorded[0], "hello from a real file", "Claude Code")
 	var sessions struct {
 		Items []struct {
 			Session string
@@ -155,29 +157,20 @@ func TestClaudeCodeGetsTheSameResultsFromHistory(t *testing.T) {
 	session := sessions.Items[0].Session
 	cassette := filepath.Join(t.TempDir(), "calls.jsonl")
 	d.cli(0, "replay", "export", "memory", cassette, "--session", session)
-	if got := d.cli(0, "check", "save", "ann", "--session", session); got != "7 steps saved\n" {
-		t.Error(got)
-	}
+	assert.Equal(t, "7 steps saved\n", d.cli(0, "check", "save", "ann", "--session", session))
 	d.cli(0, "check", "run", "--all", "--junit", filepath.Join(t.TempDir(), "results.xml"))
 
 	from := func(server string) object {
 		return object{"type": "replay", "namespace": server, "from": object{"server": server, "session": session}}
 	}
-	if err := os.RemoveAll(files); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(files))
 	d.write("config.jsonc", object{"mcpServers": object{"old-files": from("files"), "old-memory": from("memory")}})
 	d.running("old-files", "old-memory")
 	served, tools := converse()
-	if !slices.Equal(recorded, served) {
-		t.Errorf("recorded %q\nserved   %q", recorded, served)
-	}
-	if len(tools) < 20 || !slices.Equal(listed, tools) {
-		t.Errorf("listed %q\nserved %q", listed, tools)
-	}
-	if _, err := os.Stat(files); err == nil {
-		t.Error("a replayed call has changed the disk")
-	}
+	assert.Equal(t, served, recorded)
+	assert.Truef(t, len(tools) >= 20 && slices.Equal(listed, tools), "listed %q\nserved %q", listed, tools)
+	_, err := os.Stat(files)
+	assert.Error(t, err, "a replayed call has changed the disk")
 
 	// In an empty root folder with nothing but the program and the cassette.
 	if os.Getuid() != 0 {
@@ -189,15 +182,12 @@ func TestClaudeCodeGetsTheSameResultsFromHistory(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(empty, to), content, 0o700)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	alone := command(t, []string{"PATH=/"}, "/drawbridge", "replay", "/calls.jsonl")
 	alone.Dir, alone.SysProcAttr = "/", &syscall.SysProcAttr{Chroot: empty}
 	arguments, _ := json.Marshal(calls[2].Arguments)
 	alone.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_entities","arguments":` + string(arguments) + "}}\n")
-	if out := run(t, alone, 0); !strings.Contains(out, `"result":{`) || !strings.Contains(out, "likes tea") {
-		t.Error(out)
-	}
+	out := run(t, alone, 0)
+	assert.True(t, strings.Contains(out, `"result":{`) && strings.Contains(out, "likes tea"), out)
 }

@@ -9,6 +9,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The examples in docs/replay.md work as they are: the cassette, the tests in TypeScript and Go that use
@@ -16,9 +19,7 @@ import (
 func TestDocumentedCassetteWorksInTests(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "docs/replay.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	blocks := map[string]string{}
 	for _, block := range regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
 		blocks[block[1]] += block[2]
@@ -30,28 +31,20 @@ func TestDocumentedCassetteWorksInTests(t *testing.T) {
 	put(t, filepath.Join(dir, "calls_test.go"), "package calls\n\nimport (\n\t\"os/exec\"\n\t\"testing\"\n\n\t\"github.com/modelcontextprotocol/go-sdk/mcp\"\n)\n\n"+blocks["go"])
 	for _, name := range []string{"go.mod", "go.sum"} { // the versions of this repository, which are downloaded already
 		content, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		put(t, filepath.Join(dir, name), string(content))
 	}
 	putProgram(t, filepath.Join(programs, "npm"), "[ \"$1\" = ci ]\n") // the packages are installed already
 	for to, from := range map[string]string{
 		filepath.Join(dir, "node_modules"): abs("node_modules"), filepath.Join(dir, "bin/drawbridge"): binary, filepath.Join(programs, "node"): node,
 	} {
-		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(from, to); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o700))
+		require.NoError(t, os.Symlink(from, to))
 	}
 	path := programs + ":" + os.Getenv("PATH")
 	env := []string{"HOME=" + t.TempDir(), "GITHUB_PATH=" + filepath.Join(dir, "github-path"), "PATH=" + path}
 	steps := regexp.MustCompile(`(?m)^ *- run: (.*)$`).FindAllStringSubmatch(blocks["yml"], -1)
-	if len(steps) != 2 {
-		t.Fatalf("the workflow has %d steps", len(steps))
-	}
+	require.Len(t, steps, 2, "the workflow")
 	var out string
 	for _, step := range steps {
 		added, _ := os.ReadFile(filepath.Join(dir, "github-path"))
@@ -59,20 +52,15 @@ func TestDocumentedCassetteWorksInTests(t *testing.T) {
 		cmd.Dir = dir
 		out = run(t, cmd, 0)
 	}
-	if !strings.Contains(out, "pass 1\n") || !strings.Contains(out, "fail 0\n") {
-		t.Errorf("the test in TypeScript: %s", out)
-	}
+	assert.Contains(t, out, "pass 1\n", "the test in TypeScript")
+	assert.Contains(t, out, "fail 0\n", "the test in TypeScript")
 	goEnv := append(env, "PATH="+filepath.Join(dir, "bin")+":"+path, "GOFLAGS=-mod=mod", "GOPROXY=off")
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
 		value, err := exec.Command("go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		goEnv = append(goEnv, name+"="+strings.TrimSpace(string(value)))
 	}
 	cmd := command(t, goEnv, "go", "test", "-count=1", "-v", ".")
 	cmd.Dir = dir
-	if out := run(t, cmd, 0); !strings.Contains(out, "--- PASS: TestReadsAFile") {
-		t.Errorf("the test in Go: %s", out)
-	}
+	assert.Contains(t, run(t, cmd, 0), "--- PASS: TestReadsAFile", "the test in Go")
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // A session with real servers is recorded, and served again while the servers are not installed:
@@ -78,9 +80,7 @@ func TestRecordedSessionIsServedWithoutItsServers(t *testing.T) {
 	}
 	for _, name := range []string{"files", "memory"} {
 		recorded, served := results(name), results("old-"+name)
-		if len(served) < len(recorded) || !slices.Equal(recorded, served[:len(recorded)]) {
-			t.Errorf("%s: recorded %q, served %q", name, recorded, served)
-		}
+		assert.Truef(t, len(served) >= len(recorded) && slices.Equal(recorded, served[:len(recorded)]), "%s: recorded %q, served %q", name, recorded, served)
 	}
 	lists := func(tools []string) (list []string) {
 		for _, name := range tools {
@@ -91,18 +91,13 @@ func TestRecordedSessionIsServedWithoutItsServers(t *testing.T) {
 		slices.Sort(list)
 		return list
 	}
-	if was, now := lists(first.Tools), lists(again.Tools); !slices.Equal(was, now) {
-		t.Errorf("listed %q, now %q", was, now)
-	}
+	was, now := lists(first.Tools), lists(again.Tools)
+	assert.Equal(t, now, was)
 
 	elsewhere := command(t, []string{"HOME=" + t.TempDir()}, binary, "replay", cassette)
 	elsewhere.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_graph","arguments":{}}}` + "\n")
-	if out := run(t, elsewhere, 0); out != `{"jsonrpc":"2.0","id":1,"result":`+results("memory")[1]+"}\n" {
-		t.Errorf("%q, recorded %q", out, results("memory"))
-	}
+	assert.Equal(t, `{"jsonrpc":"2.0","id":1,"result":`+results("memory")[1]+"}\n", run(t, elsewhere, 0))
 	here := command(t, d.env(), binary, "replay", "files", "--data", d.data)
 	here.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_text_file","arguments":{"path":"` + hello + `"}}}` + "\n")
-	if out := run(t, here, 0); !strings.Contains(out, `"result":`+results("files")[0]) {
-		t.Error(out)
-	}
+	assert.Contains(t, run(t, here, 0), `"result":`+results("files")[0])
 }

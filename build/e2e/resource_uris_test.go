@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Three servers have equal resource URIs, and one of them has two accounts. At /mcp, every URI that
@@ -37,9 +40,8 @@ func TestEqualURIsOfSeveralServersAndAccountsLeadToTheirOwn(t *testing.T) {
 				}
 				said := c.post(method, name, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`}}`)
 				var m struct{ Result json.RawMessage }
-				if err := json.Unmarshal([]byte(said[strings.Index(said, "{"):]), &m); err != nil || m.Result == nil {
-					t.Fatalf("%s %s: %s", path, method, said)
-				}
+				err := json.Unmarshal([]byte(said[strings.Index(said, "{"):]), &m)
+				require.Truef(t, err == nil && m.Result != nil, "%s %s: %s", path, method, said)
 				return m.Result
 			}
 			read := func(uri, account string) {
@@ -69,9 +71,7 @@ func TestEqualURIsOfSeveralServersAndAccountsLeadToTheirOwn(t *testing.T) {
 					continue
 				}
 				seen[tool.Meta.UI.ResourceURI] = true
-				if path != "/mcp" && tool.Meta.UI.ResourceURI != "ui://account" {
-					t.Errorf("%s: the tool refers to %s", path, tool.Meta.UI.ResourceURI)
-				}
+				assert.Falsef(t, path != "/mcp" && tool.Meta.UI.ResourceURI != "ui://account", "%s: the tool refers to %s", path, tool.Meta.UI.ResourceURI)
 				read(tool.Meta.UI.ResourceURI, account)
 				var result struct {
 					Content []struct{ URI string }
@@ -80,31 +80,24 @@ func TestEqualURIsOfSeveralServersAndAccountsLeadToTheirOwn(t *testing.T) {
 					} `json:"_meta"`
 				}
 				_ = json.Unmarshal(ask("tools/call", tool.Name, fmt.Sprintf(`"name":%q,"arguments":{}`, tool.Name)), &result)
-				if len(result.Content) != 1 || result.Meta.UI.ResourceURI != tool.Meta.UI.ResourceURI {
-					t.Fatalf("%s: the result is %+v", path, result)
-				}
+				require.Len(t, result.Content, 1, path)
+				require.Equal(t, tool.Meta.UI.ResourceURI, result.Meta.UI.ResourceURI, path)
 				read(result.Content[0].URI, account)
 			}
 			want := 1
 			if path == "/mcp" {
 				want = len(ids)
 			}
-			if len(seen) != want {
-				t.Errorf("%s modern=%v: %d apps: %v", path, modern, len(seen), seen)
-			}
+			assert.Lenf(t, seen, want, "%s modern=%v", path, modern)
 			listed := string(ask("resources/list", "", ""))
-			if n := strings.Count(listed, `"uri":"app:`); n != want {
-				t.Errorf("%s: %d resources are listed: %s", path, n, listed)
-			}
+			assert.Equalf(t, want, strings.Count(listed, `"uri":"app:`), "%v %v", path, listed)
 		}
 	}
 	for _, path := range []string{"/mcp", "/s/home/mcp"} { // the folder of the client decides the account
 		for dir, account := range map[string]string{folder: "work", "": "home"} {
 			c := &rawClient{t: t, url: d.url + path, token: token, modern: true, folder: dir}
 			got := c.post("resources/read", "ui://account", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"ui://account",`+modernMeta+`}}`)
-			if !strings.Contains(got, `"text":"of `+account+`"`) {
-				t.Errorf("%s: account %s reads %s", path, account, got)
-			}
+			assert.Contains(t, got, `"text":"of `+account+`"`, path)
 		}
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestDaemonRestartsWithInstalledVersion installs another version over a running daemon, as a
@@ -21,9 +24,7 @@ func TestDaemonRestartsWithInstalledVersion(t *testing.T) {
 	d := newDaemon(t)
 	// npm renames the folder of the old version, so the running program is elsewhere then.
 	folder := filepath.Join(t.TempDir(), "package")
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(folder, 0o755))
 	d.program = filepath.Join(folder, "drawbridge")
 	run(t, exec.Command("cp", binary, d.program), 0)
 	d.write("config.jsonc", object{"mcpServers": object{"demo": demo()}, "updates": object{"restartIdleMs": 1000}})
@@ -33,33 +34,23 @@ func TestDaemonRestartsWithInstalledVersion(t *testing.T) {
 	client.initialize(`{}`)
 	echo := func(id int, text string) {
 		t.Helper()
-		if got := client.ask(id, "tools/call", fmt.Sprintf(`"name":"demo__echo","arguments":{"text":%q}`, text)).line; !strings.Contains(got, text) {
-			t.Errorf("the client gets %s", got)
-		}
+		assert.Contains(t, client.ask(id, "tools/call", fmt.Sprintf(`"name":"demo__echo","arguments":{"text":%q}`, text)).line, text)
 	}
 	echo(2, "before")
 
 	install := func(script string) {
 		t.Helper()
 		next := d.program + ".new"
-		if err := os.WriteFile(next, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(next, d.program); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(next, []byte("#!/bin/sh\n"+script), 0o755))
+		require.NoError(t, os.Rename(next, d.program))
 	}
 	runtime := func() string {
 		src, _ := os.ReadFile(filepath.Join(d.data, "runtime.json"))
 		return string(src)
 	}
 	first := runtime()
-	if err := os.Rename(folder, folder+"-old"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(folder, folder+"-old"))
+	require.NoError(t, os.Mkdir(folder, 0o755))
 	install("exit 3\n")
 	eventually.True(t, "a program that does not start is reported", func() bool {
 		return strings.Contains(d.log.String(), "replaced by one that does not start")
@@ -69,14 +60,8 @@ func TestDaemonRestartsWithInstalledVersion(t *testing.T) {
 		now := runtime()
 		return now != "" && now != first
 	})
-	if d.ended() {
-		t.Error("the process that was started has ended")
-	}
-	if !strings.Contains(d.log.String(), "version=9.9.9") {
-		t.Error("the log does not say which version is started")
-	}
+	assert.False(t, d.ended(), "the process that was started has ended")
+	assert.Contains(t, d.log.String(), "version=9.9.9", "the log does not say which version is started")
 	echo(3, "after")
-	if calls := d.calls(); len(calls) != 2 {
-		t.Errorf("the history contains %v", calls)
-	}
+	assert.Len(t, d.calls(), 2, "the history contains")
 }

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A client with results.maxTokens reads a long result in parts from the history, over HTTP in both
@@ -16,9 +19,7 @@ import (
 func TestLongResultIsReadFromHistory(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "project")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(folder, 0o700))
 	limit := object{"results": object{"maxTokens": 8000}}
 	d := start(t, object{"mcpServers": object{"echo": testServer(t, "echo")}, "clients": object{"shim": limit, "raw": limit}})
 	d.running("echo")
@@ -66,34 +67,25 @@ func TestLongResultIsReadFromHistory(t *testing.T) {
 		call := clients[name]
 		first := parse(call("echo__echo", string(arguments)))
 		mark := first.Result.Meta.Truncated
-		if mark.Result == "" || len(first.Result.StructuredContent) > 0 {
-			t.Fatalf("%s: not truncated: %+v", name, mark)
-		}
+		require.Truef(t, mark.Result != "" && len(first.Result.StructuredContent) <= 0, "%s: not truncated: %+v", name, mark)
 		text := ""
 		for _, part := range first.Result.Content[:len(first.Result.Content)-1] {
 			text += part.Text
 		}
-		if len(text) != mark.Next || len(text) > 32_000 {
-			t.Fatalf("%s: the head has %d bytes: %+v", name, len(text), mark)
-		}
+		require.Truef(t, len(text) == mark.Next && len(text) <= 32_000, "%s: the head has %d bytes: %+v", name, len(text), mark)
 		for len(text) < mark.Bytes {
 			part := parse(call("drawbridge__read_result", fmt.Sprintf(`{"result":%q,"offset":%d}`, mark.Result, len(text))))
-			if len(part.Result.Content) != 2 {
-				t.Fatalf("%s: %+v", name, part)
-			}
+			require.Len(t, part.Result.Content, 2, name)
 			text += part.Result.Content[0].Text
 		}
 		var got struct{ Text string }
-		if err := json.Unmarshal([]byte(text[strings.IndexByte(text, '{'):]), &got); err != nil || got.Text != sent {
-			t.Errorf("%s: the parts are another text: %v, %d bytes", name, err, len(text))
-		}
+		err := json.Unmarshal([]byte(text[strings.IndexByte(text, '{'):]), &got)
+		assert.Truef(t, err == nil && got.Text == sent, "%s: the parts are another text: %v, %d bytes", name, err, len(text))
 		if name == "shim" {
 			d.stop()
 			d.launch()
 			part := parse(call("drawbridge__read_result", fmt.Sprintf(`{"result":%q,"offset":0}`, mark.Result)))
-			if !strings.HasPrefix(text, part.Result.Content[0].Text) {
-				t.Errorf("after a restart: %+v", part)
-			}
+			assert.Truef(t, strings.HasPrefix(text, part.Result.Content[0].Text), "after a restart: %+v", part)
 		}
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestSandboxOfContainerIsEnforcedByDocker tries in the container of a server what its sandbox
@@ -18,13 +21,9 @@ func TestSandboxOfContainerIsEnforcedByDocker(t *testing.T) {
 	image := shellImage(t, dockerCommand)
 	dir := t.TempDir()
 	for _, name := range []string{"in", "out"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o777))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "in/text"), []byte("hello"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "in/text"), []byte("hello"), 0o644))
 	entry := func(sandbox any) object {
 		return object{"type": "docker", "command": "/server", "args": []string{"legacy"}, "docker": object{"image": image, "pull": "never"}, "sandbox": sandbox}
 	}
@@ -40,18 +39,14 @@ func TestSandboxOfContainerIsEnforcedByDocker(t *testing.T) {
 				SecurityOpt    []string
 			}
 		}
-		if err := json.Unmarshal([]byte(run(t, exec.Command("docker", "inspect", id), 0)), &config); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(run(t, exec.Command("docker", "inspect", id), 0)), &config))
 		host := config[0].HostConfig
 		byServer[host.ReadonlyRootfs] = id
-		if none := host.NetworkMode == "none"; none != host.ReadonlyRootfs || strings.Contains(strings.Join(host.SecurityOpt, " "), "no-new-privileges") != none {
-			t.Errorf("%+v", host)
-		}
+		none := host.NetworkMode == "none"
+		assert.Truef(t, none == host.ReadonlyRootfs && strings.Contains(strings.Join(host.SecurityOpt, " "), "no-new-privileges") == none, "%+v", host)
 	}
-	if byServer[true] == "" || byServer[false] == "" {
-		t.Fatalf("containers: %v", byServer)
-	}
+	require.NotEmpty(t, byServer[true])
+	require.NotEmpty(t, byServer[false])
 	for script, allowed := range map[string]bool{
 		"echo x >/new":                      false,
 		"echo x >/bin/new":                  false,
@@ -61,13 +56,10 @@ func TestSandboxOfContainerIsEnforcedByDocker(t *testing.T) {
 		"echo x >" + dir + "/out/new":       true,
 		"grep -q 'eth0' /proc/net/dev":      false,
 	} {
-		if err := exec.Command("docker", "exec", byServer[true], "sh", "-c", script).Run(); (err == nil) != allowed {
-			t.Errorf("%s: %v", script, err)
-		}
+		assert.Equal(t, allowed, exec.Command("docker", "exec", byServer[true], "sh", "-c", script).Run() == nil, script)
 	}
 	for _, script := range []string{"echo x >/new", "grep -q eth0 /proc/net/dev"} { // they say nothing if they never work
-		if out, err := exec.Command("docker", "exec", byServer[false], "sh", "-c", script).CombinedOutput(); err != nil {
-			t.Errorf("without a sandbox, %s: %v %s", script, err, out)
-		}
+		out, err := exec.Command("docker", "exec", byServer[false], "sh", "-c", script).CombinedOutput()
+		assert.NoErrorf(t, err, "%v %v", script, out)
 	}
 }

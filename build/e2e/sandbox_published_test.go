@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // publishedServer is an npm package with a call that needs no account. DIR in its arguments and in
@@ -68,22 +71,14 @@ func TestPublishedServersWorkUnderTheDefaultSandbox(t *testing.T) {
 		return
 	}
 	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	home, err := os.MkdirTemp("/var", "drawbridge-home-") // not in a folder for temporary files, which may be written
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(home) })
 	dir := filepath.Join(home, "work")
 	for path, text := range map[string]string{"a.js": "let a = 1;\n", "eslint.config.mjs": "export default [];\n"} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600))
 	}
 	run(t, command(t, nil, "git", "init", "-q", dir), 0)
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<title>a</title>hello") }))
@@ -108,9 +103,7 @@ func TestPublishedServersWorkUnderTheDefaultSandbox(t *testing.T) {
 		confined := any("on")
 		if s.folder != "" {
 			confined = object{"write": []string{"~/" + s.folder}}
-			if err := os.Mkdir(filepath.Join(home, s.folder), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Mkdir(filepath.Join(home, s.folder), 0o755))
 		}
 		for suffix, sandbox := range map[string]any{"": confined, "-free": "off"} {
 			servers[s.id+suffix] = object{"command": line[0], "args": line[1:], "cwd": dir, "sandbox": sandbox, "start": "manual", "env": object{"PUPPETEER_SKIP_DOWNLOAD": "1"}, "startupTimeoutMs": 600_000, "toolChanges": "accept"}
@@ -118,35 +111,26 @@ func TestPublishedServersWorkUnderTheDefaultSandbox(t *testing.T) {
 	}
 	// The folder of the data is private, and in /tmp it would keep servers from creating files there.
 	d := &daemon{t: t, data: filepath.Join(home, "data"), home: home, log: new(lockedBuffer)}
-	if err := os.MkdirAll(d.data, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(d.data, 0o700))
 	d.write("config.jsonc", object{"mcpServers": servers})
 	d.launch("NODE_EXTRA_CA_CERTS=" + os.Getenv("NODE_EXTRA_CA_CERTS")) // of whoever inspects the connections of this machine
 	token := d.token("modern")
 	table := "| server | tools | call | without sandbox | with sandbox | same |\n|---|---|---|---|---|---|\n"
 	defer func() {
-		if err := os.WriteFile(filepath.Join(output, "published-servers.md"), []byte(table), 0o600); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(output, "published-servers.md"), []byte(table), 0o600))
 	}()
 	for _, s := range publishedServers {
 		t.Run(s.id, func(t *testing.T) {
 			var arguments object
-			if err := json.Unmarshal([]byte(fill.Replace(s.call)), &arguments); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(fill.Replace(s.call)), &arguments))
 			call := func(id string) (tools int, result, shown string) {
 				began := time.Now()
-				if code, text := d.do("POST", "/api/v1/servers/"+id+"/start", nil); code != http.StatusOK {
-					t.Fatalf("%s: %d %s", id, code, text)
-				}
+				code, text := d.do("POST", "/api/v1/servers/"+id+"/start", nil)
+				require.Equalf(t, http.StatusOK, code, "%v %v", id, text)
 				eventually.Complete(t, 10*time.Minute, func() string {
 					var one server
 					d.get("/api/v1/servers/"+id, &one)
-					if one.State == "crashed" {
-						t.Fatalf("%s crashed: %s", id, one.Reason)
-					}
+					require.NotEqualf(t, "crashed", one.State, "%s crashed: %s", id, one.Reason)
 					if one.State != "running" {
 						return id + " is " + one.State + ": " + one.Reason
 					}
@@ -159,23 +143,19 @@ func TestPublishedServersWorkUnderTheDefaultSandbox(t *testing.T) {
 						tools++
 					}
 				}
-				if len(got.Results) != 1 || tools == 0 {
-					t.Fatalf("%s: %d tools, %+v", id, tools, got.Results)
-				}
+				require.Len(t, got.Results, 1, id)
+				require.NotEqual(t, 0, tools, id)
 				one := got.Results[0]
 				t.Logf("%s: running after %s, %d tools, error %v %s, %.300q", id, took, tools, one.IsError, one.Thrown, one.Content)
-				if code, text := d.do("POST", "/api/v1/servers/"+id+"/stop", nil); code != http.StatusOK {
-					t.Errorf("%s: %d %s", id, code, text)
-				}
+				code, text = d.do("POST", "/api/v1/servers/"+id+"/stop", nil)
+				assert.Equalf(t, http.StatusOK, code, "%v %v", id, text)
 				shown = strings.NewReplacer("\n", " ", "|", "\\|", home, "~").Replace(fmt.Sprintf("%.120v", one.Content))
 				return tools, fmt.Sprint(one.IsError, one.Thrown != "", len(one.Content)), shown
 			}
 			tools, result, shown := call(s.id) // it installs the package
 			freeTools, freeResult, freeShown := call(s.id + "-free")
 			same := tools == freeTools && result == freeResult
-			if !same {
-				t.Errorf("confined: %d tools, %s; free: %d tools, %s", tools, result, freeTools, freeResult)
-			}
+			assert.Truef(t, same, "confined: %d tools, %s; free: %d tools, %s", tools, result, freeTools, freeResult)
 			table += fmt.Sprintf("| %s %s | %d | %s | %s | %s | %v |\n", strings.Join(s.launcher, " "), s.pkg, tools, s.tool, freeShown, shown, same)
 		})
 	}
@@ -190,17 +170,11 @@ func installLaunchers(t *testing.T, home string) {
 	versions := filepath.Join(home, ".nvm/versions/node/v20")
 	bin, modules := filepath.Join(versions, "bin"), filepath.Join(versions, "lib/node_modules")
 	for _, dir := range []string{bin, modules} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(dir, 0o755))
 	}
 	path, err := exec.LookPath("node")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	run(t, command(t, nil, "cp", "-L", path, bin), 0)
 	run(t, command(t, nil, "cp", "-R", filepath.Join(npm("root", "--global"), "npm"), modules), 0)
-	if err := os.Symlink("../lib/node_modules/npm/bin/npx-cli.js", filepath.Join(bin, "npx")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink("../lib/node_modules/npm/bin/npx-cli.js", filepath.Join(bin, "npx")))
 }

@@ -13,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestRealServersWorkInTheirSandbox starts published servers with the default rules. Each lists its
@@ -38,9 +41,7 @@ func TestRealServersWorkInTheirSandbox(t *testing.T) {
 	config["mcpServers"].(object)["graph"] = graph
 	d := newDaemon(t)
 	d.home = filepath.Dir(notes)
-	if err := os.MkdirAll(notes, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(notes, 0o700))
 	d.write("config.jsonc", config)
 	d.launch()
 	d.running("files", "every", "memory", "thinking", "writer", "graph")
@@ -54,9 +55,7 @@ func TestRealServersWorkInTheirSandbox(t *testing.T) {
 	)
 	last := len(got.Results) - 1
 	for i, r := range got.Results[:last] {
-		if r.IsError || r.Thrown != "" || len(r.Content) == 0 {
-			t.Errorf("call %d: %+v", i, r)
-		}
+		assert.Truef(t, !r.IsError && r.Thrown == "" && len(r.Content) != 0, "call %d: %+v", i, r)
 	}
 	if d.allowsRefusedPath(t, notes) {
 		d.explainsRefusedCall(t, got.Results[last].Content[0].Text, notes)
@@ -74,9 +73,7 @@ func (d *daemon) explainsRefusedCall(t *testing.T, result, notes string) {
 	if len(st.Refused) != 1 || !strings.HasPrefix(st.Refused[0].Path, path) || st.Refused[0].Allow != notes || !strings.Contains(result, "EACCES") {
 		t.Errorf("refused %+v, and the result is %s", st.Refused, result)
 	}
-	if log := d.cli(0, "logs", "graph"); !strings.Contains(log, "The sandbox denied access to "+path) {
-		t.Errorf("the log: %s", log)
-	}
+	assert.Contains(t, d.cli(0, "logs", "graph"), "The sandbox denied access to "+path, "the log")
 }
 
 // allowsRefusedPath allows what the sandbox of "writer" refused to it, as the button on its page does. It
@@ -99,16 +96,12 @@ func (d *daemon) allowsRefusedPath(t *testing.T, notes string) bool {
 		d.get(path, &st)
 		return len(st.Refused) != 0
 	})
-	if one := st.Refused[0]; one.Path != filepath.Join(notes, "new.txt") || one.Allow != notes || one.Unreadable {
-		t.Fatalf("refused: %+v", one)
-	}
+	one := st.Refused[0]
+	require.Truef(t, one.Path == filepath.Join(notes, "new.txt") && one.Allow == notes && !one.Unreadable, "refused: %+v", one)
 	body, err := json.Marshal(object{"mode": "write", "path": notes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if code, text := d.do("POST", path, bytes.NewReader(body)); code != http.StatusOK {
-		t.Fatalf("allow: %d %s", code, text)
-	}
+	require.NoError(t, err)
+	code, text := d.do("POST", path, bytes.NewReader(body))
+	require.Equal(t, http.StatusOK, code, text)
 	eventually.Complete(t, limit(20e9), func() string {
 		if _, err := os.Stat(filepath.Join(notes, "new.txt")); err != nil {
 			return err.Error()

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // planted are secrets by the way in which they get into the program. Those of the first group must
@@ -86,13 +89,10 @@ func TestPlantedSecretsAppearNowhere(t *testing.T) {
 			` {"client_secret": "` + secrets["json in a text"] + `"}`,
 	}
 	args, err := json.Marshal(object{"server": "demo", "tool": "echo", "arguments": said})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	code, answer := d.do("POST", "/api/v1/call", bytes.NewReader(args))
-	if code != 200 || !strings.Contains(answer, "cnry01") {
-		t.Fatalf("the call, whose answer has to be as it is, gave %d: %s", code, answer)
-	}
+	require.Equal(t, 200, code, "the call, whose answer has to be as it is, gave")
+	require.Contains(t, answer, "cnry01", "the call, whose answer has to be as it is, gave")
 	said["password"] = secrets["key of arguments"] // which the tool rejects
 	args, _ = json.Marshal(object{"server": "demo", "tool": "echo", "arguments": said})
 	d.do("POST", "/api/v1/call", bytes.NewReader(args))
@@ -110,9 +110,8 @@ func TestPlantedSecretsAppearNowhere(t *testing.T) {
 		looked++
 		for what, value := range secrets {
 			inJSON, _ := json.Marshal(value)
-			if strings.Contains(text, value) || strings.Contains(text, strings.Trim(string(inJSON), `"`)) {
-				t.Errorf("%s holds the secret of %s", where, what)
-			}
+			assert.NotContainsf(t, text, value, "%s holds the secret of %s", where, what)
+			assert.NotContainsf(t, text, strings.Trim(string(inJSON), `"`), "%s holds the secret of %s", where, what)
 		}
 	}
 	rows := d.calls()
@@ -124,20 +123,16 @@ func TestPlantedSecretsAppearNowhere(t *testing.T) {
 		_, text := d.do("GET", "/api/v1/calls/"+row.ID, nil)
 		look("call "+row.Tool, text)
 	}
-	if _, text := d.do("GET", "/api/v1/calls?q=cnry11", nil); strings.Contains(text, `"id"`) {
-		t.Error("the search knows a secret")
-	}
+	_, text := d.do("GET", "/api/v1/calls?q=cnry11", nil)
+	assert.NotContains(t, text, `"id"`, "the search knows a secret")
 	for _, path := range []string{"calls?limit=200", "export", "export?format=csv", "status", "servers", "servers/demo", "servers/demo/debug", "servers/remote", "servers/broken",
 		"frames?server=demo", "facets", "usage", "sessions", "clients", "history", "tools"} {
 		code, text := d.do("GET", "/api/v1/"+path, nil)
-		if code != 200 {
-			t.Errorf("GET %s: %d", path, code)
-		}
+		assert.Equalf(t, 200, code, "GET %s", path)
 		look("GET "+path, text)
 	}
-	if _, text := d.do("GET", "/api/v1/frames?server=demo&limit=500", nil); !strings.Contains(text, "tools/call") {
-		t.Errorf("the timeline of a server with debug has no call: %.300s", text)
-	}
+	_, text = d.do("GET", "/api/v1/frames?server=demo&limit=500", nil)
+	assert.Contains(t, text, "tools/call", "the timeline of a server with debug has no call")
 	if out, err := exec.Command("ps", "-eo", "args").Output(); err != nil {
 		t.Error(err)
 	} else {
@@ -170,9 +165,7 @@ func TestPlantedSecretsAppearNowhere(t *testing.T) {
 			look(when+" "+name, string(data))
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 	}
 	folder("while it runs,")
 	d.stop()

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func (c *lineClient) call(id int, server, more string) string {
@@ -60,29 +63,22 @@ func TestServerRunsInClientProject(t *testing.T) {
 		"policy": object{"rules": []object{inProject}}})
 	d.running("project", "other", "ruled")
 	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	folder := func(name string) string {
 		dir := filepath.Join(base, name)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(dir, 0o700))
 		return dir
 	}
 	want := func(n int, dir string) int {
 		t.Helper()
 		found := d.folders("project")
-		if len(found) != n || found[dir] == 0 {
-			t.Fatalf("instances run in %v, expected are %d and %s among them", found, n, dir)
-		}
+		require.Len(t, found, n, "instances run")
+		require.NotEqual(t, 0, found[dir], "instances run")
 		return found[dir]
 	}
 	good := func(answer string) {
 		t.Helper()
-		if !strings.Contains(answer, `"structuredContent":{"n":`) {
-			t.Fatal(answer)
-		}
+		require.Contains(t, answer, `"structuredContent":{"n":`)
 	}
 
 	// A legacy client without roots: the folder of its shim.
@@ -96,21 +92,15 @@ func TestServerRunsInClientProject(t *testing.T) {
 	rooted.root = folder("root")
 	rooted.initialize(`{"roots":{"listChanged":true}}`)
 	good(rooted.call(1, "other", ""))
-	if rooted.asked != 0 {
-		t.Error("a client is asked for its roots by a server that needs none")
-	}
+	assert.Equal(t, 0, rooted.asked, "a client is asked for its roots by a server that needs none")
 	for id, dir := range map[int]string{21: "root", 22: "here it is"} { // a rule about paths needs them
 		answer := rooted.ask(id, "tools/call", fmt.Sprintf(`"name":"ruled__echo","arguments":{"path":"%s/a"}`, folder(dir))).line
-		if strings.Contains(answer, "a rule denied") != (dir != "root") {
-			t.Errorf("a path in %s: %s", dir, answer)
-		}
+		assert.Equal(t, dir != "root", strings.Contains(answer, "a rule denied"), "a path")
 	}
 	good(rooted.call(2, "project", ""))
 	good(rooted.call(3, "project", ""))
 	want(2, folder("root"))
-	if rooted.asked != 1 {
-		t.Errorf("the client was asked %d times", rooted.asked)
-	}
+	assert.Equal(t, 1, rooted.asked, "the client was asked")
 	rooted.root = folder("second")
 	rooted.say(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
 	eventually.TrueWithin(t, limit(5*time.Second), "the client is not asked again", func() bool {
@@ -134,13 +124,10 @@ func TestServerRunsInClientProject(t *testing.T) {
 			RequestState  string
 		}
 	}
-	if err := json.Unmarshal([]byte(answer), &asks); err != nil || len(asks.Result.InputRequests) != 1 {
-		t.Fatalf("%v: %s", err, answer)
-	}
+	err = json.Unmarshal([]byte(answer), &asks)
+	require.Truef(t, err == nil && len(asks.Result.InputRequests) == 1, "%v: %s", err, answer)
 	for key, ask := range asks.Result.InputRequests {
-		if ask.Method != "roots/list" {
-			t.Fatalf("asked for %s", ask.Method)
-		}
+		require.Equal(t, "roots/list", ask.Method)
 		state, _ := json.Marshal(asks.Result.RequestState)
 		good(modern.call(3, "project", fmt.Sprintf(`%s,"inputResponses":{%q:{"roots":[{"uri":"file://%s"}]}},"requestState":%s`, meta(`{"roots":{}}`), key, folder("modern root"), state)))
 	}
@@ -150,9 +137,7 @@ func TestServerRunsInClientProject(t *testing.T) {
 	again := d.shimIn(folder("here it is"))
 	again.initialize(`{}`)
 	good(again.call(1, "project", ""))
-	if pid := want(5, folder("here it is")); pid != first {
-		t.Errorf("process %d serves the folder of process %d", pid, first)
-	}
+	assert.Equal(t, first, want(5, folder("here it is")))
 	var calls struct {
 		Items []struct{ Server, Workspace string }
 	}
@@ -237,9 +222,7 @@ func TestSessionProcessEndsWithSession(t *testing.T) {
 	gone(ofModern, limit(3*time.Second))
 	killed.cmd.Process.Kill()
 	gone(ofKilled, limit(5*time.Second)+5*time.Second) // its stream may be restored within 5 s
-	if !pids()[ofDirect] {
-		t.Fatal("the end of other sessions ended this one's process")
-	}
+	require.True(t, pids()[ofDirect], "the end of other sessions ended this one's process")
 	direct.hangUp()
 	gone(ofDirect, limit(3*time.Second))
 }

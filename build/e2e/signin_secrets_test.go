@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // issued are the secrets of a sign-in.
@@ -116,70 +119,45 @@ func TestSignInTokensAppearNowhere(t *testing.T) {
 		return ""
 	})
 	_, refused := d.do("POST", "/api/v1/call", strings.NewReader(`{"server":"web","tool":"whoami","arguments":{}}`))
-	if !strings.Contains(refused, "sign in") || !strings.Contains(refused, "drawbridge login web") {
-		t.Errorf("a call before the sign-in says %s", refused)
-	}
+	assert.Contains(t, refused, "sign in", "a call before the sign-in")
+	assert.Contains(t, refused, "drawbridge login web", "a call before the sign-in")
 	var pending struct{ URL, Host string }
-	if err := json.Unmarshal([]byte(d.cli(0, "login", "web", "--json")), &pending); err != nil {
-		t.Fatal(err)
-	}
-	if pending.Host != strings.TrimPrefix(server.URL, "http://") {
-		t.Errorf("the host that is shown is %q", pending.Host)
-	}
+	require.NoError(t, json.Unmarshal([]byte(d.cli(0, "login", "web", "--json")), &pending))
+	assert.Equal(t, strings.TrimPrefix(server.URL, "http://"), pending.Host, "the host that is shown")
 	resp, err := http.Get(pending.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	page, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if !strings.Contains(string(page), "is signed in to web") {
-		t.Fatalf("%s", page)
-	}
+	require.Contains(t, string(page), "is signed in to web")
 	d.running("web")
-	if bad := d.says("web", "whoami", `{}`); bad != "" {
-		t.Fatal(bad)
-	}
+	require.Empty(t, d.says("web", "whoami", `{}`))
 	expire.Store(true) // the token expires early: it is refreshed without the user
-	if bad := d.says("web", "whoami", `{}`); bad != "" {
-		t.Fatal(bad)
-	}
+	require.Empty(t, d.says("web", "whoami", `{}`))
 	d.stop()
 	d.launch("DRAWBRIDGE_KEYRING=off")
 	d.running("web")
-	if bad := d.says("web", "whoami", `{}`); bad != "" {
-		t.Fatal(bad)
-	}
+	require.Empty(t, d.says("web", "whoami", `{}`))
 	look := func(where, text string) {
 		t.Helper()
 		for what, value := range issued {
-			if strings.Contains(text, value) {
-				t.Errorf("%s holds the %s", where, what)
-			}
+			assert.NotContainsf(t, text, value, "%s holds the %s", where, what)
 		}
 	}
 	for _, path := range []string{"calls?limit=200", "export", "status", "servers", "servers/web", "servers/web/debug", "servers/web/log", "servers/web/login", "frames?server=web", "secrets", "config"} {
 		code, text := d.do("GET", "/api/v1/"+path, nil)
-		if code != 200 {
-			t.Errorf("GET %s: %d", path, code)
-		}
+		assert.Equalf(t, 200, code, "GET %s", path)
 		look("GET "+path, text)
 	}
 	for _, row := range d.calls() {
 		_, text := d.do("GET", "/api/v1/calls/"+row.ID, nil)
 		look("call "+row.Tool, text)
-		if strings.Contains(text, `"outcome":"ok"`) && !strings.Contains(text, "you sent ") {
-			t.Errorf("the result was not recorded at all: %s", text)
-		}
+		assert.Falsef(t, strings.Contains(text, `"outcome":"ok"`) && !strings.Contains(text, "you sent "), "the result was not recorded at all: %s", text)
 	}
 	if out, err := exec.Command("ps", "-eo", "args").Output(); err == nil {
 		look("the process list", string(out))
 	}
-	if list := d.cli(0, "secret"); strings.Contains(list, "server/web") {
-		t.Errorf("the tokens stand among the user's secrets: %s", list)
-	}
-	if out := d.cli(0, "logout", "web"); !strings.Contains(out, "signed out") {
-		t.Error(out)
-	}
+	assert.NotContains(t, d.cli(0, "secret"), "server/web", "the tokens stand among the user's secrets")
+	assert.Contains(t, d.cli(0, "logout", "web"), "signed out")
 	eventually.Complete(t, limit(10*time.Second), func() string {
 		if state := d.state("web"); state != "needs-login" {
 			return "after the logout the server is " + state
@@ -198,7 +176,5 @@ func TestSignInTokensAppearNowhere(t *testing.T) {
 		look(path, string(text))
 		return err
 	})
-	if err != nil || files < 4 {
-		t.Errorf("%d files (%v)", files, err)
-	}
+	assert.Truef(t, err == nil && files >= 4, "%d files (%v)", files, err)
 }

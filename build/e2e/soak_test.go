@@ -21,6 +21,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/build/soak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // buildWithSettableClock builds the program with a clock that can be set to a wrong time.
@@ -75,9 +78,7 @@ func TestLoadedDaemonAnswersAndRecordsEveryCallOnce(t *testing.T) {
 	box := image + "-soak"
 	runIdleContainer(t, dockerCommand, image, box)
 	remote := &remoteServer{t: t, address: ownPort(t)}
-	if err := remote.begin(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, remote.begin())
 	t.Cleanup(remote.end)
 
 	quick := object{"maxAttempts": 1000, "backoffMs": 50, "maxBackoffMs": 200}
@@ -161,9 +162,7 @@ func TestLoadedDaemonAnswersAndRecordsEveryCallOnce(t *testing.T) {
 		growth, about = 1.1, "The whole length, as fast as it goes."
 	}
 	report, err := soak.Run(t.Context(), plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	keepReport(t, report, about)
 	d.do("GET", "/api/v1/history", nil)
 	var kept struct {
@@ -181,12 +180,9 @@ func TestLoadedDaemonAnswersAndRecordsEveryCallOnce(t *testing.T) {
 	for _, w := range report.Wrong {
 		t.Error(w)
 	}
-	if report.WrongMore > 0 {
-		t.Errorf("and %d more", report.WrongMore)
-	}
-	if early, late := report.Memory(0.2, 0.4), report.Memory(0.8, 1); early > 0 && float64(late) > growth*float64(early)+8<<20 {
-		t.Errorf("memory grew from %d to %d bytes", early, late)
-	}
+	assert.Truef(t, report.WrongMore <= 0, "and %d more", report.WrongMore)
+	early, late := report.Memory(0.2, 0.4), report.Memory(0.8, 1)
+	assert.Falsef(t, early > 0 && float64(late) > growth*float64(early)+8<<20, "memory grew from %d to %d bytes", early, late)
 	if total.OK < total.Calls/2 || report.Crashes < plan.Crashes/2 || report.Reloads < plan.Reloads/2 || report.Connects < plan.Reconnects/2 {
 		t.Errorf("that was no fire: %+v", total)
 	}
@@ -198,25 +194,19 @@ func TestLoadedDaemonAnswersAndRecordsEveryCallOnce(t *testing.T) {
 func sameRows(t *testing.T, path string, report *soak.Report, dropped int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer db.Close()
 	rows, err := db.Query(`SELECT k.name, c.outcome = 1, c.code, count(*) FROM call c
 		JOIN client k ON k.id = c.client_id JOIN target t ON t.id = c.target_id
 		WHERE t.method = 'tools/call' AND k.name LIKE 'soak-%' GROUP BY 1, 2, 3`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer rows.Close()
 	got := map[string]*soak.ClientCounts{}
 	for rows.Next() {
 		var name, code string
 		var ok bool
 		var n int
-		if err := rows.Scan(&name, &ok, &code, &n); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, rows.Scan(&name, &ok, &code, &n))
 		if got[name] == nil {
 			got[name] = &soak.ClientCounts{Codes: map[string]int{}}
 		}
@@ -227,9 +217,7 @@ func sameRows(t *testing.T, path string, report *soak.Report, dropped int) {
 			got[name].Codes[code] += n
 		}
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, rows.Err())
 	for name, seen := range report.Clients {
 		kept := cmp.Or(got[name], &soak.ClientCounts{})
 		if kept.Calls != seen.Calls || kept.OK != seen.OK || fmt.Sprint(kept.Codes) != fmt.Sprint(seen.Codes) {
@@ -237,22 +225,17 @@ func sameRows(t *testing.T, path string, report *soak.Report, dropped int) {
 				seen.Calls, seen.OK, seen.Codes, kept.Calls, kept.OK, kept.Codes, dropped)
 		}
 	}
-	if n := cmp.Or(got[soak.VanishingClientName], &soak.ClientCounts{}).Calls; n > report.Ghosts {
-		t.Errorf("%d calls of clients that vanished are recorded, %d were made", n, report.Ghosts)
-	}
+	n := cmp.Or(got[soak.VanishingClientName], &soak.ClientCounts{}).Calls
+	assert.Truef(t, n <= report.Ghosts, "%d calls of clients that vanished are recorded, %d were made", n, report.Ghosts)
 }
 
 func keepReport(t *testing.T, report *soak.Report, about string) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(output, "soak.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer file.Close()
 	kernel, _ := os.ReadFile("/proc/version")
 	machine := fmt.Sprintf("%d cores, %s.", runtime.NumCPU(), strings.Join(strings.Fields(string(kernel))[:3], " "))
-	if err := report.HTML(file, about+" "+machine); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, report.HTML(file, about+" "+machine))
 	t.Logf("the report is %s", file.Name())
 }

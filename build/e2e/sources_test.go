@@ -7,12 +7,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
 	_ "github.com/drawbridge-mcp/drawbridge/backend/store" // the driver of databases
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestServersOfEachSourceRun moves everything on a machine with another gateway or a plugin here, stores the
@@ -21,9 +23,7 @@ import (
 func TestServersOfEachSourceRun(t *testing.T) {
 	t.Parallel()
 	cases, err := filepath.Glob("../../backend/clientconf/testdata/sources/*.txt")
-	if err != nil || len(cases) < 14 {
-		t.Fatal(cases, err)
-	}
+	require.Truef(t, err == nil && len(cases) >= 14, "%v %v", cases, err)
 	for _, path := range cases {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			t.Parallel()
@@ -38,9 +38,7 @@ func TestServersOfEachSourceRun(t *testing.T) {
 
 			move := command(t, d.env(), binary, "clients", "move", "--all", "--yes", "--data", d.data)
 			out, err := move.CombinedOutput() // 1 if an entry cannot come along
-			if err != nil && move.ProcessState.ExitCode() != 1 {
-				t.Fatalf("%v\n%s", err, out)
-			}
+			require.Falsef(t, err != nil && move.ProcessState.ExitCode() != 1, "%v\n%s", err, out)
 			for _, found := range regexp.MustCompile(`drawbridge secret set (\S+)`).FindAllStringSubmatch(string(out), -1) {
 				set := command(t, d.env(), binary, "secret", "set", found[1], "--data", d.data)
 				set.Stdin = strings.NewReader("secret of " + found[1])
@@ -48,34 +46,22 @@ func TestServersOfEachSourceRun(t *testing.T) {
 			}
 			d.cli(0, "restart", "files")
 			d.running("files")
-			if got := d.cli(0, "call", "files", "echo", `{"text": "hello"}`); !strings.Contains(got, "hello") {
-				t.Error(got)
-			}
-			if isClient && !strings.Contains(take(t, filepath.Join(d.home, ".cursor/mcp.json")), `"stdio"`) {
-				t.Errorf("Cursor is not connected\n%s", out)
-			}
+			assert.Contains(t, d.cli(0, "call", "files", "echo", `{"text": "hello"}`), "hello")
+			assert.Falsef(t, isClient && !strings.Contains(take(t, filepath.Join(d.home, ".cursor/mcp.json")), `"stdio"`), "Cursor is not connected\n%s", out)
 
 			exported, elsewhere := d.cli(0, "export"), newDaemon(t)
-			if strings.Contains(exported, "secret of") {
-				t.Error("a secret was exported")
-			}
+			assert.NotContains(t, exported, "secret of", "a secret was exported")
 			if strings.Contains(exported, `": {`+"\n    ") {
 				elsewhere.write("config.jsonc", object{"mcpServers": object{}})
 				add := command(t, elsewhere.env(), binary, "add", "-", "--yes", "--data", elsewhere.data)
 				add.Stdin = strings.NewReader(exported)
 				run(t, add, 0)
-				if again := elsewhere.cli(0, "export"); again != exported {
-					t.Errorf("exported again:\n%s\nwant\n%s", again, exported)
-				}
+				assert.Equal(t, exported, elsewhere.cli(0, "export"), "exported again")
 			}
 
 			d.cli(0, "clients", "undo", "--all", "--yes")
-			if after := tree(t, d.home); !reflect.DeepEqual(after, before) {
-				t.Errorf("after undo: %v\nwant %v", after, before)
-			}
-			if got := take(t, filepath.Join(d.data, "config.jsonc")); got != config {
-				t.Errorf("after undo:\n%s\nwant\n%s", got, config)
-			}
+			assert.Equal(t, before, tree(t, d.home), "after undo")
+			assert.Equal(t, config, take(t, filepath.Join(d.data, "config.jsonc")), "after undo")
 		})
 	}
 }
@@ -94,13 +80,9 @@ func writeSource(t *testing.T, home, text string) (isClient bool) {
 			put(t, path, body)
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		db, err := sql.Open("sqlite", "file:"+path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, err = db.ExecContext(t.Context(), "PRAGMA journal_mode = wal;"+body)
 		if err = errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)

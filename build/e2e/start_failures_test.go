@@ -7,20 +7,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The test runs the program without a subcommand where the daemon cannot start.
 func TestFailedStartReportsReasonImmediately(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer taken.Close()
 	for _, c := range []struct {
 		name, config string
@@ -31,22 +31,15 @@ func TestFailedStartReportsReasonImmediately(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data := t.TempDir()
-			if err := os.WriteFile(filepath.Join(data, "config.jsonc"), []byte(c.config), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(data, "config.jsonc"), []byte(c.config), 0o600))
 			cmd := command(t, []string{"HOME=" + t.TempDir()}, binary, append([]string{"--data", data, "--no-tray"}, c.args...)...)
 			began := time.Now()
 			out, _ := cmd.CombinedOutput()
-			if took := time.Since(began); took > limit(5*time.Second) {
-				t.Errorf("it took %s", took)
-			}
-			if code := cmd.ProcessState.ExitCode(); code != 1 {
-				t.Errorf("exit %d", code)
-			}
+			took := time.Since(began)
+			assert.Truef(t, took <= limit(5*time.Second), "it took %s", took)
+			assert.Equal(t, 1, cmd.ProcessState.ExitCode())
 			for _, want := range c.says {
-				if !strings.Contains(string(out), want) {
-					t.Errorf("it does not say %q:\n%s", want, out)
-				}
+				assert.Contains(t, string(out), want, "it does not say")
 			}
 		})
 	}
@@ -70,15 +63,12 @@ func TestStartOnFullDiskUsesReservedSpace(t *testing.T) {
 	})
 	d.stop()
 	rest, err := os.Create(filepath.Join(data, "rest"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer rest.Close()
 	for chunk := make([]byte, 4096); err == nil; {
 		_, err = rest.Write(chunk)
 	}
 	d.launch()
-	if _, err := os.Stat(filepath.Join(data, "history.db.reserved")); err == nil {
-		t.Error("the room is still held free")
-	}
+	_, err = os.Stat(filepath.Join(data, "history.db.reserved"))
+	assert.Error(t, err, "the room is still held free")
 }

@@ -19,6 +19,9 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/mcptest"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // taskScenarios are the scenarios of the official suite for tasks.
@@ -53,21 +56,15 @@ func TestTaskScenariosOfTheSuitePassDirectlyAndThroughTheBridge(t *testing.T) {
 				for _, m := range suiteCheck.FindAllStringSubmatch(string(report), -1) {
 					all = append(all, m[1]+" "+m[2])
 				}
-				if len(all) == 0 {
-					t.Fatalf("no results: %v\n%s", err, tail(string(report)))
-				}
-				if strings.Contains(strings.Join(all, "\n"), "FAILURE") {
-					t.Errorf("%s:\n%s", url, tail(string(report)))
-				}
+				require.NotEmptyf(t, all, "no results: %v", err)
+				assert.NotContains(t, strings.Join(all, "\n"), "FAILURE", url)
 				slices.Sort(all)
 				return strings.Join(all, "\n")
 			}
 			want := results(direct.URL)
 			t.Log("\n" + want)
 			for _, path := range []string{"/s/tasks/mcp", "/mcp"} {
-				if got := results(d.url + path); got != want {
-					t.Errorf("%s\n got %s\nwant %s", path, got, want)
-				}
+				assert.Equal(t, want, results(d.url+path), path)
 			}
 		})
 	}
@@ -85,9 +82,7 @@ type httpFront struct {
 func newHTTPFront(t testing.TB, mode string) *httpFront {
 	t.Helper()
 	pipe, err := mcptest.Start(mode)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = pipe.Stop(context.Background()) })
 	f := &httpFront{pipe: pipe, waiting: map[int]chan json.RawMessage{}}
 	go func() {
@@ -163,21 +158,15 @@ func TestTaskSurvivesARestartAndIsOneCall(t *testing.T) {
 		c := &rawClient{t: t, url: d.url + "/mcp", token: token, modern: true}
 		body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params + `,` + capable + `}}`
 		resp, err := http.DefaultClient.Do(c.request(t.Context(), "POST", method, name, body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer resp.Body.Close()
 		said, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return string(said)
 	}
 	created := send(owner, "tools/call", "tasks__confirm_delete", `"name":"tasks__confirm_delete","arguments":{"filename":"plan"}`)
 	id := regexp.MustCompile(`"taskId":"([^"]+)"`).FindStringSubmatch(created)
-	if id == nil {
-		t.Fatal(created)
-	}
+	require.NotNil(t, id, created)
 	about := `"taskId":"` + id[1] + `"`
 	type detail struct {
 		Method, Result, TaskCreated string
@@ -201,17 +190,11 @@ func TestTaskSurvivesARestartAndIsOneCall(t *testing.T) {
 	d.launch()
 	d.running("tasks")
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
-		if said := send(other, method, id[1], about); !strings.Contains(said, "-32602") {
-			t.Errorf("another client: %s", said)
-		}
+		assert.Contains(t, send(other, method, id[1], about), "-32602", "another client")
 	}
-	if said := send(owner, "tasks/get", id[1], about); !strings.Contains(said, `"input_required"`) {
-		t.Error(said)
-	}
+	assert.Contains(t, send(owner, "tasks/get", id[1], about), `"input_required"`)
 	send(owner, "tasks/update", id[1], about+`,"inputResponses":{"confirm":{"action":"accept"}}`)
-	if said := send(owner, "tasks/get", id[1], about); !strings.Contains(said, `"completed"`) {
-		t.Error(said)
-	}
+	assert.Contains(t, send(owner, "tasks/get", id[1], about), `"completed"`)
 	got := listed()
 	t.Logf("%+v", got)
 	if len(got) != 1 || got[0].Method != "tools/call" || got[0].Task.Status != "completed" || !strings.Contains(got[0].Result, "deleted plan") ||

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -66,30 +68,22 @@ func TestMetricsAndTracesAreExported(t *testing.T) {
 	}
 	mu.Unlock()
 	for key, want := range map[string]string{"tool.name": "echo", "gen_ai.tool.name": "demo__echo", "mcp.method.name": "tools/call", "mcp.session.id": c.session, "mcp.protocol.version": "2025-11-25"} {
-		if got[key] != want {
-			t.Errorf("%s is %q, want %q", key, got[key], want)
-		}
+		assert.Equal(t, want, got[key])
 	}
-	if string(span.ParentSpanId) != "\xfe\xdc\xba\x98\x76\x54\x32\x10" || span.TraceId[0] != 1 {
-		t.Errorf("the client's trace is not its parent: %x, %x", span.TraceId, span.ParentSpanId)
-	}
+	require.Equal(t, "\xfe\xdc\xba\x98\x76\x54\x32\x10", string(span.ParentSpanId), "the client's trace is not its parent")
+	require.EqualValues(t, 1, span.TraceId[0], "the client's trace is not its parent")
 
 	_, text := d.do("GET", "/metrics", nil)
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range []string{"drawbridge_calls_total", "drawbridge_call_duration_seconds", "drawbridge_calls_in_flight", "drawbridge_http_requests_total",
 		"drawbridge_http_request_duration_seconds", "drawbridge_http_connections", "drawbridge_sessions", "drawbridge_server_restarts", "drawbridge_server_breaker_state",
 		"drawbridge_recorder_queue", "drawbridge_recorder_dropped_total", "drawbridge_store_write_duration_seconds", "drawbridge_store_query_duration_seconds",
 		"drawbridge_server_restarts_total", "drawbridge_server_resident_memory_bytes", "drawbridge_server_cpu_ratio", "drawbridge_server_state",
 		"drawbridge_tool_calls_total", "drawbridge_tool_call_duration_seconds"} {
-		if len(families[name].GetMetric()) == 0 {
-			t.Errorf("/metrics has no %s", name)
-		}
+		assert.NotEmpty(t, families[name].GetMetric(), "/metrics has no")
 	}
-	if strings.Contains(text, c.session) || strings.Contains(text, "demo__echo") {
-		t.Error("a label has as many values as there are sessions or public names")
-	}
+	assert.NotContains(t, text, c.session, "a label has as many values as there are sessions or public names")
+	assert.NotContains(t, text, "demo__echo", "a label has as many values as there are sessions or public names")
 }

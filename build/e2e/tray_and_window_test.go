@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // The test checks what the user sees: an icon, its menu, and the window that it opens.
@@ -68,9 +70,7 @@ func TestProgramWithDisplay(t *testing.T) {
 	quit, _ := named(menu, "Quit Drawbridge")
 	s.click(pid, quit.id)
 	eventually.Receive(t, limit(6*time.Second), "Quit does not end the program", d.done)
-	if code := d.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("Quit: exit %d", code)
-	}
+	assert.Equal(t, 0, d.cmd.ProcessState.ExitCode(), "Quit: exit")
 	s.picture("program-after-quit")
 }
 

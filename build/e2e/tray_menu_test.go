@@ -16,6 +16,8 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/app/tray"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // The test clicks the entries that are not about one server in the menu of the real program:
@@ -79,9 +81,7 @@ func TestTrayMenuActions(t *testing.T) {
 	choose("Pause recording")
 	becomes("the menu does not offer to resume", func() bool { _, ok := named(menu(), "Resume recording"); return ok })
 	d.cli(0, "call", "demo", "echo", `{"text":"not kept"}`)
-	if calls := d.calls(); len(calls) != 0 {
-		t.Errorf("%d calls are recorded in the pause", len(calls))
-	}
+	assert.Empty(t, d.calls())
 	choose("Resume recording")
 	becomes("the menu does not offer to pause", func() bool { _, ok := named(menu(), "Pause recording"); return ok })
 
@@ -116,9 +116,7 @@ func TestTrayMenuActions(t *testing.T) {
 		t.Errorf("in the profile, the client sees %s", tail(list))
 	}
 	assign("No profile", "tray: no profile")
-	if list := listed(); !strings.Contains(list, `"files__echo"`) {
-		t.Errorf("without a profile, the client sees %s", tail(list))
-	}
+	assert.Contains(t, listed(), `"files__echo"`, "without a profile, the client sees")
 	for _, answer := range []string{"Allow once", "Deny"} {
 		arguments := `{"text":"held: ` + answer + `"}`
 		done := make(chan string, 1)
@@ -145,9 +143,8 @@ func TestTrayMenuActions(t *testing.T) {
 		choose(answer)
 		select {
 		case out := <-done:
-			if approved := !strings.Contains(out, `"isError":true`); approved != (answer == "Allow once") {
-				t.Errorf("%s: the call ended with %s", answer, out)
-			}
+			approved := !strings.Contains(out, `"isError":true`)
+			assert.Equal(t, answer == "Allow once", approved, out)
 		case <-time.After(patience):
 			t.Fatalf("%s does not end the call", answer)
 		}
@@ -185,9 +182,7 @@ func TestTrayMenuActions(t *testing.T) {
 	told, leave := d.asWindow()
 	showLog()
 	got := eventually.Receive(t, patience, "Show log tells the window nothing", told)
-	if want := `{"command":"focus","to":"/servers/demo?view=log"}`; got != want {
-		t.Errorf("Show log tells the window %s", got)
-	}
+	assert.Equal(t, `{"command":"focus","to":"/servers/demo?view=log"}`, got, "Show log tells the window")
 	leave()
 	s.waitWindows(1)
 	choose("Quit Drawbridge")

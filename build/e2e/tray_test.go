@@ -20,6 +20,9 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/app/tray"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func init() { roles["tray"] = trayProgram }
@@ -81,19 +84,13 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	t.Parallel()
 	s := desktop(t)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	program := s.command(self)
 	program.Env = append(program.Env, "DRAWBRIDGE_E2E_ROLE=tray")
 	in, err := program.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := program.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	said := make(chan string, 16)
 	s.background(program)
 	go func() {
@@ -128,9 +125,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	}
 	hears := func(want string) {
 		t.Helper()
-		if got := heard(); got != want {
-			t.Fatalf("chosen: %q, want %q", got, want)
-		}
+		require.Equal(t, want, heard())
 	}
 
 	expect("No servers are configured", "Open Drawbridge")
@@ -149,9 +144,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	github.State, github.Reason = core.StateFailed, "exited with 1"
 	show(files, github)
 	after := expect("1 of 2 servers running", "1 approval pending", "Open Drawbridge", "● my__files: running, 14 tools", "✕ github: failed")
-	if before[4].id != after[4].id {
-		t.Error("the entry was made anew instead of changed in place")
-	}
+	assert.Equal(t, after[4].id, before[4].id, "the entry was made anew instead of changed in place")
 	if reason, ok := named(after, "exited with 1"); !ok || reason.enabled {
 		t.Errorf("the reason is not to be read: %+v", after[4])
 	}
@@ -181,9 +174,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 		s.click(pid, after[4].under[1].id)
 		either := []string{heard(), heard()}
 		slices.Sort(either)
-		if !slices.Equal(either, []string{"start github", "stop my_files"}) {
-			t.Fatalf("two clicks at once chose %q", either)
-		}
+		require.Equal(t, []string{"start github", "stop my_files"}, either, "two clicks at once chose")
 	}
 	s.click(pid, after[1].id)
 	hears("open /approvals")
@@ -192,9 +183,7 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 
 	show(github)
 	left := expect("0 of 1 server running", "Open Drawbridge", "✕ github: failed")
-	if left[2].id != after[4].id {
-		t.Error("a server lost its place when another one went")
-	}
+	assert.Equal(t, after[4].id, left[2].id, "a server lost its place when another one went")
 	show()
 	expect("No servers are configured", "Open Drawbridge")
 
@@ -205,7 +194,5 @@ func TestTrayShowsServersAndMenuWorks(t *testing.T) {
 	s.click(pid, left[9].id)
 	hears("quit")
 	hears("ended <nil>")
-	if strings.Contains(strings.Join(labels(s.menu(pid)), ""), "Open") {
-		t.Error("the icon outlives its program")
-	}
+	assert.NotContains(t, strings.Join(labels(s.menu(pid)), ""), "Open", "the icon outlives its program")
 }

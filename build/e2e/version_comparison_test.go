@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // An update to a package whose results differ is compared with recorded calls: every difference is
@@ -18,18 +21,13 @@ func TestVersionsAreComparedOnRecordedCalls(t *testing.T) {
 	t.Parallel()
 	// The other version is a copy with a changed sum, without one tool, and with one that fails.
 	other := filepath.Join(t.TempDir(), "other")
-	if err := os.CopyFS(other, os.DirFS(abs("node_modules/@modelcontextprotocol/server-everything"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(abs("node_modules"), filepath.Join(other, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(other, os.DirFS(abs("node_modules/@modelcontextprotocol/server-everything"))))
+	require.NoError(t, os.Symlink(abs("node_modules"), filepath.Join(other, "node_modules")))
 	change := func(file, from, to string) {
 		path := filepath.Join(other, "dist/tools", file)
 		text, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(text), from) {
-			t.Fatalf("%s: %v", file, err)
-		}
+		require.NoError(t, err, file)
+		require.Contains(t, string(text), from, file)
 		put(t, path, strings.ReplaceAll(string(text), from, to))
 	}
 	change("get-sum.js", "The sum of", "The total of")
@@ -72,9 +70,7 @@ func TestVersionsAreComparedOnRecordedCalls(t *testing.T) {
 	}
 	comparison := func(code int, args ...string) map[string]string {
 		t.Helper()
-		if err := json.Unmarshal([]byte(d.cli(code, append([]string{"--json", "versions", "update", "every", "2.0.0"}, args...)...)), &plan); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(d.cli(code, append([]string{"--json", "versions", "update", "every", "2.0.0"}, args...)...)), &plan))
 		got := map[string]string{}
 		for _, c := range plan.Comparison.Calls {
 			got[c.Tool+c.Prompt+c.Resource+c.Definitions] = fmt.Sprint(c.Result, " ", c.Changes)
@@ -93,22 +89,12 @@ func TestVersionsAreComparedOnRecordedCalls(t *testing.T) {
 		"prompts": "different [{/args-prompt/arguments/0/description}]", "simple-prompt": "different [{/messages/0/content/text}]", features: "different [{/contents/0/text}]",
 		"get-tiny-image": "failed [{/content/0/text} {/content/1} {/content/2} {/isError}]",
 	}
-	if got := comparison(0); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %v\nwant %v", got, want)
-	}
+	assert.Equal(t, fmt.Sprint(want), fmt.Sprint(comparison(0)))
 	// Each version runs in new processes: this tool answers as on its first call.
-	if got := comparison(0, "--also", "toggle-simulated-logging")["toggle-simulated-logging"]; got != "alike []" {
-		t.Errorf("named with --also: %s", got)
-	}
-	if now := len(d.calls()); now != before {
-		t.Errorf("%d calls are recorded, before the comparisons %d", now, before)
-	}
+	assert.Equal(t, "alike []", comparison(0, "--also", "toggle-simulated-logging")["toggle-simulated-logging"], "named with --also")
+	assert.Equal(t, before, len(d.calls()))
 	d.cli(1, "versions", "update", "every", "2.0.0", "--yes", "--compare")
-	if got := d.cli(0, "versions"); !strings.Contains(got, "1.0.0") {
-		t.Errorf("a version with differences was saved: %s", got)
-	}
+	assert.Contains(t, d.cli(0, "versions"), "1.0.0", "a version with differences was saved")
 	d.cli(0, "versions", "update", "every", "2.0.0", "--yes")
-	if got := d.cli(0, "versions"); !strings.Contains(got, "2.0.0") {
-		t.Error(got)
-	}
+	assert.Contains(t, d.cli(0, "versions"), "2.0.0")
 }

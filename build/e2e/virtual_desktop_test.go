@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+	"github.com/stretchr/testify/require"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
@@ -63,37 +64,27 @@ func desktop(t testing.TB) *screen {
 	}
 	s := &screen{t: t, home: t.TempDir()}
 	runtime := t.TempDir()
-	if err := os.Chmod(runtime, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(runtime, 0o700))
 	s.env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + s.home, "SHELL=/bin/sh",
 		"XDG_RUNTIME_DIR=" + runtime, "XDG_CURRENT_DESKTOP=XFCE", "NO_AT_BRIDGE=1", "GTK_THEME=Adwaita"}
 
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// Without -noreset the server resets whenever its last client disconnects.
 	x := s.command("Xvfb", "-displayfd", "3", "-screen", "0", "1400x1000x24", "-nolisten", "tcp", "-noreset")
 	x.ExtraFiles = []*os.File{write}
 	s.background(x)
 	write.Close()
 	number, err := bufio.NewReader(read).ReadString('\n')
-	if err != nil {
-		t.Fatalf("Xvfb does not start: %v", err)
-	}
+	require.NoError(t, err, "Xvfb does not start")
 	s.env = append(s.env, "DISPLAY=:"+strings.TrimSpace(number))
 
 	bus := s.command("dbus-daemon", "--session", "--nofork", "--print-address=1")
 	printed, err := bus.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.background(bus)
 	address, err := bufio.NewReader(printed).ReadString('\n')
-	if err != nil {
-		t.Fatalf("dbus-daemon does not start: %v", err)
-	}
+	require.NoError(t, err, "dbus-daemon does not start")
 	address = strings.TrimSpace(address)
 	s.env = append(s.env, "DBUS_SESSION_BUS_ADDRESS="+address)
 	if s.bus, err = dbus.Connect(address); err != nil {
@@ -102,12 +93,8 @@ func desktop(t testing.TB) *screen {
 	t.Cleanup(func() { s.bus.Close() })
 
 	config := filepath.Join(s.home, ".config/xfce4/xfconf/xfce-perchannel-xml")
-	if err := os.MkdirAll(config, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(config, "xfce4-panel.xml"), []byte(panelConfig), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(config, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(config, "xfce4-panel.xml"), []byte(panelConfig), 0o644))
 	s.background(s.command("openbox"))
 	s.background(s.command("xfce4-panel", "--disable-wm-check"))
 	eventually.Complete(t, patience, func() string {

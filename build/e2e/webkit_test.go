@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // miniBrowser is the browser of WebKitGTK, the engine of the window.
@@ -181,9 +183,7 @@ func TestPageWorksInWebKitGTK(t *testing.T) {
 
 	var faults []string
 	w.run("return window.faults", &faults)
-	if len(faults) > 0 {
-		t.Errorf("the page has faults: %v", faults)
-	}
+	assert.Truef(t, len(faults) <= 0, "the page has faults: %v", faults)
 	d.stop()
 	w.shows("Drawbridge is not responding")
 }

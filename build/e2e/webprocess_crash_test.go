@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/require"
 )
 
 // crashingPreload is preloaded into the process that renders a page and ends it at its start, as
@@ -50,9 +52,7 @@ func newRendererCrashes(t *testing.T) *rendererCrashes {
 	t.Helper()
 	dir := t.TempDir()
 	source, library := filepath.Join(dir, "stillborn.c"), filepath.Join(dir, "stillborn.so")
-	if err := os.WriteFile(source, []byte(crashingPreload), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(source, []byte(crashingPreload), 0o600))
 	run(t, exec.Command("cc", "-shared", "-fPIC", "-o", library, source), 0)
 	d := &rendererCrashes{t: t, folder: t.TempDir()}
 	d.env = []string{"LD_PRELOAD=" + library, "STILLBORN=" + d.folder}
@@ -117,12 +117,9 @@ func TestPageCrashingAtStartRecovers(t *testing.T) {
 			}
 			return ""
 		})
-		if n := b.left(); n != 0 {
-			t.Fatalf("%d of the processes did not die at their birth: this shows nothing", n)
-		}
-		if got, err := os.ReadFile(opened); err == nil {
-			t.Fatalf("the browser opens, too: %s", got)
-		}
+		require.Equal(t, 0, b.left())
+		got, err := os.ReadFile(opened)
+		require.Errorf(t, err, "the browser opens, too: %s", got)
 	}
 	b.next(2)
 	open()

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+
+	"github.com/stretchr/testify/require"
 )
 
 // A link may arrive while the page is still loading. It must not replace the code in the page's
@@ -22,13 +24,10 @@ func TestLinkWaitsForPageSession(t *testing.T) {
 	needWindow(t)
 	s := desktop(t)
 	lock, err := loopback.Lock(s.home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer lock.Close()
-	if _, err := loopback.OpenAdminToken(s.home); err != nil {
-		t.Fatal(err)
-	}
+	_, err = loopback.OpenAdminToken(s.home)
+	require.NoError(t, err)
 	told, seen := make(chan struct{}), make(chan string, 8)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
@@ -65,9 +64,7 @@ say().then(() => { if (location.hash.includes('code=')) location.hash = '/' })`)
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	defer server.CloseClientConnections()
-	if err := loopback.WriteRuntime(s.home, loopback.Runtime{PID: os.Getpid(), URL: server.URL, Version: "t", StartedAt: time.Now()}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, loopback.WriteRuntime(s.home, loopback.Runtime{PID: os.Getpid(), URL: server.URL, Version: "t", StartedAt: time.Now()}))
 	cmd := s.command(window)
 	cmd.Env = append(cmd.Env, "DRAWBRIDGE_WINDOW_URL="+server.URL+"/#code=once", "DRAWBRIDGE_WINDOW_DATA="+s.home)
 	s.background(cmd)
@@ -75,9 +72,7 @@ say().then(() => { if (location.hash.includes('code=')) location.hash = '/' })`)
 	for deadline := time.After(patience); ; first = false {
 		select {
 		case hash := <-seen:
-			if first && !strings.HasPrefix(hash, "#code=once") {
-				t.Fatalf("the page begins at %q, without the code that lets it in", hash)
-			}
+			require.Falsef(t, first && !strings.HasPrefix(hash, "#code=once"), "the page begins at %q, without the code that lets it in", hash)
 			if hash == "#/servers/x?view=log" || strings.Contains(hash, "to=%2Fservers%2Fx%3Fview%3Dlog") {
 				return
 			}

@@ -10,12 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const testPage = `<!doctype html><title>x</title><body style="background:#00a050;margin:0">
@@ -46,9 +48,7 @@ func TestWindowShowsPageOnce(t *testing.T) {
 	s.background(first)
 	select {
 	case got := <-seen:
-		if got != `{"hash":"#code=once","wails":false,"go":false}` {
-			t.Errorf("the page sees %s", got)
-		}
+		assert.Equal(t, `{"hash":"#code=once","wails":false,"go":false}`, got, "the page sees")
 	case <-time.After(patience):
 		s.picture("window-failed")
 		t.Fatal("the page was not loaded")
@@ -59,14 +59,11 @@ func TestWindowShowsPageOnce(t *testing.T) {
 		}
 		return ""
 	})
-	if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", first.Process.Pid)); strings.Contains(string(line), "code=") {
-		t.Error("the code can be read in the list of processes")
-	}
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", first.Process.Pid))
+	assert.NotContains(t, string(line), "code=", "the code can be read in the list of processes")
 
 	second := open()
-	if err := second.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, second.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- second.Wait() }()
 	select {
@@ -75,19 +72,14 @@ func TestWindowShowsPageOnce(t *testing.T) {
 		second.Process.Kill()
 		t.Error("a second window stays")
 	}
-	if list := s.windows("Drawbridge"); len(list) != 1 {
-		t.Errorf("%d windows are there", len(list))
-	}
+	assert.Len(t, s.windows("Drawbridge"), 1)
 
 	closed := make(chan error, 1)
 	go func() { closed <- first.Wait() }()
 	s.closeWindow(s.home)
-	if err := eventually.Receive(t, patience, "the window is gone and its program stays", closed); err != nil {
-		t.Errorf("closing the window ends its program with %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(s.home, "window.json")); err != nil {
-		t.Errorf("the window forgot its place: %v", err)
-	}
+	assert.NoError(t, eventually.Receive(t, patience, "the window is gone and its program stays", closed), "closing the window ends its program")
+	_, err := os.Stat(filepath.Join(s.home, "window.json"))
+	assert.NoError(t, err, "the window forgot its place")
 }
 
 // The daemon responds, and has exited when the page is requested. The window explains that, and
@@ -163,14 +155,10 @@ func TestStandaloneWindowStartsDaemon(t *testing.T) {
 	})
 	run(t, s.command(binary, "status", "--data", data), 0)
 	second := open()
-	if err := second.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, second.Start())
 	late := time.AfterFunc(patience, func() { second.Process.Kill() })
 	second.Wait()
-	if !late.Stop() {
-		t.Error("a second window stays")
-	}
+	assert.True(t, late.Stop(), "a second window stays")
 	s.waitWindows(1)
 	run(t, s.command(binary, "quit", "--data", data), 0)
 	s.waitWindows(0)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 type process struct {
@@ -38,9 +40,7 @@ func processes(t *testing.T) map[int]process {
 		return all
 	}
 	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=,stat=,command=").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for line := range strings.Lines(string(out)) {
 		if field := strings.Fields(line); len(field) > 3 {
 			addProcess(all, field[0], field[1], field[2], strings.Join(field[3:], " "))

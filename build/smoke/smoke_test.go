@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
@@ -63,12 +65,8 @@ func TestBuiltProgramWorksFromStartToKill(t *testing.T) {
 	t.Run("every part of the API has what it needs", d.readAll)
 	t.Run("killed daemon leaves no process", func(t *testing.T) {
 		family := descendants(t, d.cmd.Process.Pid)
-		if len(family) < 2 {
-			t.Fatalf("the daemon has no child process to leave behind: %v", family)
-		}
-		if err := d.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		require.Truef(t, len(family) >= 2, "the daemon has no child process to leave behind: %v", family)
+		require.NoError(t, d.cmd.Process.Kill())
 		<-d.ended
 		poll(t, "all processes of the daemon gone", func() (bool, string) {
 			running := processes(t)
@@ -93,24 +91,17 @@ type daemon struct {
 func startDaemon(t *testing.T) *daemon {
 	t.Helper()
 	binary, err := filepath.Abs("../bin/drawbridge")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(binary); err != nil {
-		t.Fatalf("%v. Build it with: make daemon", err)
-	}
+	require.NoError(t, err)
+	_, err = os.Stat(binary)
+	require.NoError(t, err)
 	d := &daemon{binary: binary, data: filepath.Join(t.TempDir(), "data"), home: t.TempDir(), ended: make(chan struct{})}
-	if err := os.Mkdir(d.data, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(d.data, 0o700))
 	d.configure(t, "demo")
 	var log strings.Builder
 	d.cmd = exec.Command(binary, "serve", "--no-tray", "--data", d.data, "--listen", "127.0.0.1:0")
 	d.cmd.Env = d.env()
 	d.cmd.Stdout, d.cmd.Stderr = &log, &log
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.cmd.Start())
 	go func() {
 		d.cmd.Wait()
 		close(d.ended)
@@ -155,16 +146,10 @@ func (d *daemon) configure(t *testing.T, names ...string) {
 		servers[name] = map[string]any{"command": d.binary, "args": []string{"demo-server"}}
 	}
 	src, err := json.MarshalIndent(map[string]any{"mcpServers": servers}, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(d.data, "config.jsonc")
-	if err := os.WriteFile(path+".new", src, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path+".new", src, 0o600))
+	require.NoError(t, os.Rename(path+".new", path))
 }
 
 func (d *daemon) waitForTool(t *testing.T, name string) {
@@ -205,24 +190,17 @@ func callEcho(t *testing.T, name, version string, transport mcp.Transport) {
 	defer cancel()
 	client := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, nil)
 	session, err := client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		t.Fatalf("cannot connect: %v", err)
-	}
+	require.NoError(t, err, "cannot connect")
 	defer session.Close()
 	if version == "" {
 		version = modernEra
 	}
-	if got := session.InitializeResult().ProtocolVersion; got != version {
-		t.Errorf("negotiated %s, want %s", got, version)
-	}
+	assert.Equal(t, version, session.InitializeResult().ProtocolVersion)
 	greeting := "hello from " + name
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "demo__echo", Arguments: map[string]any{"text": greeting}})
-	if err != nil {
-		t.Fatalf("cannot call demo__echo: %v", err)
-	}
-	if text, ok := result.Content[0].(*mcp.TextContent); !ok || !strings.Contains(text.Text, greeting) || result.IsError {
-		t.Errorf("demo__echo answers %+v", result)
-	}
+	require.NoError(t, err, "cannot call demo__echo")
+	text, ok := result.Content[0].(*mcp.TextContent)
+	assert.Truef(t, ok && strings.Contains(text.Text, greeting) && !result.IsError, "demo__echo answers %+v", result)
 }
 
 // bearer is a transport that adds the token of a client to each request.
@@ -242,9 +220,7 @@ func (d *daemon) command(t *testing.T, args ...string) string {
 	cmd := exec.CommandContext(ctx, d.binary, append(args, "--data", d.data)...)
 	cmd.Env = d.env()
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("drawbridge %s: %v", strings.Join(args, " "), err)
-	}
+	require.NoErrorf(t, err, "drawbridge %s", strings.Join(args, " "))
 	return strings.TrimSpace(string(out))
 }
 
@@ -252,15 +228,11 @@ func (d *daemon) command(t *testing.T, args ...string) string {
 // gets its dependencies in one place, where one can be forgotten.
 func (d *daemon) readAll(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join("..", "..", "backend", "api", "testdata", "openapi.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var document struct {
 		Paths map[string]map[string]any
 	}
-	if err := json.Unmarshal(src, &document); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(src, &document))
 	for path, methods := range document.Paths {
 		if methods["get"] == nil || strings.Contains(path, "{") || path == "/api/v1/events" {
 			continue
@@ -273,24 +245,16 @@ func (d *daemon) readAll(t *testing.T) {
 func (d *daemon) get(t *testing.T, path string, into any) {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(d.data, "admin.token"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client := http.Client{Transport: bearer(strings.TrimSpace(string(token))), Timeout: patience}
 	resp, err := client.Get(d.url + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	if into == nil && resp.StatusCode != http.StatusInternalServerError {
 		return
 	}
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("GET %s: %s", path, resp.Status)
-	}
-	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-		t.Fatalf("GET %s: %v", path, err)
-	}
+	require.Equalf(t, http.StatusOK, resp.StatusCode, "GET %s", path)
+	require.NoErrorf(t, json.NewDecoder(resp.Body).Decode(into), "GET %s", path)
 }
 
 // poll calls done until it reports true. After patience it fails with the last account.

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func tally(t *testing.T, strict bool, events string) (string, error) {
@@ -14,9 +17,7 @@ func tally(t *testing.T, strict bool, events string) (string, error) {
 	var out strings.Builder
 	noted := run([]string{"go", file}, strings.NewReader(events), &out, strict)
 	sum := run([]string{"total", file, "-strict"}, nil, &out, strict)
-	if noted != nil && sum == nil {
-		t.Errorf("the stage failed with %v, the total did not", noted)
-	}
+	assert.Falsef(t, noted != nil && sum == nil, "the stage failed with %v, the total did not", noted)
 	return out.String(), sum
 }
 
@@ -28,9 +29,7 @@ const passing = `{"Action":"run","Package":"p","Test":"TestA"}
 
 func TestPassingRunPrintsOnlyCount(t *testing.T) {
 	out, err := tally(t, true, passing)
-	if err != nil || !strings.HasSuffix(out, "\n1 passed, 0 failed, 0 skipped\n") || strings.Contains(out, "quiet") {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	require.Truef(t, err == nil && strings.HasSuffix(out, "\n1 passed, 0 failed, 0 skipped\n") && !strings.Contains(out, "quiet"), "%v\n%s", err, out)
 }
 
 func TestFailureIsShownAndFails(t *testing.T) {
@@ -38,9 +37,7 @@ func TestFailureIsShownAndFails(t *testing.T) {
 {"Action":"fail","Package":"p","Test":"TestB"}
 {"Action":"fail","Package":"p"}
 `)
-	if err == nil || !strings.Contains(out, "want 1") || !strings.Contains(out, "1 passed, 1 failed, 0 skipped") {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	require.Truef(t, err != nil && strings.Contains(out, "want 1") && strings.Contains(out, "1 passed, 1 failed, 0 skipped"), "%v\n%s", err, out)
 }
 
 func TestReasonOfFailureIsRepeatedAfterLongLogs(t *testing.T) {
@@ -49,9 +46,8 @@ func TestReasonOfFailureIsRepeatedAfterLongLogs(t *testing.T) {
 	}
 	out, _ := tally(t, false, passing+line("=== RUN   TestB")+line("    b_test.go:7: want 1")+strings.Repeat(line("log"), 50)+
 		`{"Action":"fail","Package":"p","Test":"TestB"}`+"\n")
-	if _, end, ok := strings.Cut(out, "It began with:\n"); !ok || !strings.HasPrefix(end, "    b_test.go:7: want 1\n") {
-		t.Fatalf("the reason is not at the end:\n%s", out)
-	}
+	_, end, ok := strings.Cut(out, "It began with:\n")
+	require.Truef(t, ok && strings.HasPrefix(end, "    b_test.go:7: want 1\n"), "the reason is not at the end:\n%s", out)
 }
 
 func TestRepeatedTestsCountByTheirLastResult(t *testing.T) {
@@ -83,9 +79,7 @@ func TestOnlyFewFailedTestsAreRepeated(t *testing.T) {
 		for name := range strings.FieldsSeq(strings.TrimSuffix(names, "panic")) {
 			events += `{"Action":"fail","Package":"p","Test":"Test` + name + `/case"}` + "\n" + `{"Action":"fail","Package":"p","Test":"Test` + name + `"}` + "\n"
 		}
-		if err := os.WriteFile(file, []byte(events), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(events), 0o600))
 		var out strings.Builder
 		if err := run([]string{"repeat", file}, nil, &out, false); err != nil || out.String() != want {
 			t.Errorf("of %q: %q, %v, want %q", names, out.String(), err, want)
@@ -97,9 +91,8 @@ func TestBrokenPackageFails(t *testing.T) {
 	out, err := tally(t, false, passing+`{"ImportPath":"q","Action":"build-output","Output":"syntax error\n"}
 {"ImportPath":"q","Action":"build-fail"}
 `)
-	if err == nil || !strings.Contains(out, "syntax error") {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	require.Error(t, err)
+	require.Contains(t, out, "syntax error")
 }
 
 func TestSkipFailsOnlyInCI(t *testing.T) {
@@ -107,30 +100,24 @@ func TestSkipFailsOnlyInCI(t *testing.T) {
 {"Action":"output","Package":"p","Test":"TestC","Output":"    c_test.go:3: no docker: not found\n"}
 {"Action":"skip","Package":"p","Test":"TestC"}
 `
-	if out, err := tally(t, false, events); err != nil || !strings.Contains(out, "skipped 1: no docker: not found\n") {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if _, err := tally(t, true, events); err == nil {
-		t.Fatal("a skipped test passes in CI")
-	}
+	out, err := tally(t, false, events)
+	require.Truef(t, err == nil && strings.Contains(out, "skipped 1: no docker: not found\n"), "%v\n%s", err, out)
+	_, err = tally(t, true, events)
+	require.Error(t, err, "a skipped test passes in CI")
 }
 
 func TestZeroTestsFail(t *testing.T) {
-	if _, err := tally(t, false, ""); err == nil {
-		t.Fatal("nothing ran, and it passes")
-	}
+	_, err := tally(t, false, "")
+	require.Error(t, err, "nothing ran, and it passes")
 }
 
 func TestVitestReportIsCounted(t *testing.T) {
 	dir := t.TempDir()
 	report, file := filepath.Join(dir, "report.json"), filepath.Join(dir, "counts")
 	os.WriteFile(report, []byte(`{"numPassedTests":4,"numFailedTests":0,"numPendingTests":1,"numTodoTests":1}`), 0o600)
-	if err := run([]string{"vitest", file, report}, nil, io.Discard, false); err != nil {
-		t.Fatal(err)
-	}
-	if c, err := total(file); err != nil || c != (count{4, 0, 2}) {
-		t.Fatalf("%v %v", c, err)
-	}
+	require.NoError(t, run([]string{"vitest", file, report}, nil, io.Discard, false))
+	c, err := total(file)
+	require.Truef(t, err == nil && c == (count{4, 0, 2}), "%v %v", c, err)
 }
 
 func TestSlowestTestsAreListedFirst(t *testing.T) {
@@ -140,14 +127,8 @@ func TestSlowestTestsAreListedFirst(t *testing.T) {
 {"Action":"pass","Package":"p","Test":"TestSlow/part","Elapsed":8}
 {"Action":"fail","Package":"p","Test":"TestSlow","Elapsed":9}
 `
-	if err := os.WriteFile(file, []byte(events), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(events), 0o600))
 	var out strings.Builder
-	if err := run([]string{"slowest", file}, nil, &out, false); err != nil {
-		t.Fatal(err)
-	}
-	if want := "    9.0  p  TestSlow\n    0.1  p  TestQuick\n"; out.String() != want {
-		t.Errorf("printed %q, want %q", out.String(), want)
-	}
+	require.NoError(t, run([]string{"slowest", file}, nil, &out, false))
+	assert.Equal(t, "    9.0  p  TestSlow\n    0.1  p  TestQuick\n", out.String())
 }

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A file with a byte order mark and the line ends of Windows keeps both while it is connected, is restored
@@ -37,20 +40,15 @@ func TestClientsAreConnectedGuardedAndRestoredByteForByte(t *testing.T) {
 			if err != nil || !bytes.HasPrefix(after, []byte(c.before[:20])) || !bytes.Contains(after, []byte(`drawbridge.exe`)) || bytes.Contains(bytes.ReplaceAll(after, []byte("\r\n"), nil), []byte("\n")) {
 				t.Errorf("%v\n%q", err, after)
 			}
-			if err := os.WriteFile(file, []byte(c.before), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(file, []byte(c.before), 0o600))
 			eventually.TrueWithin(t, 30*time.Second, "the removed entry is reported", func() bool {
 				_, out := m.run("", "doctor")
 				return strings.Contains(out, "no longer")
 			})
-			if err := os.WriteFile(file, after, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(file, after, 0o600))
 			m.must("clients", "undo", c.client, "--yes")
-			if again, err := os.ReadFile(file); err != nil || string(again) != c.before {
-				t.Errorf("%v\n%q", err, again)
-			}
+			again, err := os.ReadFile(file)
+			assert.Truef(t, err == nil && string(again) == c.before, "%v\n%q", err, again)
 		})
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/windows"
 	"golang.org/x/sys/windows/registry"
 )
@@ -86,9 +88,7 @@ func TestStartAtLoginIsSetAndRemoved(t *testing.T) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer key.Close()
 		names, _ := key.ReadValueNames(0)
 		for _, name := range names {
@@ -99,45 +99,35 @@ func TestStartAtLoginIsSetAndRemoved(t *testing.T) {
 		return all
 	}
 	m.ask(http.MethodPut, "/api/v1/desktop", `{"startAtLogin": true}`)
-	if all := entries(); len(all) != 1 || !strings.Contains(all[0], `drawbridgew.exe" serve --data "`+m.data+`"`) {
-		t.Errorf("%q", all)
-	}
+	all := entries()
+	assert.Truef(t, len(all) == 1 && strings.Contains(all[0], `drawbridgew.exe" serve --data "`+m.data+`"`), "%q", all)
 	m.ask(http.MethodPut, "/api/v1/desktop", `{"startAtLogin": false}`)
-	if all := entries(); len(all) != 0 {
-		t.Errorf("%q", all)
-	}
+	assert.Empty(t, entries())
 }
 
 // The key of the secrets is in the Credential Manager, so their file alone is of no use.
 func TestSecretsAreInTheCredentialManager(t *testing.T) {
 	m := newMachine(t)
-	if code, out := m.run("canary-secret\n", "secret", "set", "token"); code != 0 {
-		t.Fatal(code, out)
-	}
+	code, out := m.run("canary-secret\n", "secret", "set", "token")
+	require.Equal(t, 0, code, out)
 	m.serve()
 	m.must("add", "demo", "--env", "TOKEN=${secret:token}", "--", m.program("drawbridge.exe"), "demo-server")
 	m.must("call", "demo", "echo", `{"text":"x"}`)
 	_ = filepath.WalkDir(m.data, func(path string, d fs.DirEntry, err error) error {
-		if d.Name() == "secrets.key" {
-			t.Errorf("the key is in %s", path)
-		}
-		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte("canary-secret")) {
-			t.Errorf("%s contains the secret", path)
-		}
+		assert.NotEqualf(t, "secrets.key", d.Name(), "the key is in %s", path)
+		text, err := os.ReadFile(path)
+		assert.Falsef(t, err == nil && bytes.Contains(text, []byte("canary-secret")), "%s contains the secret", path)
 		return nil
 	})
-	if out := m.must("secret"); !strings.Contains(out, "token") {
-		t.Error(out)
-	}
+	assert.Contains(t, m.must("secret"), "token")
 }
 
 // Without WebView2 the window would ask to download it.
 func TestPageOpensInTheBrowserWithoutWebView2(t *testing.T) {
 	m := newMachine(t)
 	m.serve()
-	if out := m.must("open"); !strings.Contains(out, "get it from https://developer.microsoft.com") || !strings.Contains(out, "Opening the browser instead") {
-		t.Error(out)
-	}
+	out := m.must("open")
+	assert.True(t, strings.Contains(out, "get it from https://developer.microsoft.com") && strings.Contains(out, "Opening the browser instead"), out)
 }
 
 // Both programs can be started by themselves, from Explorer, the Start menu or a pinned icon: without a console.
@@ -150,16 +140,12 @@ func TestProgramsStartedAloneOpenTheBrowserWithoutWebView2(t *testing.T) {
 			cmd.Env = append(m.environment(), "DRAWBRIDGE_DATA="+m.data)
 			cmd.SysProcAttr = &syscall.SysProcAttr{NoInheritHandles: true, CreationFlags: windows.DETACHED_PROCESS}
 			ended := make(chan error, 1)
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, cmd.Start())
 			go func() { ended <- cmd.Wait() }()
 			t.Cleanup(func() { m.run("", "quit") })
 			select {
 			case err := <-ended:
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 			case <-time.After(time.Minute):
 				_ = cmd.Process.Kill()
 				t.Fatal("it shows a dialog and does not end")

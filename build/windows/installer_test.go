@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/windows"
 	"golang.org/x/sys/windows/registry"
 
@@ -43,52 +45,35 @@ func TestInstallerUpgradesRunningProgramAndLeavesOnlyData(t *testing.T) {
 		_ = json.Unmarshal(text, &r)
 		return r
 	}
-	if err := windows.ShellExecute(0, nil, windows.StringToUTF16Ptr(shortcut), nil, nil, windows.SW_SHOWNORMAL); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, windows.ShellExecute(0, nil, windows.StringToUTF16Ptr(shortcut), nil, nil, windows.SW_SHOWNORMAL))
 	eventually.TrueWithin(t, 30*time.Second, "the shortcut starts the program", func() bool { return runtime().PID != 0 })
 	before := runtime()
 	list, err := windows.GetNamedSecurityInfo(m.data, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
 	user, userErr := windows.GetCurrentProcessToken().GetTokenUser()
-	if err := errors.Join(err, userErr); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, userErr))
 	if got := list.String(); strings.Count(got, "(") != 2 || !strings.Contains(got, ";SY)") || !strings.Contains(got, user.User.Sid.String()) {
 		t.Errorf("others than the user and the system may read the data: %s", got)
 	}
 	told := m.stream("/api/v1/window")
 	opener, err := registry.OpenKey(registry.CURRENT_USER, `Software\Classes\drawbridge\shell\open\command`, registry.QUERY_VALUE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	line, _, err := opener.GetStringValue("") // Wine opens no links of programs
 	opener.Close()
 	args, argsErr := windows.DecomposeCommandLine(strings.ReplaceAll(line, "%1", "drawbridge://open/approvals"))
-	if err := errors.Join(err, argsErr, exec.Command(args[0], args[1:]...).Run()); err != nil {
-		t.Fatal(line, err)
-	}
-	if got := eventually.Receive(t, 30*time.Second, "the link opens nothing", told); !strings.Contains(got, `"to":"/approvals"`) {
-		t.Error(got)
-	}
-	if err := os.Remove(filepath.Join(dir, "LICENSE")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, argsErr, exec.Command(args[0], args[1:]...).Run()), line)
+	assert.Contains(t, eventually.Receive(t, 30*time.Second, "the link opens nothing", told), `"to":"/approvals"`)
+	require.NoError(t, os.Remove(filepath.Join(dir, "LICENSE")))
 	setup()
-	if !there(filepath.Join(dir, "LICENSE")) || alive(before.PID) {
-		t.Error("the upgrade has not replaced the files, or the old version runs on")
-	}
+	assert.True(t, there(filepath.Join(dir, "LICENSE")) && !alive(before.PID), "the upgrade has not replaced the files, or the old version runs on")
 	eventually.TrueWithin(t, 30*time.Second, "the new version has been started", func() bool {
 		now := runtime()
 		return now.PID != 0 && now.PID != before.PID
 	})
-	if err := exec.Command(filepath.Join(dir, "uninstall.exe"), "/S").Run(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, exec.Command(filepath.Join(dir, "uninstall.exe"), "/S").Run())
 	eventually.TrueWithin(t, 60*time.Second, "the program is removed", func() bool { return !there(dir) })
 	if there(shortcut) || there(filepath.Join(m.data, "runtime.json")) || !there(filepath.Join(m.data, "history.db")) {
 		t.Error("the shortcut or the daemon is left, or the data is not")
 	}
-	if out, err := exec.Command("reg", "query", `HKCU\Software`, "/s", "/f", "drawbridge").CombinedOutput(); strings.Contains(string(out), `Programs\Drawbridge\`) {
-		t.Errorf("in the registry: %v\n%s", err, out)
-	}
+	out, err := exec.Command("reg", "query", `HKCU\Software`, "/s", "/f", "drawbridge").CombinedOutput()
+	assert.NotContainsf(t, string(out), `Programs\Drawbridge\`, "in the registry: %v", err)
 }

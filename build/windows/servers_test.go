@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/windows/registry"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
@@ -33,9 +35,7 @@ require('readline').createInterface({input: process.stdin}).on('line', line => {
 // npm has no network under Wine, so npx runs a package that is installed in the folder of the server.
 func TestNpxStartsServersWithAnyArgument(t *testing.T) {
 	node := os.Getenv("DRAWBRIDGE_NODE")
-	if node == "" {
-		t.Fatal("DRAWBRIDGE_NODE does not name a folder with Node.js for Windows")
-	}
+	require.NotEmpty(t, node, "DRAWBRIDGE_NODE does not name a folder with Node.js for Windows")
 	m := newMachine(t)
 	m.path = node
 	project := filepath.Join(m.home, "Projekt für Ω")
@@ -45,9 +45,7 @@ func TestNpxStartsServersWithAnyArgument(t *testing.T) {
 		os.WriteFile(filepath.Join(project, "package.json"), []byte(`{"dependencies": {"args-server": "1.0.0"}}`), 0o600),
 		os.MkdirAll(filepath.Join(project, "node_modules", ".bin"), 0o700),
 		os.WriteFile(filepath.Join(project, "node_modules", ".bin", "args-server.cmd"), []byte("@node \"%~dp0..\\args-server\\main.js\" %*\r\n"), 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	type server struct {
 		Command string   `json:"command"`
 		Args    []string `json:"args"`
@@ -65,9 +63,7 @@ func TestNpxStartsServersWithAnyArgument(t *testing.T) {
 		servers[name] = s
 	}
 	text, err := json.Marshal(map[string]any{"mcpServers": servers})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m.addConfig(string(text))
 	m.serve()
 	for name := range servers {
@@ -78,9 +74,7 @@ func TestNpxStartsServersWithAnyArgument(t *testing.T) {
 			Folder string   `json:"folder"`
 		}
 		err := errors.Join(json.Unmarshal([]byte(out), &answer), json.Unmarshal([]byte(answer.Output), &got))
-		if err != nil || !slices.Equal(got.Args, given) || got.Folder != project {
-			t.Errorf("%s: exit code %d, %v\n%s", name, code, err, out)
-		}
+		assert.Truef(t, err == nil && slices.Equal(got.Args, given) && got.Folder == project, "%s: exit code %d, %v\n%s", name, code, err, out)
 	}
 }
 
@@ -90,21 +84,14 @@ func TestProgramIsFoundOnceItIsInThePath(t *testing.T) {
 	m.serve()
 	dir := filepath.Join(m.home, "new tools")
 	src, err := os.ReadFile(m.program("drawbridge.exe"))
-	if err := errors.Join(err, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "newtool.exe"), src, 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	if code, out := m.run("", "add", "new", "--", "newtool", "demo-server"); code == 0 || !strings.Contains(out, "newtool") {
-		t.Fatalf("exit code %d\n%s", code, out)
-	}
+	require.NoError(t, errors.Join(err, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "newtool.exe"), src, 0o700)))
+	code, out := m.run("", "add", "new", "--", "newtool", "demo-server")
+	require.Truef(t, code != 0 && strings.Contains(out, "newtool"), "exit code %d\n%s", code, out)
 	key, err := registry.OpenKey(registry.CURRENT_USER, "Environment", registry.SET_VALUE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer key.Close()
 	defer func() { _ = key.DeleteValue("Path") }()
-	if err := key.SetStringValue("Path", dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, key.SetStringValue("Path", dir))
 	eventually.TrueWithin(t, 30*time.Second, "the program is found", func() bool {
 		_, _ = m.run("", "restart", "new")
 		code, _ := m.run("", "call", "new", "echo", `{"text":"x"}`)

@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // asExplorer makes this test program start a program as Explorer does, if it has the name of Explorer.
@@ -50,9 +53,7 @@ func newMachine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{T: t, home: filepath.Join(t.TempDir(), "Jörg Müller")}
 	m.data = filepath.Join(m.home, "drawbridge data")
-	if err := os.MkdirAll(m.data, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(m.data, 0o700))
 	return m
 }
 
@@ -123,17 +124,11 @@ func (m *machine) addDemo() { m.must("add", "demo", "--", m.program("drawbridge.
 func TestProgramStartsFromExplorer(t *testing.T) {
 	m := newMachine(t)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	src, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	explorer := filepath.Join(t.TempDir(), "explorer.exe")
-	if err := os.WriteFile(explorer, src, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(explorer, src, 0o700))
 	for _, program := range []string{"drawbridge.exe", "drawbridgew.exe"} {
 		cmd := exec.Command(explorer, "version")
 		cmd.Env = append(os.Environ(), asExplorer+"="+m.program(program))
@@ -151,20 +146,14 @@ func TestCallOverShimIsRecorded(t *testing.T) {
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"Ünïcode"}}}
 `, "stdio", "--client", "t", "--server", "demo")
-	if code != 0 || !strings.Contains(out, `"id":2`) || !strings.Contains(out, "Ünïcode") {
-		t.Fatalf("exit code %d\n%s", code, out)
-	}
+	require.Truef(t, code == 0 && strings.Contains(out, `"id":2`) && strings.Contains(out, "Ünïcode"), "exit code %d\n%s", code, out)
 	eventually.True(t, "the call is in the history", func() bool {
 		_, out := m.run("", "history", "1")
 		return strings.Contains(out, "Ünïcode")
 	})
-	if out := m.must("status"); !strings.Contains(out, "demo") {
-		t.Error(out)
-	}
+	assert.Contains(t, m.must("status"), "demo")
 	m.must("quit")
-	if err := m.daemon.Wait(); err != nil {
-		t.Errorf("after quit: %v", err)
-	}
+	assert.NoError(t, m.daemon.Wait(), "after quit")
 }
 
 // The last valid configuration stays in use while the file has an error, and an edit takes effect.
@@ -174,20 +163,12 @@ func TestEditOfConfigurationIsReloaded(t *testing.T) {
 	m.addDemo()
 	file := filepath.Join(m.data, "config.jsonc")
 	src, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("\ufeff"+strings.ReplaceAll(strings.Replace(string(src), `"demo"`, `"renamed by hand"`, 1), "\n", "\r\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte("\ufeff"+strings.ReplaceAll(strings.Replace(string(src), `"demo"`, `"renamed by hand"`, 1), "\n", "\r\n")), 0o600))
 	eventually.True(t, "the edit takes effect", func() bool { return strings.Contains(m.must("status"), "renamed by hand") })
-	if err := os.WriteFile(file, []byte("{ broken"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("{ broken"), 0o600))
 	eventually.True(t, "the error is reported", func() bool { _, out := m.run("", "doctor"); return strings.Contains(out, "config.jsonc") })
-	if out := m.must("status"); !strings.Contains(out, "renamed by hand") {
-		t.Error(out)
-	}
+	assert.Contains(t, m.must("status"), "renamed by hand")
 }
 
 func TestSecondInstanceNamesTheFirst(t *testing.T) {
@@ -195,12 +176,10 @@ func TestSecondInstanceNamesTheFirst(t *testing.T) {
 	m.serve()
 	var runtime struct{ URL string }
 	text, err := os.ReadFile(filepath.Join(m.data, "runtime.json"))
-	if err != nil || json.Unmarshal(text, &runtime) != nil {
-		t.Fatal(err, string(text))
-	}
-	if code, out := m.run("", "serve", "--no-tray"); code != 1 || !strings.Contains(out, runtime.URL) {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &runtime))
+	code, out := m.run("", "serve", "--no-tray")
+	assert.Truef(t, code == 1 && strings.Contains(out, runtime.URL), "exit code %d\n%s", code, out)
 }
 
 // A daemon that is ended by the task manager leaves no server behind, and the next one starts.
@@ -212,19 +191,14 @@ func TestTerminatedDaemonLeavesNoServer(t *testing.T) {
 	var status struct {
 		Servers []struct{ PID int }
 	}
-	if text := m.must("status", "--json"); json.Unmarshal([]byte(text), &status) != nil || len(status.Servers) != 1 || status.Servers[0].PID == 0 {
-		t.Fatal(text)
-	}
-	if err := m.daemon.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	text := m.must("status", "--json")
+	require.True(t, json.Unmarshal([]byte(text), &status) == nil && len(status.Servers) == 1 && status.Servers[0].PID != 0, text)
+	require.NoError(t, m.daemon.Process.Kill())
 	_ = m.daemon.Wait()
 	eventually.True(t, "the server has ended", func() bool { return !alive(status.Servers[0].PID) })
 	os.Remove(filepath.Join(m.data, "runtime.json"))
 	m.serve()
-	if out := m.must("history"); !strings.Contains(out, "echo") {
-		t.Error(out)
-	}
+	assert.Contains(t, m.must("history"), "echo")
 }
 
 func alive(pid int) bool {
@@ -250,22 +224,15 @@ func TestFileThatAnotherProgramHasOpenIsReadLater(t *testing.T) {
 	m.addDemo()
 	file := filepath.Join(m.data, "config.jsonc")
 	name, err := syscall.UTF16PtrFromString(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	alone, err := syscall.CreateFile(name, syscall.GENERIC_READ, 0, nil, syscall.OPEN_EXISTING, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	closed := make(chan error, 1)
 	time.AfterFunc(300*time.Millisecond, func() { closed <- syscall.CloseHandle(alone) })
 	m.must("disable", "demo")
-	if err := <-closed; err != nil {
-		t.Fatal(err)
-	}
-	if out := m.must("status"); !strings.Contains(out, "Disabled") {
-		t.Error(out)
-	}
+	err = <-closed
+	require.NoError(t, err)
+	assert.Contains(t, m.must("status"), "Disabled")
 }
 
 func TestReadOnlyFileOfClientIsNamed(t *testing.T) {
@@ -273,15 +240,11 @@ func TestReadOnlyFileOfClientIsNamed(t *testing.T) {
 	m.serve()
 	file := filepath.Join(m.home, ".cursor", "mcp.json")
 	before := []byte("{\r\n  \"mcpServers\": {}\r\n}\r\n")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, before, 0o400)); err != nil {
-		t.Fatal(err)
-	}
-	if code, out := m.run("", "clients", "connect", "cursor", "--yes"); code != 1 || !strings.Contains(out, "read-only") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
-	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {
-		t.Errorf("%v\n%q", err, after)
-	}
+	require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, before, 0o400)))
+	code, out := m.run("", "clients", "connect", "cursor", "--yes")
+	assert.Truef(t, code == 1 && strings.Contains(out, "read-only"), "exit code %d\n%s", code, out)
+	after, err := os.ReadFile(file)
+	assert.Truef(t, err == nil && bytes.Equal(after, before), "%v\n%q", err, after)
 	if err := os.Chmod(file, 0o600); err != nil { // otherwise it cannot be removed
 		t.Fatal(err)
 	}
@@ -291,15 +254,12 @@ func TestTakenPortIsNamed(t *testing.T) {
 	m := newMachine(t)
 	m.serve()
 	text, err := os.ReadFile(filepath.Join(m.data, "runtime.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(string(text))
 	other := newMachine(t)
 	other.addConfig(`{"mcpServers": {}}`)
-	if code, out := other.run("", "serve", "--no-tray", "--listen", address); code != 1 || !strings.Contains(out, address) {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	code, out := other.run("", "serve", "--no-tray", "--listen", address)
+	assert.Truef(t, code == 1 && strings.Contains(out, address), "exit code %d\n%s", code, out)
 }
 
 // Windows limits paths to 260 characters for programs that do not ask for more.
@@ -317,25 +277,18 @@ func TestDataMayBeInALongFolder(t *testing.T) {
 func TestServerInALongFolderHarmsNoOther(t *testing.T) {
 	m := newMachine(t)
 	dir := filepath.Join(m.home, strings.Repeat("long", 30), strings.Repeat("long", 30))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(dir, 0o700))
 	program, err := filepath.Abs(m.program("drawbridge.exe")) // with its drive
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	demo := map[string]any{"command": program, "args": []string{"demo-server"}}
 	far := map[string]any{"command": program, "args": []string{"demo-server"}, "cwd": dir}
 	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"demo": demo, "far": far}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m.addConfig(string(text))
 	m.serve()
 	m.must("call", "demo", "echo", `{"text":"x"}`)
-	if code, out := m.run("", "call", "far", "echo", `{"text":"x"}`); code != 1 || !strings.Contains(out, "at most 258") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	code, out := m.run("", "call", "far", "echo", `{"text":"x"}`)
+	assert.Truef(t, code == 1 && strings.Contains(out, "at most 258"), "exit code %d\n%s", code, out)
 	m.must("call", "demo", "echo", `{"text":"x"}`)
 }
 
@@ -344,9 +297,7 @@ func TestDaemonWithoutADesktopStopsInOrder(t *testing.T) {
 	m.serveWith()
 	m.must("status")
 	m.must("quit")
-	if err := m.daemon.Wait(); err != nil {
-		t.Errorf("after quit: %v", err)
-	}
+	assert.NoError(t, m.daemon.Wait(), "after quit")
 }
 
 func (m *machine) addConfig(text string) {

@@ -1,6 +1,10 @@
 package histogram
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
 
 func FuzzRoundTrip(f *testing.F) {
 	f.Add([]byte{1, 2, 3})
@@ -8,8 +12,7 @@ func FuzzRoundTrip(f *testing.F) {
 		var h, again Histogram
 		h.AddBins(Decode(nil, blob)) // possibly invalid
 		again.AddBins(Decode(nil, h.Encode()))
-		if string(again.Encode()) != string(h.Encode()) || again.n != h.n {
-			t.Fatalf("%v became %v", h, again)
-		}
+		require.Equal(t, string(h.Encode()), string(again.Encode()))
+		require.Equal(t, h.n, again.n)
 	})
 }

@@ -22,6 +22,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const testVersion = "0.1.0~git20260102.0123abcd"
@@ -36,18 +38,14 @@ func fakeRelease(t *testing.T) (dir string, sums map[string]string) {
 		name := "drawbridge-" + testVersion + "-" + platform
 		sums[name] = fmt.Sprintf("%x", sha256.Sum256(content))
 		fmt.Fprintf(&list, "%s  %s\n", sums[name], name)
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	for _, arch := range []string{"amd64", "arm64"} {
 		var tgz, zipped bytes.Buffer
 		z := gzip.NewWriter(&tgz)
 		w := tar.NewWriter(z)
 		for name, text := range map[string]string{"drawbridge": "#!/bin/sh\necho " + arch + " \"$@\"\nexit 3\n", "LICENSE": "l", "THIRD-PARTY.txt": "t", "completions/drawbridge": "no program"} {
-			if err := w.WriteHeader(&tar.Header{Name: "drawbridge-" + testVersion + "/" + name, Mode: 0o755, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.WriteHeader(&tar.Header{Name: "drawbridge-" + testVersion + "/" + name, Mode: 0o755, Size: int64(len(text)), Typeflag: tar.TypeReg}))
 			_, _ = w.Write([]byte(text))
 		}
 		_, _ = w.Close(), z.Close()
@@ -59,9 +57,7 @@ func fakeRelease(t *testing.T) (dir string, sums map[string]string) {
 	var app bytes.Buffer
 	writeZip(&app, macOSFiles, "macOS")
 	add(macOSArchive, app.Bytes())
-	if err := os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(list.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(list.String()), 0o600))
 	return dir, sums
 }
 
@@ -80,13 +76,9 @@ func TestChannelsWithoutTheApplicationForMacOS(t *testing.T) {
 	out := t.TempDir()
 	generated := func() (dependencies string, files []string) {
 		t.Helper()
-		if err := generate(packages, out); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, generate(packages, out))
 		text, err := os.ReadFile(filepath.Join(out, "npm/drawbridge-mcp/package.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, pattern := range []string{"npm/darwin-*/*", "homebrew/Casks/*"} {
 			found, _ := filepath.Glob(filepath.Join(out, pattern))
 			files = append(files, found...)
@@ -94,28 +86,22 @@ func TestChannelsWithoutTheApplicationForMacOS(t *testing.T) {
 		return string(text), files
 	}
 	dependencies, files := generated()
-	if !strings.Contains(dependencies, `"@drawbridge-mcp/darwin-arm64"`) || len(files) != 2*4+1 {
-		t.Errorf("with the application: %s %q", dependencies, files)
-	}
+	assert.Contains(t, dependencies, `"@drawbridge-mcp/darwin-arm64"`, "with the application")
+	assert.Len(t, files, 2*4+1, "with the application")
 	sums := filepath.Join(packages, "SHA256SUMS")
 	text, _ := os.ReadFile(sums)
-	if err := os.WriteFile(sums, []byte(strings.Replace(string(text), macOSArchive, "other", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(sums, []byte(strings.Replace(string(text), macOSArchive, "other", 1)), 0o600))
 	out = t.TempDir()
 	dependencies, files = generated()
-	if strings.Contains(dependencies, "darwin") || len(files) != 0 {
-		t.Errorf("without the application: %s %q", dependencies, files)
-	}
+	assert.NotContains(t, dependencies, "darwin", "without the application")
+	assert.Empty(t, files, "without the application")
 }
 
 // Each archive of the release is named with its checksum in the files of the channels that use it.
 func TestChannelFilesNameTheArchivesOfTheRelease(t *testing.T) {
 	packages, sums := fakeRelease(t)
 	out := t.TempDir()
-	if err := generate(packages, out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, generate(packages, out))
 	named := map[string]int{}
 	err := filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -123,40 +109,28 @@ func TestChannelFilesNameTheArchivesOfTheRelease(t *testing.T) {
 		}
 		text, err := os.ReadFile(path)
 		for name, sum := range sums {
-			if bytes.Contains(text, []byte("/v"+testVersion+"/"+name)) != bytes.Contains(text, []byte(sum)) {
-				t.Errorf("%s contains only one of the address and the checksum of %s", path, name)
-			}
+			assert.Equal(t, bytes.Contains(text, []byte(sum)), bytes.Contains(text, []byte("/v"+testVersion+"/"+name)), path)
 			named[name] += bytes.Count(text, []byte(sum))
 		}
-		if filepath.Ext(path) == ".json" && !json.Valid(text) {
-			t.Errorf("%s is not valid JSON:\n%s", path, text)
-		}
+		assert.Falsef(t, filepath.Ext(path) == ".json" && !json.Valid(text), "%s is not valid JSON:\n%s", path, text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, want := range map[string]int{"linux-amd64.tar.gz": 3, "linux-arm64.tar.gz": 3, "windows-amd64.zip": 1, "windows-arm64.zip": 1, "windows-amd64-setup.exe": 1, "windows-arm64-setup.exe": 1, macOSArchive: 1} {
-		if got := named["drawbridge-"+testVersion+"-"+name]; got != want {
-			t.Errorf("%d channels use %s, want %d", got, name, want)
-		}
+		assert.Equal(t, want, named["drawbridge-"+testVersion+"-"+name], name)
 	}
 	// The schema of Scoop does not permit "~".
-	if scoop, _ := os.ReadFile(filepath.Join(out, "scoop/drawbridge.json")); !bytes.Contains(scoop, []byte(`"version": "0.1.0-git20260102.0123abcd"`)) {
-		t.Errorf("the version for Scoop is not valid:\n%s", scoop)
-	}
-	if output, err := exec.Command("bash", "-n", filepath.Join(out, "aur/PKGBUILD")).CombinedOutput(); err != nil {
-		t.Errorf("PKGBUILD: %v %s", err, output)
-	}
+	scoop, _ := os.ReadFile(filepath.Join(out, "scoop/drawbridge.json"))
+	assert.Truef(t, bytes.Contains(scoop, []byte(`"version": "0.1.0-git20260102.0123abcd"`)), "the version for Scoop is not valid:\n%s", scoop)
+	output, err := exec.Command("bash", "-n", filepath.Join(out, "aur/PKGBUILD")).CombinedOutput()
+	assert.NoError(t, err, output)
 }
 
 // The AUR shows what .SRCINFO says, and builds what PKGBUILD says.
 func TestSrcinfoAgreesWithPkgbuild(t *testing.T) {
 	packages, _ := fakeRelease(t)
 	out := t.TempDir()
-	if err := generate(packages, out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, generate(packages, out))
 	const list = `. ./PKGBUILD
 echo "pkgbase = $pkgname"
 for v in pkgdesc pkgver pkgrel url arch license provides conflicts options source_x86_64 sha256sums_x86_64 source_aarch64 sha256sums_aarch64; do
@@ -168,16 +142,10 @@ printf '\npkgname = %s\n' "$pkgname"
 	cmd := exec.Command("bash", "-c", list)
 	cmd.Dir = filepath.Join(out, "aur")
 	want, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := os.ReadFile(filepath.Join(out, "aur/.SRCINFO"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Error(d)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff(string(want), string(got)))
 }
 
 // npm installs only the package of this system; the command runs its program and passes on the
@@ -189,27 +157,19 @@ func TestNpmCommandRunsTheProgramOfThisSystem(t *testing.T) {
 	}
 	packages, _ := fakeRelease(t)
 	out := t.TempDir()
-	if err := generate(packages, out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, generate(packages, out))
 	command := filepath.Join(out, "npm/drawbridge-mcp/drawbridge.js")
 	text, err := exec.Command(node, command, "version").CombinedOutput()
-	if err == nil || !strings.Contains(string(text), "--omit=optional") {
-		t.Errorf("without the package of this system: %v %s", err, text)
-	}
+	assert.Error(t, err, "without the package of this system")
+	assert.Contains(t, string(text), "--omit=optional", "without the package of this system")
 	cpu := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	scope := filepath.Join(out, "npm/drawbridge-mcp/node_modules/@drawbridge-mcp")
-	if err := os.MkdirAll(scope, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(out, "npm/linux-"+cpu), filepath.Join(scope, "linux-"+cpu)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(scope, 0o700))
+	require.NoError(t, os.Rename(filepath.Join(out, "npm/linux-"+cpu), filepath.Join(scope, "linux-"+cpu)))
 	cmd := exec.Command(node, command, "call", "a b")
 	text, _ = cmd.Output()
-	if string(text) != runtime.GOARCH+" call a b\n" || cmd.ProcessState.ExitCode() != 3 {
-		t.Errorf("exit code %d: %s", cmd.ProcessState.ExitCode(), text)
-	}
+	require.Equal(t, runtime.GOARCH+" call a b\n", string(text), "exit code")
+	require.Equal(t, 3, cmd.ProcessState.ExitCode(), "exit code")
 }
 
 func TestIncompleteReleaseIsRefused(t *testing.T) {
@@ -222,10 +182,6 @@ func TestIncompleteReleaseIsRefused(t *testing.T) {
 			less += line
 		}
 	}
-	if err := os.WriteFile(sums, []byte(less), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := generate(packages, t.TempDir()); err == nil || !strings.Contains(err.Error(), "SHA256SUMS does not list drawbridge-"+testVersion+"-windows-arm64.zip") {
-		t.Errorf("got %v", err)
-	}
+	require.NoError(t, os.WriteFile(sums, []byte(less), 0o600))
+	assert.ErrorContains(t, generate(packages, t.TempDir()), "SHA256SUMS does not list drawbridge-"+testVersion+"-windows-arm64.zip")
 }
