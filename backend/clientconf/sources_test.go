@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
+
+	"github.com/stretchr/testify/require"
 )
 
 // sourceCase is a file of testdata/sources: the files of a source and of a client that names it, the servers as
@@ -32,7 +34,7 @@ func readSourceCase(t *testing.T, id, home string) (c sourceCase) {
 		name, body, _ := strings.Cut(part, "\n")
 		switch name {
 		case "servers":
-			must(t, json.Unmarshal([]byte(body), &c.servers))
+			require.NoError(t, json.Unmarshal([]byte(body), &c.servers))
 		case "notes":
 			c.notes = strings.Split(strings.TrimSpace(body), "\n")
 		default:
@@ -47,22 +49,22 @@ func (c sourceCase) write(t *testing.T, home string) {
 	t.Helper()
 	for name, text := range c.files {
 		path := filepath.Join(home, filepath.FromSlash(name))
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		if !strings.HasPrefix(text, "CREATE TABLE") {
 			write(t, path, text)
 			continue
 		}
 		db, err := sql.Open("sqlite", path)
-		must(t, err)
+		require.NoError(t, err)
 		_, err = db.ExecContext(t.Context(), "PRAGMA journal_mode = wal;"+text)
-		must(t, errors.Join(err, db.Close()))
+		require.NoError(t, errors.Join(err, db.Close()))
 	}
 }
 
 func compact(t *testing.T, raw json.RawMessage) string {
 	t.Helper()
 	var b bytes.Buffer
-	must(t, json.Compact(&b, raw))
+	require.NoError(t, json.Compact(&b, raw))
 	return b.String()
 }
 
@@ -75,7 +77,7 @@ func TestServersOfEachSourceAreImported(t *testing.T) {
 			want := readSourceCase(t, source.ID, home)
 			want.write(t, home)
 			before := map[string]string{}
-			must(t, filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {
+			require.NoError(t, filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {
 				if err == nil && !d.IsDir() {
 					before[path] = content(t, path)
 				}
@@ -83,7 +85,7 @@ func TestServersOfEachSourceAreImported(t *testing.T) {
 			}))
 			own := ownConfig(t, c, `{"mcpServers": {}}`)
 			plan, err := c.PlanImport(Choice{Client: source.ID}, nil)
-			must(t, err)
+			require.NoError(t, err)
 			var said []string
 			for _, s := range plan.Servers {
 				if got := string(s.Entry); want.servers[s.Label] == nil || got != compact(t, want.servers[s.Label]) {
@@ -103,14 +105,14 @@ func TestServersOfEachSourceAreImported(t *testing.T) {
 				}
 			}
 			batch := c.PlanMoveAll()
-			must(t, batch.Apply(t.Context(), func(string) error { return nil }, func(ClientResult) {}))
+			require.NoError(t, batch.Apply(t.Context(), func(string) error { return nil }, func(ClientResult) {}))
 			if content(t, own) == `{"mcpServers": {}}` {
 				t.Error("nothing was written")
 			}
 			if _, isClient := want.files[".cursor/mcp.json"]; isClient && !strings.Contains(content(t, filepath.Join(home, ".cursor/mcp.json")), EntryName) {
 				t.Errorf("the client that names it is not connected: %+v", batch.Skipped)
 			}
-			must(t, c.UndoAll(t.Context(), true, false, func(UndoResult) {}))
+			require.NoError(t, c.UndoAll(t.Context(), true, false, func(UndoResult) {}))
 			if got := content(t, own); got != `{"mcpServers": {}}` {
 				t.Error("after undo:", got)
 			}
@@ -119,7 +121,7 @@ func TestServersOfEachSourceAreImported(t *testing.T) {
 					t.Errorf("%s was changed", path)
 				}
 			}
-			must(t, filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {
+			require.NoError(t, filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {
 				if _, known := before[path]; err == nil && !d.IsDir() && !known {
 					t.Errorf("%s was created", path)
 				}
@@ -197,14 +199,14 @@ func TestConnectingReplacesOtherGateways(t *testing.T) {
 }
 `
 	path := filepath.Join(home, ".cursor/mcp.json")
-	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	write(t, path, written)
 	plan, err := c.Plan(Choice{Client: "cursor"})
-	must(t, err)
+	require.NoError(t, err)
 	if warnings := strings.Join(plan.Warnings, "\n"); strings.Count(warnings, "is removed") != 5 || !strings.Contains(warnings, "drawbridge clients import mcpproxy") {
 		t.Error(plan.Warnings)
 	}
-	must(t, c.Apply(t.Context(), plan))
+	require.NoError(t, c.Apply(t.Context(), plan))
 	got := content(t, path)
 	for _, gone := range []string{"proxy", "one", "tools", "MCP_DOCKER", "router"} {
 		if strings.Contains(got, `"`+gone+`":`) {
@@ -230,7 +232,7 @@ func TestConnectingReplacesOtherGateways(t *testing.T) {
 	if batch.ServerCount() != 6 { // three of MCPProxy, three of Cursor
 		t.Error("servers:", batch.ServerCount())
 	}
-	must(t, batch.Apply(t.Context(), func(string) error { return nil }, func(ClientResult) {}))
+	require.NoError(t, batch.Apply(t.Context(), func(string) error { return nil }, func(ClientResult) {}))
 	if got := content(t, path); strings.Contains(got, "toolport") || !strings.Contains(got, `"files"`) {
 		t.Error(got)
 	}
@@ -295,7 +297,7 @@ func TestOddEntriesOfSourcesHarmNoOthers(t *testing.T) {
 				}
 				mutations(root, nil, func(x any) { root = x }, func(path []string) {
 					raw, err := json.Marshal(root)
-					must(t, errors.Join(err, os.WriteFile(filepath.Join(home, name), raw, 0o600)))
+					require.NoError(t, errors.Join(err, os.WriteFile(filepath.Join(home, name), raw, 0o600)))
 					if got := read(); len(path) > 1 && slices.Equal(path[:1], source.KeyPath) && len(source.VariableForms) > 0 && got < whole-1 {
 						t.Errorf("%d of %d servers are left with %s", got, whole, raw)
 					}
@@ -313,7 +315,7 @@ func TestOddEntriesOfSourcesHarmNoOthers(t *testing.T) {
 							v := jsonOf(value)
 							mutations(v, nil, func(x any) { v = x }, func([]string) {
 								raw, err := json.Marshal(v)
-								must(t, err)
+								require.NoError(t, err)
 								row[column] = string(raw)
 								found := foundServers{map[string]any{}, map[string][]string{}}
 								list, _ := jsonOf(row["servers"]).([]any)
@@ -383,14 +385,14 @@ func TestHostileFilesOfSources(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	c, home := newConnector(t)
-	must(t, os.Symlink("mcp_settings.json", filepath.Join(home, "mcp_settings.json")))
-	must(t, os.MkdirAll(filepath.Join(home, ".agents/plugins/out"), 0o700))
+	require.NoError(t, os.Symlink("mcp_settings.json", filepath.Join(home, "mcp_settings.json")))
+	require.NoError(t, os.MkdirAll(filepath.Join(home, ".agents/plugins/out"), 0o700))
 	write(t, filepath.Join(home, ".agents/plugins/out/plugin.json"), `{"name": "out", "mcpServers": ["../../../secret.json", "/etc/passwd"]}`)
 	write(t, filepath.Join(home, "secret.json"), `{"stolen": {"command": "x"}}`)
 	large, err := os.Create(filepath.Join(home, "large.json"))
-	must(t, errors.Join(err, large.Truncate(maxFile+1), large.Close()))
-	must(t, os.MkdirAll(filepath.Join(home, ".config/1mcp"), 0o700))
-	must(t, os.Symlink(large.Name(), filepath.Join(home, ".config/1mcp/mcp.json")))
+	require.NoError(t, errors.Join(err, large.Truncate(maxFile+1), large.Close()))
+	require.NoError(t, os.MkdirAll(filepath.Join(home, ".config/1mcp"), 0o700))
+	require.NoError(t, os.Symlink(large.Name(), filepath.Join(home, ".config/1mcp/mcp.json")))
 	if got := c.Sources(); len(got) != 1 || got[0].Key != "1mcp" || !strings.Contains(got[0].Problem, "larger than") {
 		t.Errorf("%+v", got)
 	}

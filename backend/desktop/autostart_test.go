@@ -16,9 +16,8 @@ func TestStartAtLoginIsWrittenAndRemoved(t *testing.T) {
 	a := Autostart{Program: "/opt/draw bridge/drawbridge", config: t.TempDir()}
 	state := func(want bool) {
 		t.Helper()
-		if on, err := a.Enabled(); on != want || err != nil {
-			t.Fatalf("enabled %v, %v; want %v", on, err, want)
-		}
+		on, err := a.Enabled()
+		require.Truef(t, on == want && err == nil, "enabled %v, %v; want %v", on, err, want)
 	}
 	set := func(on bool) {
 		t.Helper()

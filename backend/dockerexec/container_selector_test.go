@@ -47,9 +47,8 @@ func TestContainerIsFoundByComposeService(t *testing.T) {
 	id := labelledContainer(t, map[string]string{composeService: service, composeProject: project})
 	labelledContainer(t, map[string]string{composeService: service, composeProject: "another"}) // newer but stopped
 	for _, p := range []Selector{{Service: service}, {Service: service, Project: project}} {
-		if _, err := Start(t.Context(), Spec{Selector: p, Cmd: []string{"cat"}}); !errors.Is(err, ErrNotRunning) {
-			t.Errorf("%s: %v", p, err)
-		}
+		_, err := Start(t.Context(), Spec{Selector: p, Cmd: []string{"cat"}})
+		assert.ErrorIs(t, err, ErrNotRunning, p)
 	}
 	startContainer(t, id)
 	for _, p := range []Selector{{Service: service}, {Service: service, Project: project}} {

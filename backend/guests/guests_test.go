@@ -185,9 +185,8 @@ func TestGuestWithBadNameOrProfileIsRefused(t *testing.T) {
 		`{"name":"x","profile":"none"}`:              404,
 		`{"name":"cursor"}`:                          409,
 	} {
-		if got, text := h.Ask("POST", "/api/v1/guests", body); got != want && (want != 422 || got != 400) {
-			t.Errorf("%s: %d %s", body, got, text)
-		}
+		got, text := h.Ask("POST", "/api/v1/guests", body)
+		assert.Falsef(t, got != want && (want != 422 || got != 400), "%s: %d %s", body, got, text)
 	}
 	text, err := os.ReadFile(filepath.Join(h.data, "config.jsonc"))
 	assert.Equal(t, before, string(text), err)

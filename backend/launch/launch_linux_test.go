@@ -343,9 +343,8 @@ func TestReplacedPackageIsNotStartedBeforeUserDecides(t *testing.T) {
 				_, err := n.start()
 				require.Equal(t, core.CodeValidation, core.CodeOf(err))
 				require.Contains(t, err.Error(), "were replaced")
-				if _, err := os.Stat(n.record); err == nil {
-					t.Fatal("the replaced program was started")
-				}
+				_, err = os.Stat(n.record)
+				require.Error(t, err, "the replaced program was started")
 			}
 			pending := n.feature.Pending()
 			require.Len(t, pending, 1)

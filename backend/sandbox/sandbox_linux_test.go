@@ -263,9 +263,8 @@ func TestConfinedProgramReachesAllowedPortOnly(t *testing.T) {
 	for i, address := range addresses {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "SANDBOX_DIAL="+address)
-		if _, err := confined(t, rules, cmd); (err == nil) != (i == 0) {
-			t.Errorf("port %d of 2: %v", i+1, err)
-		}
+		_, err := confined(t, rules, cmd)
+		assert.Equalf(t, i == 0, err == nil, "port %d", i+1)
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "SANDBOX_FAST_OPEN="+strconv.Itoa(ports[1]))

@@ -73,9 +73,8 @@ func TestConnectionsOfTreeAreFound(t *testing.T) {
 
 func TestMalformedEntriesAreSkipped(t *testing.T) {
 	for _, line := range []string{"", "0: 0100007F:1F90", "0: 0100007F:1F90 xx:D2A4 01 0:0 0:0 0 1000 0 54321", "0: 0100007F:1F90 0100007F:D2A4 zz 0:0 0:0 0 1000 0 1", strings.Repeat("1 ", 20)} {
-		if e, ok := parseEntry([]byte(line)); ok {
-			t.Errorf("%q: %+v", line, e)
-		}
+		e, ok := parseEntry([]byte(line))
+		assert.Falsef(t, ok, "%q: %+v", line, e)
 	}
 	e, ok := parseEntry([]byte("0: 0100007F:1F90 00000000:0000 0A 0:0 0:0 0 1000 0 5 1"))
 	assert.Truef(t, ok && !e.remote.IsValid() && e.localPort == 8080 && e.state == tcpListen, "a listening socket: %+v %v", e, ok)

@@ -20,9 +20,8 @@ func TestNothingStartsBeforeDialerIsReady(t *testing.T) {
 	g := newReal(t)
 	asked, ready := make(chan struct{}, 10), make(chan struct{})
 	g.dialer.Ready = func(ctx context.Context) error {
-		if u, err := g.dialer.Usage("a"); err == nil {
-			t.Errorf("%d processes run before it was asked whether they may", len(u.Tree))
-		}
+		u, err := g.dialer.Usage("a")
+		assert.Errorf(t, err, "%d processes run before it was asked whether they may", len(u.Tree))
 		asked <- struct{}{}
 		select {
 		case <-ready:

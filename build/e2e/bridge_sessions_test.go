@@ -80,9 +80,8 @@ func TestSES03InitializeFloodIsBounded(t *testing.T) {
 	assert.Equal(t, 65, d.sessions())
 	for i, want := range map[int]int{0: 404, 8000: 404, 8935: 404, 8936: 200, 8999: 200} {
 		greedy.session = last[i]
-		if code, answer := d.as(greedy, ping); code != want {
-			t.Errorf("session %d: %d %s, want %d", i, code, answer, want)
-		}
+		code, answer := d.as(greedy, ping)
+		assert.Equalf(t, want, code, "%v %v", i, answer)
 	}
 	greedy.session = first[0]
 	code, _ := d.as(greedy, ping)
