@@ -58,6 +58,20 @@ func TestHiddenToolIsReportedAsUnknown(t *testing.T) {
 	}
 }
 
+func TestUnknownToolIsCalledLikeTheNearestAlsoIfItIsHidden(t *testing.T) {
+	s := newProfileFixture(t)
+	c := markedCatalog("inside", "in")
+	c.Tools = append(c.Tools, core.Item{Name: "dot", Raw: []byte(`{"name":"dot","inputSchema":{"type":"object"}}`)})
+	s.registry.Set("in", "", c)
+	s.setProfiles(config.Profile{Name: "p", Servers: map[string]config.ProfileServer{"in": {Tools: config.Filter{Exclude: []string{"dot"}}}}})
+	for _, name := range []string{"in__dot", "in__dox"} {
+		s.modern("/mcp", "tools/call", name, `"name":"`+name+`","arguments":{}`, ClientHeader, "bound")
+		assert.Equal(t, "in__do", s.gateway.last().Similar, name)
+	}
+	s.modern("/mcp", "tools/call", "nowhere", `"name":"nowhere","arguments":{}`, ClientHeader, "bound")
+	assert.Empty(t, s.gateway.last().Similar)
+}
+
 // A request in which a value is written in an unusual way reveals no more about a hidden tool than
 // about a tool that does not exist.
 func TestUnusualSpellingRevealsNoHiddenTool(t *testing.T) {

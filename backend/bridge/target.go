@@ -39,7 +39,8 @@ func (cs *calls) resolveTarget(ctx context.Context, rq *request) (*core.Call, *r
 				call.Server, call.Name = held.Server, held.Name // policy rejects it with the reason
 			} else if _, exists := find(cs.views.of(endpoint{server: rq.endpoint.server}, rq.client.Token), public); exists {
 				call.HiddenBy = rq.endpoint.scope
-			} else if kind != "" {
+			}
+			if kind != "" && call.Server == "" { // also if it is hidden, which must not show
 				call.Similar = view.Similar(kind, public)
 			}
 			call.BytesIn = len(call.Params)

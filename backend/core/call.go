@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -270,7 +271,10 @@ type ClientAdmission interface {
 
 // hiddenMark is in the Reason of a call to what a profile hides. It cannot occur in the quoted name
 // before it.
-const hiddenMark = `": the profile "`
+const (
+	hiddenMark = `": the profile "`
+	hiddenEnd  = `" hides it from this client`
+)
 
 // RecordedMethod returns the method with which the call is recorded.
 func (c *Call) RecordedMethod() string {
@@ -282,16 +286,26 @@ func (c *Call) RecordedMethod() string {
 
 // ReasonForUser returns the reason of an error, and that a profile hides what the call names.
 func (c *Call) ReasonForUser(reason string) string {
-	if head, quoted := strings.CutSuffix(reason, `"`); quoted && c.HiddenBy != "" {
-		return head + hiddenMark + c.HiddenBy + `" hides it from this client`
+	said := DidYouMean(c.Similar)
+	if head, quoted := strings.CutSuffix(reason, `"`+said); quoted && c.HiddenBy != "" {
+		return head + hiddenMark + c.HiddenBy + hiddenEnd + said
 	}
 	return reason
 }
 
+// DidYouMean ends a message about a name that does not exist with a similar one, if there is one.
+func DidYouMean(similar string) string {
+	if similar == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", similar)
+}
+
 // ReasonForClient returns Reason as the client got it.
 func (c *Call) ReasonForClient() string {
-	if head, _, hidden := strings.Cut(c.Reason, hiddenMark); hidden && c.Server == "" && c.Code == CodeNotFound {
-		return head + `"`
+	if head, rest, hidden := strings.Cut(c.Reason, hiddenMark); hidden && c.Server == "" && c.Code == CodeNotFound {
+		_, said, _ := strings.Cut(rest, hiddenEnd)
+		return head + `"` + said
 	}
 	return c.Reason
 }

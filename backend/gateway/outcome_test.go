@@ -15,13 +15,12 @@ import (
 
 // Only the user gets to know that what a client calls exists.
 func TestReasonNamesHidingProfileForUserOnly(t *testing.T) {
-	for _, name := range []string{"files__read", `": the profile "`} {
-		err := core.Errorf(core.CodeNotFound, "there is no tool named %q", name)
-		call := &core.Call{HiddenBy: "work"}
+	for name, similar := range map[string]string{"files__read": "", `": the profile "`: "", "files__reed": `x" hides it from this client`} {
+		err := core.Errorf(core.CodeNotFound, "there is no tool named %q%s", name, core.DidYouMean(similar))
+		call := &core.Call{HiddenBy: "work", Similar: similar}
 		classify(call, core.Reply{}, err, stageAdmitting)
-		if !strings.HasSuffix(call.Reason, `": the profile "work" hides it from this client`) || call.ReasonForClient() != err.Error() {
-			t.Errorf("%s; for the client %s, want %v", call.Reason, call.ReasonForClient(), err)
-		}
+		assert.Contains(t, call.Reason, `": the profile "work" hides it from this client`)
+		assert.Equal(t, err.Error(), call.ReasonForClient())
 	}
 }
 

@@ -209,7 +209,7 @@ func (p *Policy) lookupTarget(call *core.Call, s *server) (registry.Target, erro
 				}
 			}
 		}
-		return registry.Target{}, core.Errorf(core.CodeNotFound, "there is no %s named %q%s", word, displayName(call), similarTo(call.Similar))
+		return registry.Target{}, core.Errorf(core.CodeNotFound, "there is no %s named %q%s", word, displayName(call), core.DidYouMean(call.Similar))
 	}
 	view, ok := p.Views.Server(call.Server)
 	if configured := p.rules.Load().servers[call.Server]; !ok && call.ByUser && configured != nil {
@@ -238,17 +238,9 @@ func (p *Policy) lookupTarget(call *core.Call, s *server) (registry.Target, erro
 		if call.ByUser { // a profile may hide the other tools from a client
 			similar = view.Similar(kind, call.Name)
 		}
-		return target, core.Errorf(core.CodeNotFound, "server %q has no %s %q%s", call.Server, word, call.Name, similarTo(similar))
+		return target, core.Errorf(core.CodeNotFound, "server %q has no %s %q%s", call.Server, word, call.Name, core.DidYouMean(similar))
 	}
 	return target, nil
-}
-
-// similarTo ends a message about a name that does not exist.
-func similarTo(name string) string {
-	if name == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", name)
 }
 
 // unlistedError returns the error for a configured server that offers nothing.

@@ -65,8 +65,8 @@ func TestAdmit(t *testing.T) {
 func TestUnknownTargetIsNamedByItsKind(t *testing.T) {
 	p := New(Options{Views: views()})
 	for method, want := range map[string]string{"tools/call": "no tool named", "prompts/get": "no prompt named", "resources/read": "no resource named", "completion/complete": "no prompt or resource named"} {
-		_, err := p.Admit(t.Context(), &core.Call{Method: method, PublicName: "x"}, nil)
-		assert.Truef(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", method, err)
+		_, err := p.Admit(t.Context(), &core.Call{Method: method, PublicName: "x", Similar: "y"}, nil)
+		assert.ErrorContains(t, err, want+` "x"; did you mean "y"?`, method)
 	}
 }
 
