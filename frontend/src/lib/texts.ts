@@ -1,14 +1,14 @@
 import { withoutPrototypes } from './own-property';
-import { approvalsTexts } from './texts/approvals';
-import { callsTexts } from './texts/calls';
-import { clientsTexts } from './texts/clients';
-import { directoryTexts } from './texts/directory';
-import { generalTexts } from './texts/general';
-import { overviewTexts } from './texts/overview';
-import { rulesTexts } from './texts/rules';
-import { serversTexts } from './texts/servers';
-import { settingsTexts } from './texts/settings';
-import { toolsTexts } from './texts/tools';
+import { approvalsTexts } from './shared-texts/approvals';
+import { callsTexts } from './shared-texts/calls';
+import { clientsTexts } from './shared-texts/clients';
+import { directoryTexts } from './shared-texts/directory';
+import { generalTexts } from './shared-texts/general';
+import { overviewTexts } from './shared-texts/overview';
+import { rulesTexts } from './shared-texts/rules';
+import { serversTexts } from './shared-texts/servers';
+import { settingsTexts } from './shared-texts/settings';
+import { toolsTexts } from './shared-texts/tools';
 
 /** Sentences and labels that several components show, and tables of words. Others are where they are shown. */
 export const texts = withoutPrototypes({
