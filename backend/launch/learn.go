@@ -50,7 +50,7 @@ var cachedScript = osutil.LazyRegexp(`^(.*[/\\]_npx[/\\][0-9a-f]{8,64})[/\\]node
 // observe returns what npx started for spec. tree are its processes, npx first.
 func observe(spec process.Spec, c Command, tree []process.Proc) (*learned, error) {
 	if len(tree) < 2 {
-		return nil, errors.New("npx has no process beside itself")
+		return nil, errors.New("the program that npx started was not found")
 	}
 	l := &learned{Key: keyOf(spec), Packages: c.Packages, Set: map[string]string{}}
 	var found process.Invocation
