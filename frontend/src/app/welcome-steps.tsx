@@ -6,15 +6,18 @@ import { Button, buttonClasses } from '@/components/button';
 import { useLiveCalls } from '@/features/calls/api';
 import { callName } from '@/features/calls/call-row';
 import { RecentCalls } from '@/features/calls/recent-calls';
-import { connectionsQuery, takeoverQuery } from '@/features/clients/api';
+import { clientsQuery, connectionsQuery, takeoverQuery } from '@/features/clients/api';
 import { ConnectHelp } from '@/features/clients/clients-page';
 import { ConnectionRow } from '@/features/clients/connections';
 import { ImportPanel } from '@/features/clients/import-panel';
+import { joinClients } from '@/features/clients/joined-clients';
+import { isOnline } from '@/features/clients/online';
 import { TakeOver } from '@/features/clients/take-over-servers';
 import { AddForm } from '@/features/servers/add-server-page';
 import { serversQuery } from '@/features/servers/api';
 import { CompactServerList } from '@/features/servers/compact-server-list';
 import { escapeControlCharacters } from '@/lib/format';
+import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { Connection } from '@/types/api';
 
@@ -61,12 +64,23 @@ export const clientsHere = (connections: Connection[] | undefined): Connection[]
 /** The installed client applications; without any, how to connect another client. */
 export function ClientsStep() {
   const { data: connections } = useQuery(connectionsQuery);
+  const { data: clients } = useQuery(clientsQuery);
+  const now = useNow();
   const here = clientsHere(connections);
   if (here.length === 0) return <ConnectHelp />;
+  const online = new Set(
+    joinClients(here, clients ?? [])
+      .filter((one) => isOnline(one, now))
+      .flatMap((one) => one.connections),
+  );
   return (
     <ul className="overflow-hidden rounded-lg border">
       {here.map((connection) => (
-        <ConnectionRow key={connection.key} connection={connection} />
+        <ConnectionRow
+          key={connection.key}
+          connection={connection}
+          online={online.has(connection)}
+        />
       ))}
     </ul>
   );

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { Activity, Filter, X } from 'lucide-react';
-import { type ReactNode, useCallback, useMemo, useRef, useState } from 'react';
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
 import { SearchField } from '@/components/fields';
 import { NewItems } from '@/components/new-items';
@@ -249,6 +249,13 @@ function Results({
     show();
     scroller.current?.scrollTo(0, 0);
   };
+  // Other filters are another list, which begins at its top.
+  const list = JSON.stringify([filters, sort]);
+  const previous = useRef(list);
+  useEffect(() => {
+    if (previous.current !== list) scroller.current?.scrollTo(0, 0);
+    previous.current = list;
+  }, [list]);
   const [columns] = useColumns();
   const navigate = route.useNavigate();
   const open = useCallback(

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { OutcomeBadge, outcomeIcon } from '@/components/outcome-badge';
 import { ServerPrefix } from '@/components/server-prefix';
+import { useApprovalOf } from '@/lib/approvals-query';
 import { classes } from '@/lib/class-names';
 import { clock, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -165,14 +166,24 @@ function CallLines({
           <span className="w-16 shrink-0 text-right whitespace-nowrap">
             <CallDuration call={call} />
           </span>
-          <OutcomeBadge
-            outcome={call.outcome}
-            code={call.code}
-            taskStatus={openTaskStatus(call)}
+          <CallBadge
+            call={call}
             className={classes('shrink-0 max-sm:w-auto', oneServer ? 'w-28' : 'w-32')}
           />
         </li>
       ))}
     </ul>
+  );
+}
+
+function CallBadge({ call, className }: { call: Call; className: string }) {
+  return (
+    <OutcomeBadge
+      waiting={useApprovalOf(call) !== undefined}
+      outcome={call.outcome}
+      code={call.code}
+      taskStatus={openTaskStatus(call)}
+      className={className}
+    />
   );
 }

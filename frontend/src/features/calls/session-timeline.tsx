@@ -157,14 +157,14 @@ function Step({
   return (
     <>
       {at - ended > pauseMs && (
-        <li className="flex items-center gap-3 py-1.5 pl-[5.25rem] text-xs text-ink3">
+        <li className="flex items-center gap-3 py-1.5 pl-[7.25rem] text-xs text-ink3">
           <span className="h-px flex-1 bg-line" />
           {`${duration(Math.round((at - ended) / 1000) * 1e9).replace('.0 s', ' s')} later`}
           <span className="h-px flex-1 bg-line" />
         </li>
       )}
       <li className="relative flex gap-3 rounded-md py-1.5 hover:bg-hover">
-        <span className="w-16 shrink-0 text-right text-xs leading-5 whitespace-nowrap text-ink3">
+        <span className="w-24 shrink-0 text-right text-xs leading-5 whitespace-nowrap text-ink3">
           {sinceStart(at - start)}
         </span>
         <span className={classes('pt-0.5', Icon.color)}>

@@ -58,10 +58,10 @@ const sure = {
 };
 
 /** One connection as a list item. */
-export function ConnectionRow({ connection }: { connection: Connection }) {
+export function ConnectionRow({ connection, online }: { connection: Connection; online: boolean }) {
   return (
     <li className="border-t px-4 py-3 first:border-t-0">
-      <ConnectionState connection={connection} named />
+      <ConnectionState connection={connection} online={online} named />
     </li>
   );
 }
@@ -163,7 +163,7 @@ export function ConnectionState({
           {connection.state === 'unreadable' ? `${problem.replace(/\.$/, '')}. ${t.mend}` : problem}
         </p>
       )}
-      {connection.state === 'connected' && connection.next && !connection.live && (
+      {connection.state === 'connected' && connection.next && !connection.live && !online && (
         <p className="mt-1 text-sm text-ink2 [overflow-wrap:anywhere]">
           {escapeControlCharacters(connection.next.slice(0, 400))}
         </p>

@@ -5,7 +5,7 @@ import { Button } from '@/components/button';
 import { More } from '@/components/more';
 import { Failed, Loading, PageHeader } from '@/components/page';
 import { escapeControlCharacters } from '@/lib/format';
-import { request } from '@/lib/request';
+import { RequestError, request } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
@@ -48,6 +48,7 @@ export function UpdatePage({ server }: { server: string }) {
     },
     onError: toastError,
   });
+  const noSuchServer = plan.error instanceof RequestError && plan.error.status === 404;
   const changes = plan.data?.changes ?? [];
   const report = compared.data?.comparison;
   return (
@@ -67,7 +68,9 @@ export function UpdatePage({ server }: { server: string }) {
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="max-w-page space-y-5">
           {plan.isPending && <Loading />}
-          {plan.error && <Failed error={plan.error} onRetry={() => plan.refetch()} />}
+          {plan.error && (
+            <Failed error={plan.error} onRetry={noSuchServer ? undefined : () => plan.refetch()} />
+          )}
           {plan.data && !key && <p>This is the latest version.</p>}
           {key && (
             <div>
