@@ -44,9 +44,9 @@ var failedSeeds = []int64{1, 323049323, 906115263}
 //
 // An event is a line of the trace. It is a step; a request of a client or the end of its response; a message to a
 // client, from a server or to it; the start or end of a process; or a change that the program reports to its page:
-// of the state or the list of a server, of the configuration, of an approval, or a notice. The checks read all of them but the reports, and
-// compare the states with those that are reported. Each call in the history is an event, when it is compared with
-// what happened.
+// of the state or the list of a server, of the configuration, of an approval, or a notice. Each call in the history
+// is an event, when it is compared with what happened. The checks read all but the reports, whose states they compare
+// with the true ones, and the messages of servers that follow a script, of which they read the calls.
 func TestSimulation(t *testing.T) {
 	if *simSeed != 0 {
 		simulate(t, *simSeed)
