@@ -16,6 +16,7 @@ async function connect(byAddress, hasServers) {
   if (hasServers) await row.getByLabel('Move its servers to Drawbridge').uncheck()
   if (byAddress) {
     await row.getByLabel('Use HTTP instead of a command').check()
+    await row.locator('summary', { hasText: 'Show changes' }).click()
     await row.getByText(`${input.url}/mcp`).waitFor()
   }
   await row.getByRole('button', { name: 'Apply' }).click()
@@ -122,20 +123,6 @@ await step('overwriting another edit of the file shows what is lost, and can be 
   await page.getByRole('button', { name: 'Discard changes' }).click()
   await reads(box, (text) => text === `${before}// theirs again\n`)
 })
-await step('undo the removal of a recording rule', async () => {
-  const recording = await advanced()
-  const rules = async () => ((await api('GET', '/api/v1/history')).recording.rules ?? []).length
-  await recording.getByLabel('Server', { exact: true }).selectOption('demo')
-  await recording.getByLabel('Tool (leave empty for all)').fill('image')
-  await recording.getByRole('button', { name: 'Add rule' }).click()
-  await recording.getByRole('button', { name: 'Remove the rule for demo / image' }).click()
-  await page.getByText('Rule for demo / image removed.').waitFor()
-  if ((await rules()) !== 0) throw new Error('it is not removed')
-  await (await undo()).click()
-  await until('it is back', async () => (await rules()) === 1)
-  await recording.getByRole('button', { name: 'Remove the rule for demo / image' }).click()
-  await until('it is removed', async () => (await rules()) === 0)
-})
 await step('revoke an approval for ten minutes after confirmation', async () => {
   await api('POST', '/api/v1/servers/demo/tools', { tools: ['echo'], set: { approval: 'ask' } })
   const waiting = callAsClient('demo', 'echo', { text: 'for ten minutes' })
@@ -229,6 +216,7 @@ await step('move the servers of a client; they return to its file when it is dis
   await row.getByRole('button', { name: 'Connect…' }).click()
   await row.getByLabel('Move its servers to Drawbridge').check()
   await row.getByRole('checkbox', { name: /^stays/ }).uncheck()
+  await row.locator('summary', { hasText: 'Show changes' }).click()
   await row.locator('.cm-removedLine').filter({ hasText: '"mine"' }).waitFor()
   await accessible('/clients, moving')
   if ((await files()).join() !== before.join()) throw new Error('it was written before anybody agreed')
