@@ -80,8 +80,10 @@ export function CallHistogram({ filters: all }: { filters: UsageFilters & { outc
   const usual = useUsualRange();
   const span = range || from || to ? { range, from, to } : { range: usual };
   const filters = { ...span, server, tool, client };
-  const { data: report } = useQuery(usageQuery(filters));
-  if (Object.values(others).some(Boolean) || report?.total.calls === 0) return null;
+  // Times that a person types may be in the future, or in the wrong order: there are no calls then.
+  const none = Date.parse(from ?? '') >= (to ? Date.parse(to) : Date.now());
+  const { data: report } = useQuery({ ...usageQuery(filters), enabled: !none });
+  if (none || Object.values(others).some(Boolean) || report?.total.calls === 0) return null;
   return (
     <div className="h-24 shrink-0 px-4 max-md:hidden md:px-6">
       {report && <CallsChart report={report} filters={all} height={72} outcome={outcome} />}
