@@ -1,4 +1,10 @@
-import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import {
+  keepPreviousData,
+  queryOptions,
+  useMutation,
+  useMutationState,
+  useQueryClient,
+} from '@tanstack/react-query';
 import { profilesQuery } from '@/lib/profiles-query';
 import { request, requestText } from '@/lib/request';
 import { toastError } from '@/lib/toast';
@@ -50,6 +56,17 @@ export function useDeleteProfile() {
  */
 export function useClientView() {
   const client = useQueryClient();
+  const show = async (view: ClientSettings) => {
+    client.setQueryData(
+      profilesQuery.queryKey,
+      (old) =>
+        old && {
+          ...old,
+          clients: [...old.clients.filter((one) => one.token !== view.token), view],
+        },
+    );
+    await client.cancelQueries({ queryKey: profilesQuery.queryKey, exact: true });
+  };
   return useMutation({
     mutationKey: ['client-view'],
     scope: { id: 'client-view' }, // one request at a time
@@ -58,17 +75,9 @@ export function useClientView() {
       requestText('PUT', `/api/v1/client-views/${encodeURIComponent(token)}`, {
         body,
       }),
-    onMutate: async (view) => {
-      client.setQueryData(
-        profilesQuery.queryKey,
-        (old) =>
-          old && {
-            ...old,
-            clients: [...old.clients.filter((one) => one.token !== view.token), view],
-          },
-      );
-      await client.cancelQueries({ queryKey: profilesQuery.queryKey, exact: true });
-    },
+    onMutate: show,
+    // An event about the change before may have replaced what is shown.
+    onSuccess: (_, view) => show(view),
     onError: toastError,
     onSettled: () => {
       // A refetch between two changes would overwrite the second one.
@@ -77,6 +86,15 @@ export function useClientView() {
     },
   });
 }
+
+/** The settings of a client that are being saved, on which the next change is based. */
+export const useUnsavedView = (token: string): ClientSettings | undefined =>
+  useMutationState({
+    filters: { mutationKey: ['client-view'], status: 'pending' },
+    select: (mutation) => mutation.state.variables as ClientSettings,
+  })
+    .filter((view) => view.token === token)
+    .at(-1);
 
 /** The tools that the configuration hides from all clients by their name. */
 export const hiddenToolsQuery = queryOptions({

@@ -9,7 +9,7 @@ import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { ClientSettings, Profiles } from '@/types/api';
 import { AccountChoice, accountsByServer } from './account-choices';
-import { useClientView } from './api';
+import { useClientView, useUnsavedView } from './api';
 import { type Entry, offers } from './profile-entry';
 
 const t = texts.profiles;
@@ -61,8 +61,9 @@ export function ClientAccess({ token, tools }: { token: string; tools: CostedToo
   const labelOf = useServerName();
   const { data } = useQuery(profilesQuery);
   const change = useClientView();
+  const unsaved = useUnsavedView(token);
   if (!data) return null;
-  const view = viewOf(data.clients, token);
+  const view = unsaved ?? viewOf(data.clients, token);
   const cost = costOf(data, view);
   const name = escapeControlCharacters(token.slice(0, 100));
   const priced = (text: string, tokens: number | undefined) =>
