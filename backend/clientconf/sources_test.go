@@ -393,7 +393,7 @@ func TestHostileFilesOfSources(t *testing.T) {
 	require.NoError(t, errors.Join(err, large.Truncate(maxFile+1), large.Close()))
 	require.NoError(t, os.MkdirAll(filepath.Join(home, ".config/1mcp"), 0o700))
 	require.NoError(t, os.Symlink(large.Name(), filepath.Join(home, ".config/1mcp/mcp.json")))
-	if got := c.Sources(); len(got) != 1 || got[0].Key != "1mcp" || !strings.Contains(got[0].Problem, "larger than") {
+	if got := c.Sources(); os.PathSeparator == '/' && (len(got) != 1 || got[0].Key != "1mcp" || !strings.Contains(got[0].Problem, "larger than")) { // 1MCP has another folder on Windows
 		t.Errorf("%+v", got)
 	}
 }
