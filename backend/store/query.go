@@ -242,7 +242,7 @@ func equalErrors(ctx context.Context, db *sql.DB, q Query) ([]Facet, error) {
 	if err != nil || where == nil {
 		return []Facet{}, err
 	}
-	where, args = by.add("", where, args)
+	where, args = by.newest(where, args, countedErrors)
 	counts := map[string]int64{}
 	err = eachRow(ctx, db, func(row scanner) error {
 		var reason string

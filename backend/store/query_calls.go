@@ -208,6 +208,8 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 	if isOpenTaskState(q.Outcome) {
 		add(`c.id IN (SELECT call_id FROM task WHERE ended = 0) AND c.outcome = 1 AND EXISTS (SELECT 1 FROM task o WHERE o.call_id = c.id AND o.ended = 0 AND `+openTaskState+` = ?)`, q.now.UnixMicro(), q.Outcome)
 		by.otherIndex = true
+	} else if q.Outcome == outcomeFailed {
+		by.list = append(by.list, idFilter{`c.outcome <> 1 AND c.outcome`, []any{2, 3, 4}}) // with the condition of its index
 	} else if q.Outcome != "" {
 		if q.Outcome != core.OutcomeOK {
 			add(`c.outcome <> 1`) // allows SQLite to use the partial index of failed calls
@@ -217,8 +219,6 @@ func conditions(ctx context.Context, db queryer, q Query) (where []string, args 
 			add(`c.outcome = 3 AND ` + notReached)
 		case core.OutcomeProtocolError:
 			add(`c.outcome = 3 AND NOT ` + notReached)
-		case outcomeFailed:
-			add(`c.outcome IN (2, 3, 4)`)
 		default:
 			add(`c.outcome = ?`, outcomes[q.Outcome])
 		}

@@ -39,6 +39,7 @@ func TestNoFilterReadsAllCalls(t *testing.T) {
 		index   string
 	}{
 		"outcome":           {Query{Outcome: core.OutcomeToolError}, func(i int) bool { return i%3 == 1 }, "call_failed (outcome=?)"},
+		"failed":            {Query{Outcome: outcomeFailed}, func(i int) bool { return i%3 > 0 }, "COVERING INDEX call_failed (outcome=?)"},
 		"outcome + server":  {Query{Outcome: core.OutcomeTimeout, Server: "server1"}, func(i int) bool { return i%3 == 2 && i%2 == 1 }, "call_by_server (server_id=?)"},
 		"slow":              {Query{MinTook: time.Second}, func(i int) bool { return i >= 50 }, "call_slow"},
 		"slow + client":     {Query{MinTook: 200 * time.Millisecond, Client: "app"}, func(i int) bool { return i >= 10 }, "call_by_client (client_id=?)"},
