@@ -154,6 +154,17 @@ func TestErrorInSettingsHidesNoOtherError(t *testing.T) {
 	}
 }
 
+// A client may send any name.
+func TestNearestIsCloseAndBounded(t *testing.T) {
+	known := []string{"files__read_file", "files__write", "demo__echo", strings.Repeat("y", 300)}
+	for word, want := range map[string]string{
+		"files__raed_file": "files__read_file", "Files.Write": "files__write", "demo": "demo__echo", "xyz": "",
+		strings.Repeat("x", 300): "", strings.Repeat("x", 1<<20): "",
+	} {
+		assert.Equal(t, want, Nearest(word, known))
+	}
+}
+
 func TestUnknownKeyWarningSuggestsNearestKey(t *testing.T) {
 	c := parse(t, `{"mcpserver": {}, "mcpServers": {"a": {"command": "a", "arg": [], "Env": {}, "zzz": 1}}, "files": {"command": "x"}}`)
 	want := map[string]string{

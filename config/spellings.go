@@ -538,22 +538,31 @@ var keyPlaces = sync.OnceValue(func() map[string][]string {
 
 // Nearest returns the known word that is most similar to word, or "" if none is close: equal
 // ignoring case and separators, within an edit distance of a third of its length, or the first one
-// that begins with word, if that has three letters.
+// that begins with word, if that has three letters. Words of more than 64 bytes are close to none.
 func Nearest(word string, known []string) string {
-	best, distance := "", max(1, len(word)/3)+1
+	if len(word) > maxCompared {
+		return ""
+	}
+	best, distance, folded := "", max(1, len(word)/3)+1, fold(word)
 	for _, k := range known {
-		d := editDistance(fold(word), fold(k))
-		if d < distance {
+		other := fold(k)
+		if len(other) > len(folded)+distance || len(folded) > len(other)+distance {
+			continue // the distance is at least the difference of the lengths
+		}
+		if d := editDistance(folded, other); d < distance {
 			best, distance = k, d
 		}
 	}
 	if best == "" && len(word) > 2 {
-		if at := slices.IndexFunc(known, func(k string) bool { return strings.HasPrefix(fold(k), fold(word)) }); at >= 0 {
+		if at := slices.IndexFunc(known, func(k string) bool { return strings.HasPrefix(fold(k), folded) }); at >= 0 {
 			return known[at]
 		}
 	}
 	return best
 }
+
+// maxCompared is the length of the longest word whose distance from others is computed, in bytes.
+const maxCompared = 64
 
 func fold(s string) string { return strings.ToLower(separators.Replace(s)) }
 
@@ -561,8 +570,8 @@ var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
 // editDistance counts insertions, deletions, substitutions and swaps of adjacent characters.
 func editDistance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
+	if len(a) > maxCompared || len(b) > maxCompared {
+		return maxCompared
 	}
 	rows := make([][]int, len(a)+1)
 	for i := range rows {
