@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -522,40 +521,6 @@ func resolveTarget(path string) (string, error) {
 func isNotExist(err error) bool {
 	const invalidName = syscall.Errno(123) // ERROR_INVALID_NAME
 	return errors.Is(err, fs.ErrNotExist) || runtime.GOOS == "windows" && errors.Is(err, invalidName)
-}
-
-// isRunning reports whether one of the client's programs is running. It is not implemented for macOS.
-func isRunning(client Client) bool {
-	if runtime.GOOS != "linux" {
-		return slices.ContainsFunc(osutil.RunningPrograms(), func(file string) bool { return belongsTo(client, file) })
-	}
-	names := client.Binaries
-	if client.ID == "claude-desktop" {
-		names = append(slices.Clone(names), "claude-desktop", "Claude", "claude.exe")
-	}
-	processes, _ := filepath.Glob("/proc/[0-9]*")
-	return slices.ContainsFunc(processes, func(dir string) bool {
-		if _, err := os.Readlink(filepath.Join(dir, "exe")); err != nil {
-			return false // of another user
-		}
-		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
-		if slices.Contains(names, filepath.Base(args[0])) {
-			return true
-		}
-		return client.ID == "claude-desktop" && slices.ContainsFunc(args[:min(2, len(args))], func(a string) bool { return strings.Contains(a, "claude-desktop/") })
-	})
-}
-
-// belongsTo reports whether a file of Windows is a client's program. Claude Code has the name of
-// Claude Desktop, but is in another folder.
-func belongsTo(client Client, file string) bool {
-	file = strings.ToLower(strings.ReplaceAll(file, `\`, "/"))
-	name := strings.TrimSuffix(filepath.Base(file), ".exe")
-	if client.ID == "claude-desktop" {
-		return name == "claude" && slices.ContainsFunc([]string{"/anthropicclaude/", "/windowsapps/claude_"}, func(dir string) bool { return strings.Contains(file, dir) })
-	}
-	return slices.Contains(client.Binaries, name)
 }
 
 // Options configures a Connector.

@@ -1,6 +1,0 @@
-//go:build !windows
-
-package osutil
-
-// RunningPrograms is for Windows.
-func RunningPrograms() []string { return nil }
