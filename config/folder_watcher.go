@@ -1,6 +1,13 @@
 package config
 
-import "github.com/fsnotify/fsnotify"
+import (
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// closeLimit is how long Close waits for fsnotify.
+const closeLimit = time.Second
 
 // maxQueuedNames limits the names that nobody has taken yet.
 const maxQueuedNames = 4096
@@ -12,6 +19,7 @@ type FolderWatcher struct {
 	// Changed receives the path of each file that changed, and "" if some of them are not known.
 	Changed chan string
 	watcher *fsnotify.Watcher
+	closing chan struct{} // closed when fsnotify has closed, or does not
 	done    chan struct{}
 }
 
@@ -21,7 +29,7 @@ func NewFolderWatcher() (*FolderWatcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &FolderWatcher{Changed: make(chan string), watcher: watcher, done: make(chan struct{})}
+	w := &FolderWatcher{Changed: make(chan string), watcher: watcher, closing: make(chan struct{}), done: make(chan struct{})}
 	go w.run()
 	return w, nil
 }
@@ -32,9 +40,18 @@ func (w *FolderWatcher) Add(folder string) error { return w.watcher.Add(folder) 
 // Remove ends what Add began.
 func (w *FolderWatcher) Remove(folder string) error { return w.watcher.Remove(folder) }
 
-// Close ends all. Changed receives nothing more.
+// Close ends all, within a second. Changed receives nothing more.
 func (w *FolderWatcher) Close() {
-	_ = w.watcher.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = w.watcher.Close() // on Windows, this may wait for ever: fsnotify 1.10 forgets it if it has an error to report just then
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeLimit):
+	}
+	close(w.closing)
 	<-w.done
 }
 
@@ -46,7 +63,7 @@ func (w *FolderWatcher) run() {
 			queue = []string{""}
 		}
 	}
-	for events, failures := w.watcher.Events, w.watcher.Errors; events != nil || failures != nil; {
+	for events, failures := w.watcher.Events, w.watcher.Errors; ; {
 		var changed chan<- string
 		next := ""
 		if len(queue) > 0 {
@@ -67,6 +84,8 @@ func (w *FolderWatcher) run() {
 			add("") // such as an overflow: events were lost
 		case changed <- next:
 			queue = queue[1:]
+		case <-w.closing:
+			return
 		}
 	}
 }
