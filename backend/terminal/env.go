@@ -56,9 +56,11 @@ type Env struct {
 // Commands adds the commands of a feature to root.
 type Commands func(e *Env, root *cobra.Command)
 
+// Otherwise cobra ends a program that was started from Explorer.
+func init() { cobra.MousetrapHelpText = "" }
+
 // NewRoot returns the command drawbridge without commands.
 func NewRoot(e *Env) *cobra.Command {
-	cobra.MousetrapHelpText = "" // otherwise cobra ends a program that was started from Explorer
 	root := &cobra.Command{
 		Use:               "drawbridge",
 		Version:           e.Version,
