@@ -185,20 +185,19 @@ func (f *foundServers) addDatabase(source, path string) error {
 			}
 		}
 	}
-	var failed error
 	for _, file := range files {
 		rows, err := store.ReadForeign(file, `SELECT * FROM servers ORDER BY name`)
-		if err != nil && (len(workspaces) == 0 || file != path) {
-			failed = errors.Join(failed, err)
+		switch {
+		case err != nil && len(workspaces) == 0:
+			return err
+		case err != nil && file != path: // the others can be read
+			f.add(filepath.Base(file), "", fmt.Errorf("cannot read the workspace in %s: %w", file, err))
 		}
 		for _, row := range rows {
 			f.addRouted(row, strings.TrimPrefix(filepath.Base(filepath.Dir(file)), "MCP Router"))
 		}
 	}
-	if len(f.entries) > 0 {
-		failed = nil
-	}
-	return failed
+	return nil
 }
 
 // jsonOf decodes the JSON in a column.

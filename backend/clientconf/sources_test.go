@@ -15,6 +15,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -135,6 +136,22 @@ func TestServersOfEachSourceAreImported(t *testing.T) {
 			}
 		})
 	}
+}
+
+// One database of several does not hide the servers in the others.
+func TestWorkspaceThatCannotBeReadIsNamed(t *testing.T) {
+	c, home := newConnector(t)
+	want := readSourceCase(t, "mcp-router", home)
+	database := ".config/MCP Router/mcprouter.db"
+	want.files[database] = strings.Replace(want.files[database], "../../outside.db", "other.db", 1)
+	want.write(t, home)
+	write(t, filepath.Join(home, ".config/MCP Router/other.db"), "not a database")
+	ownConfig(t, c, `{"mcpServers": {}}`)
+	plan, err := c.PlanImport(Choice{Client: "mcp-router"}, nil)
+	require.NoError(t, err)
+	assert.Len(t, plan.Servers, len(want.servers))
+	require.Len(t, plan.Skipped, 1)
+	assert.Contains(t, plan.Skipped[0].Reason, "cannot read the workspace in ")
 }
 
 // What other gateways export is read as it is.
