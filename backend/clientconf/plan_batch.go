@@ -67,7 +67,7 @@ func (c *Connector) PlanMoveAll(except ...string) *Batch {
 			return nil, nil
 		}
 		if client, _ := sourceByID(id); client.isSource() {
-			return c.planImportInBatch(planner, t, id)
+			return t.planImport(planner, id)
 		}
 		p, err := planner.PlanMove(Choice{Client: id}, nil, false)
 		if err != nil {
@@ -87,16 +87,16 @@ func (c *Connector) PlanMoveAll(except ...string) *Batch {
 // has servers and is not connected.
 func (c *Connector) PlanImportAll() *Batch {
 	return c.planBatch(true, func(planner *Connector, t *Batch, id string) (*configChange, error) {
-		return c.planImportInBatch(planner, t, id)
+		return t.planImport(planner, id)
 	})
 }
 
-func (c *Connector) planImportInBatch(planner *Connector, t *Batch, id string) (*configChange, error) {
+func (t *Batch) planImport(planner *Connector, id string) (*configChange, error) {
 	i, err := planner.PlanImport(Choice{Client: id}, nil)
 	if err != nil || len(i.config.Servers) == 0 {
 		return nil, err
 	}
-	i.c = c
+	i.c = t.c
 	t.Imports = append(t.Imports, i)
 	return i.config, nil
 }
@@ -210,25 +210,25 @@ func (t *Batch) Apply(ctx context.Context, before func(client string) error, rep
 	for _, p := range t.Plans {
 		err := before(p.Client.ID)
 		if err == nil {
-			err = t.c.applyInBatch(ctx, p, failed != nil)
+			err = t.apply(ctx, p, failed != nil)
 		}
 		finish(p.Client, p.MovedCount(), err)
 	}
 	for _, i := range t.Imports {
-		finish(i.Client, len(i.config.Servers), t.c.importInBatch(ctx, i, failed != nil))
+		finish(i.Client, len(i.config.Servers), t.importServers(ctx, i, failed != nil))
 	}
 	return failed
 }
 
-// applyInBatch applies a plan. If again is set, a preceding plan failed: our configuration
+// apply applies a plan. If replan is set, a preceding plan failed: our configuration
 // differs from the plan's starting point, so the plan is made again first.
-func (c *Connector) applyInBatch(ctx context.Context, p *Plan, replan bool) error {
+func (t *Batch) apply(ctx context.Context, p *Plan, replan bool) error {
 	if !replan || p.config == nil {
-		return c.Apply(ctx, p)
+		return t.c.Apply(ctx, p)
 	}
-	plan := func(choice Choice) (*Plan, error) { return c.PlanMove(choice, nil, false) }
+	plan := func(choice Choice) (*Plan, error) { return t.c.PlanMove(choice, nil, false) }
 	if p.MovedCount() == 0 {
-		plan = c.Plan
+		plan = t.c.Plan
 	}
 	now, err := plan(Choice{Client: p.Client.ID})
 	if err != nil {
@@ -238,12 +238,12 @@ func (c *Connector) applyInBatch(ctx context.Context, p *Plan, replan bool) erro
 		return core.Errorf(core.CodeConflict, "the file has changed since the preview")
 	}
 	p.Same = now.Same
-	return c.Apply(ctx, now)
+	return t.c.Apply(ctx, now)
 }
 
-func (c *Connector) importInBatch(ctx context.Context, i *PlannedImport, replan bool) error {
+func (t *Batch) importServers(ctx context.Context, i *PlannedImport, replan bool) error {
 	if replan {
-		now, err := c.PlanImport(Choice{Client: i.Client.ID}, nil)
+		now, err := t.c.PlanImport(Choice{Client: i.Client.ID}, nil)
 		if err != nil {
 			return err
 		}
