@@ -6,7 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 )
 
 // LinkFolder makes link lead to a folder until the test ends: with a junction on Windows, where other links
@@ -28,16 +29,12 @@ func LinkFolder(t testing.TB, folder, link string) {
 		t.Fatal(err)
 	}
 	host := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(paths), "\r", "")), "\n")
-	run := func(there func() bool, program ...string) {
+	run := func(done func() bool, program ...string) {
 		if err := exec.Command("start", append([]string{"/unix"}, program...)...).Run(); err != nil {
 			t.Error(err)
 		}
-		for end := time.Now().Add(20 * time.Second); !there() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		}
+		eventually.True(t, strings.Join(program, " ")+" has an effect", done)
 	}
 	run(there, "/bin/ln", "-s", host[0], host[1])
-	if !there() {
-		t.Fatal("there is no link ", link)
-	}
 	t.Cleanup(func() { run(func() bool { return !there() }, "/bin/rm", host[1]) })
 }
