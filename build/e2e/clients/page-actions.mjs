@@ -1,7 +1,6 @@
 // Every action of the page that changes something, with a real configuration, history, client
 // files, keyring, container, and servers that send elicitations.
 import { readFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { accessible, advanced, allowed, api, call, callAsClient, control, finish, go, pressDefault, closeDialog, live, input, page, part, reads, recorded, step, undo, until } from './page-kit.mjs'
 
 const config = () => readFile(input.config, 'utf8')

@@ -2,7 +2,7 @@
 // confirmed in a dialog that names what is lost.
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { accessible, advanced, allowed, api, call, callAsClient, context, control, finish, go, pressDefault, closeDialog, live, input, page, part, reads, recorded, step, undo, until, textOf } from './page-kit.mjs'
+import { accessible, allowed, api, call, callAsClient, context, control, finish, go, pressDefault, closeDialog, live, input, page, part, reads, recorded, step, undo, until, textOf } from './page-kit.mjs'
 
 const config = () => readFile(input.config, 'utf8')
 const dialog = page.getByRole('dialog')

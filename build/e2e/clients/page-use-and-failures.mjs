@@ -3,7 +3,7 @@
 // token, chromium, output, config, control}. `control` does what this process cannot: /restart
 // and /link.
 import { readFile, writeFile } from 'node:fs/promises'
-import { accessible, advanced, allowed, api, call, context, control, finish, found, go, live, input, page, part, recorded, settled, step, until } from './page-kit.mjs'
+import { accessible, allowed, api, call, context, control, finish, found, go, live, input, page, part, recorded, settled, step, until } from './page-kit.mjs'
 
 const began = Date.now()
 await page.goto(input.link)
