@@ -112,6 +112,11 @@ func goTests(in io.Reader, out io.Writer) (c count, broken bool, err error) {
 				broken = e.Action == "fail" || broken && !failed[key]
 				if e.Action == "fail" {
 					fmt.Fprintf(out, "FAIL %s %.1fs\n", e.Package, e.Elapsed)
+					for _, unended := range slices.Sorted(maps.Keys(output)) {
+						if strings.HasPrefix(unended, key) && unended != key {
+							fmt.Fprint(out, strings.Join(output[unended], ""))
+						}
+					}
 				}
 			} else {
 				if failed[key] {

@@ -50,6 +50,15 @@ func TestReasonOfFailureIsRepeatedAfterLongLogs(t *testing.T) {
 	require.Truef(t, ok && strings.HasPrefix(end, "    b_test.go:7: want 1\n"), "the reason is not at the end:\n%s", out)
 }
 
+// The result of a test is missing if its program was ended.
+func TestOutputOfTestsThatNeverEndedIsShown(t *testing.T) {
+	out, err := tally(t, false, passing+`{"Action":"output","Package":"p","Test":"TestB","Output":"fatal: two writers\n"}
+{"Action":"fail","Package":"p"}
+`)
+	require.Error(t, err)
+	assert.Contains(t, out, "fatal: two writers")
+}
+
 func TestRepeatedTestsCountByTheirLastResult(t *testing.T) {
 	const fails = `{"Action":"fail","Package":"p","Test":"TestB/case"}
 {"Action":"fail","Package":"p","Test":"TestB"}
