@@ -60,6 +60,9 @@ function clickNext(done) {
   return undefined;
 }
 
+/** In the page: waits until the browser has nothing to do. */
+const idle = () => new Promise((done) => requestIdleCallback(done, { timeout: 5000 }));
+
 /** Clicks everything on a page, and what opens then; returns how many controls there were. */
 async function clickAll(page, daemon, address) {
   const done = [];
@@ -67,6 +70,14 @@ async function clickAll(page, daemon, address) {
   const begin = (request) => !request.url().endsWith('/events') && requests.add(request);
   const end = (request) => requests.delete(request);
   page.on('request', begin).on('requestfinished', end).on('requestfailed', end);
+  // One request may follow another, late on a busy machine: a change is not that of the next click.
+  const answered = async () => {
+    for (let still = 0, tries = 0; still < 3 && tries < 1000; tries++) {
+      await pause(40);
+      await page.evaluate(idle);
+      still = requests.size > 0 ? 0 : still + 1;
+    }
+  };
   const open = async () => {
     await page.goto('about:blank');
     await page.goto(`${daemon.url}/${address}`);
@@ -84,8 +95,7 @@ async function clickAll(page, daemon, address) {
       continue;
     }
     done.push(clicked.name);
-    await pause(120);
-    for (let i = 0; requests.size > 0 && i < 100; i++) await pause(50);
+    await answered();
     const now = await entries(daemon);
     const changed = new Set(
       [
