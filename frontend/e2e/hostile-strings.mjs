@@ -228,8 +228,8 @@ export const evil =
  * guarantees the format of all others. They are the next ones of `corpus`, or this one `everywhere`:
  * one that breaks URLs must not depend on the order of the requests to meet a link. Runs in the page.
  */
-export function mangle(value, _path, { corpus, from, everywhere }) {
-  window.nextString ??= from;
+export function mangle(value, _path, { corpus, everywhere }) {
+  window.nextString ??= 0;
   window.freeFields ??= new Set(
     'label reason detail message name title description text command client clientVersion workspace instance traceId path dir searchPath configured commandLine previous cwd rule trigger original publicName tool word method image status hint fix subject instructions prompt url problem next reload entry notice version protocolVersion session token project note serverInfo stderr warnings environment notes capabilities log diff configPath key file suggestion arguments result error failures contains after'.split(
       ' ',
