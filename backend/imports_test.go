@@ -118,7 +118,7 @@ var owners = map[string]string{
 	"golang.org/x/text":                      "backend/policy",
 	"github.com/kljensen/snowball":           "backend/registry",
 	"golang.org/x/time":                      "backend/loopback backend/policy backend/wire",
-	"github.com/shirou/gopsutil/v4":          "backend/process backend/loopback",
+	"github.com/shirou/gopsutil/v4":          "backend/clientconf backend/loopback backend/process",
 	"github.com/prometheus/client_golang":    "backend/metrics",
 	"github.com/prometheus/client_model":     "backend/metrics",
 	"google.golang.org/protobuf":             "backend/metrics",
