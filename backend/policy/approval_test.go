@@ -133,6 +133,12 @@ func TestTemporaryPermissionExpiresAndIsRevocable(t *testing.T) {
 		assert.Equal(t, 1, ask(same), "it reaches another program")
 		s.ForgetGrants()
 		assert.Equal(t, 1, ask(same), "it is not forgotten")
+		waiting := call("delete", "")
+		plan, err := s.Admit(t.Context(), waiting, nil)
+		require.NoError(t, err)
+		assert.NoError(t, s.Readmit(waiting, plan, nil))
+		s.ForgetGrants()
+		assert.ErrorContains(t, s.Readmit(waiting, plan, nil), "the permission of the user has ended", "a call that waits keeps it")
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
@@ -80,6 +81,9 @@ func (p *Policy) readmit(call *core.Call, plan *Plan, sink core.ServerMessageHan
 	}
 	if call.Admission.Definition == "" || call.Admission.Rule != d.askingID() {
 		return changedError(call, "the rules now require another approval")
+	}
+	if call.Approval != "" && call.Admission.Approved == "" && p.grants.find(s, call, p.grantFor(call, d), time.Now()) == "" {
+		return changedError(call, "the permission of the user has ended")
 	}
 	return nil
 }
