@@ -1,10 +1,22 @@
 package core
 
 import (
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
+
+// Jitter returns a number from 0 to 1, by which tries are spread that would happen together. It is drawn
+// from the clock and key, not by chance, so that a simulation repeats it.
+func Jitter(key string) float64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, key)
+	return rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), h.Sum64())).Float64()
+}
 
 // FormatLimit returns a limit in bytes for display, such as "4 MiB".
 func FormatLimit(bytes int64) string {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -243,7 +242,7 @@ func (plan *Plan) ShouldRetry(call *core.Call, tries int, err error, sent bool) 
 	if pause <= 0 || pause > r.MaxBackoff {
 		pause = r.MaxBackoff
 	}
-	return pause/2 + rand.N(pause/2+1), true
+	return pause/2 + time.Duration(float64(pause/2)*core.Jitter(fmt.Sprint(call.ID))), true
 }
 
 // repeatable reports whether a call may be repeated, according to the hints of a trusted server.

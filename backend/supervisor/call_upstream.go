@@ -305,7 +305,7 @@ func (r *runner) resetRefreshTimer() {
 		r.refreshTimer.Stop()
 		return
 	}
-	r.refreshTimer.Reset(jitter(every))
+	r.refreshTimer.Reset(r.jitter(every))
 }
 
 // refreshCatalog reads the lists again. Registry.Update reports a change only if the result

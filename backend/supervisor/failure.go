@@ -152,7 +152,7 @@ func (r *runner) watchDependency() {
 			case err == nil:
 				r.step(evTimer)
 			case !r.needsLogin:
-				r.retryTimer.Reset(jitter(dependencyRetryDelay))
+				r.retryTimer.Reset(r.jitter(dependencyRetryDelay))
 			}
 		})
 	})

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -66,14 +65,14 @@ func (w *remoteRetry) recordFailure(err error) bool {
 
 // delay returns the delay before the next attempt: none for a lost connection, then exponential
 // backoff with jitter up to maxRemoteBackoff.
-func (w *remoteRetry) delay() time.Duration {
+func (w *remoteRetry) delay(id string) time.Duration {
 	d := time.Duration(0)
 	w.callWaiting = false
 	if w.immediate {
 		w.immediate = false
 	} else if w.attempts > 0 {
 		d = min(remoteBackoff<<min(w.attempts-1, 10), maxRemoteBackoff)
-		d = time.Duration(float64(d) * (0.75 + 0.25*rand.Float64()))
+		d = time.Duration(float64(d) * (0.75 + 0.25*core.Jitter(id)))
 	}
 	w.attempts++
 	return max(d, time.Until(w.retryAfter))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -54,7 +53,7 @@ func TestReasonOfASentenceContinuesWithoutItsFullStop(t *testing.T) {
 func TestBackoffHasTwentyPercentJitter(t *testing.T) {
 	least, most := time.Hour, time.Duration(0)
 	for range 2000 {
-		d := jitter(time.Second)
+		d := new(runner).jitter(time.Second)
 		least, most = min(least, d), max(most, d)
 	}
 	if least < 800*time.Millisecond || least > 850*time.Millisecond || most > 1200*time.Millisecond || most < 1150*time.Millisecond {
@@ -136,34 +135,5 @@ func TestCrashedServerIsRestartedOncePerHalfMinute(t *testing.T) {
 		up, err := g.For(context.Background(), call("a"))
 		require.Truef(t, err == nil && up != nil, "the start that works is no use: %v", err)
 		g.want("a", core.StateRunning)
-	})
-}
-
-func TestRestartFailsEachInFlightCallOnce(t *testing.T) {
-	inBubble(t, func(g *rig, _ *Options) { g.stopTime = 2 * time.Second }, func(g *rig) {
-		g.apply(server("a"))
-		results := make(chan error, 20)
-		for range 10 {
-			go func() {
-				c := call("a")
-				c.Name = "hang"
-				up, err := g.For(context.Background(), c)
-				if err == nil {
-					_, err = up.Send(context.Background(), c, nil)
-				}
-				results <- err
-			}()
-		}
-		synctest.Wait()
-		require.Equal(t, 10, g.want("a", core.StateRunning).InFlight)
-		require.NoError(t, g.Restart(context.Background(), "a"))
-		require.Equal(t, "starting again", g.want("a", core.StateStarting).Reason)
-		advance(3 * time.Second)
-		require.Truef(t, len(results) == 10, "%d of 10 calls ended", len(results))
-		for range 10 {
-			err := <-results
-			require.Equal(t, core.CodeUnavailable, core.CodeOf(err))
-		}
-		require.Equal(t, 1, g.want("a", core.StateRunning).Restarts)
 	})
 }

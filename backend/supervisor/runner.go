@@ -325,18 +325,18 @@ func (r *runner) finishStop() {
 func (r *runner) delay() time.Duration {
 	c := r.config()
 	if r.state.phase == phaseWaiting && r.needsLogin {
-		return jitter(loginRetryDelay)
+		return r.jitter(loginRetryDelay)
 	}
 	if r.state.phase == phaseWaiting && r.remoteRetry.unreachable {
-		return r.remoteRetry.delay()
+		return r.remoteRetry.delay(r.id)
 	}
 	if r.state.phase == phaseWaiting && r.awaitDependency != nil {
-		return jitter(watchedDependencyDelay)
+		return r.jitter(watchedDependencyDelay)
 	}
 	if r.state.phase == phaseWaiting {
-		return jitter(dependencyRetryDelay)
+		return r.jitter(dependencyRetryDelay)
 	}
-	return jitter(backoff(c.Restart, r.state.failures))
+	return r.jitter(backoff(c.Restart, r.state.failures))
 }
 
 // backoff returns the delay after a number of consecutive failures, without jitter.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -292,6 +291,6 @@ func (f *fleet) unknownError(id string) error {
 
 // jitter changes d randomly by up to 20 %, so that servers that failed together are not restarted
 // together.
-func jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+func (r *runner) jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*core.Jitter(r.id)))
 }
