@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -65,6 +66,11 @@ func (w *world) checkList(c *simClient) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, name := range got {
+		if w.conf.Gone != "" && strings.HasPrefix(name, w.conf.Gone+"__") {
+			w.faults = append(w.faults, "the list of "+c.name+" has "+name+" of a removed server")
+		}
+	}
 	for _, s := range w.order[:3] {
 		if w.conf.Session[s.id] != "shared" {
 			continue
@@ -86,7 +92,7 @@ func (w *world) checkList(c *simClient) {
 // finish stops the program and verifies the history.
 func (w *world) finish() {
 	for _, q := range w.open() {
-		q.gone = true
+		q.leave()
 		q.cancel()
 	}
 	w.pass(patienceOfCalls) // in the legacy era, a call goes on without its client
@@ -109,9 +115,7 @@ func (w *world) finish() {
 	if n := len(w.d.calls.Running()); n > 0 {
 		w.violate("%d calls are in flight after all clients have left", n)
 	}
-	if err := w.d.life.stop(); err != nil {
-		w.violate("the program does not stop: %v", err)
-	}
+	w.stop()
 	w.reports.Close()
 	w.settle()
 	w.note("the end")
@@ -121,6 +125,35 @@ func (w *world) finish() {
 		for _, p := range s.live {
 			w.faults = append(w.faults, "a process of "+s.id+" is left")
 			go p.end()
+		}
+	}
+}
+
+// stop stops the program during calls, which are answered.
+func (w *world) stop() {
+	for i, c := range w.clients {
+		c.call("s0", "plain", fmt.Sprint("last", i))
+	}
+	w.settle()
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.d.life.stop() }()
+	w.settle()
+	answered := map[string]bool{}
+	for _, p := range slices.Clone(w.servers["s0"].live) {
+		for c := p.take(w.r); c != nil; c = p.take(w.r) {
+			p.say("%s", c.result(""))
+			answered[c.token] = true
+		}
+	}
+	if err := <-stopped; err != nil {
+		w.violate("the program does not stop: %v", err)
+	}
+	for _, q := range w.open() {
+		if q.response.done() {
+			q.check()
+		}
+		if answered[q.token] && q.outcome != "ok" {
+			w.violate("call %s was answered while the program stopped, and ended with %q", q.token, q.outcome)
 		}
 	}
 }

@@ -21,6 +21,7 @@ type simClient struct {
 	token   string
 	modern  bool
 	session string // of the legacy era; "" if it has none
+	calls   int    // which number its requests; other clients use the same numbers
 
 	// Guarded by world.mu.
 	epoch    int // counts the tokens that it had
@@ -36,13 +37,14 @@ type simClient struct {
 // simRequest is a call of a client.
 type simRequest struct {
 	token, server, tool string
+	id                  string // and its progress token
 	client              *simClient
 	epoch               int
 	began               time.Time
 	ran                 []time.Time // guarded by world.mu
 	response            *response
 	cancel              context.CancelFunc
-	gone                bool // the client has disconnected
+	gone                bool // the client has disconnected or cancelled; written under world.mu
 	checked             bool
 	outcome             string
 }
@@ -133,9 +135,9 @@ func (c *simClient) send(ctx context.Context, verb, method, name, body string) *
 		req.Header.Set("Mcp-Protocol-Version", "2025-11-25")
 	}
 	r := newResponse()
-	_, id, _ := strings.Cut(body, `"id":"`)
-	id, _, _ = strings.Cut(id, `"`)
-	r.w, r.of = c.w, c.name+" "+verb+" "+method+" "+id
+	_, text, _ := strings.Cut(body, `"text":"`)
+	text, _, _ = strings.Cut(text, `"`)
+	r.w, r.of = c.w, c.name+" "+verb+" "+method+" "+text
 	c.w.remember(r.of, "begins")
 	go func() {
 		c.w.handler.ServeHTTP(r, req)
@@ -160,7 +162,7 @@ func (c *simClient) await(r *response) bool {
 	return false
 }
 
-func (c *simClient) params(members, token string) string {
+func (c *simClient) params(members, token, progress string) string {
 	meta := ""
 	if c.modern {
 		meta = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"` + c.name + `","version":"1"}`
@@ -169,7 +171,7 @@ func (c *simClient) params(members, token string) string {
 		if meta != "" {
 			meta += ","
 		}
-		meta += `"traceparent":"00-` + traceOf(token) + `-00000000000000ab-01","progressToken":"p-` + token + `"`
+		meta += `"traceparent":"00-` + traceOf(token) + `-00000000000000ab-01","progressToken":` + progress
 	}
 	if meta != "" {
 		meta = `"_meta":{` + meta + `}`
@@ -208,7 +210,7 @@ func (c *simClient) list() []string {
 	if c.stream != nil {
 		changed = c.stream.count("notifications/tools/list_changed")
 	}
-	r := c.send(context.Background(), "POST", "tools/list", "", `{"jsonrpc":"2.0","id":"l","method":"tools/list","params":`+c.params("", "")+`}`)
+	r := c.send(context.Background(), "POST", "tools/list", "", `{"jsonrpc":"2.0","id":"l","method":"tools/list","params":`+c.params("", "", "")+`}`)
 	if !c.await(r) {
 		return nil
 	}
@@ -240,7 +242,7 @@ func (c *simClient) listen() {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.hangUp, c.tools = cancel, nil
 	if c.modern {
-		c.stream = c.send(ctx, "POST", "subscriptions/listen", "", `{"jsonrpc":"2.0","id":"listen","method":"subscriptions/listen","params":`+c.params(`"notifications":{"toolsListChanged":true}`, "")+`}`)
+		c.stream = c.send(ctx, "POST", "subscriptions/listen", "", `{"jsonrpc":"2.0","id":"listen","method":"subscriptions/listen","params":`+c.params(`"notifications":{"toolsListChanged":true}`, "", "")+`}`)
 		return
 	}
 	c.stream = c.send(ctx, "GET", "", "", "")
@@ -252,15 +254,26 @@ func (c *simClient) call(server, tool, token string) *simRequest {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	q := &simRequest{token: token, server: server, tool: tool, client: c, began: time.Now(), cancel: cancel}
+	c.calls++
+	q := &simRequest{token: token, id: strconv.Itoa(c.calls), server: server, tool: tool, client: c, began: time.Now(), cancel: cancel}
+	if c.calls%2 == 0 {
+		q.id = `"` + q.id + `"`
+	}
 	c.w.mu.Lock()
 	q.epoch = c.epoch
 	c.w.requests[token] = q
 	c.w.pending = append(c.w.pending, q)
 	c.w.mu.Unlock()
 	public := server + "__" + tool
-	q.response = c.send(ctx, "POST", "tools/call", public, `{"jsonrpc":"2.0","id":"`+token+`","method":"tools/call","params":`+c.params(`"name":"`+public+`","arguments":{"text":"`+token+`"}`, token)+`}`)
+	q.response = c.send(ctx, "POST", "tools/call", public, `{"jsonrpc":"2.0","id":`+q.id+`,"method":"tools/call","params":`+c.params(`"name":"`+public+`","arguments":{"text":"`+token+`"}`, token, q.id)+`}`)
 	return q
+}
+
+// leave marks a call that its client has given up.
+func (q *simRequest) leave() {
+	q.client.w.mu.Lock()
+	defer q.client.w.mu.Unlock()
+	q.gone = true
 }
 
 // check verifies the answer to a call that has ended.
@@ -274,14 +287,14 @@ func (q *simRequest) check() {
 			ID            json.RawMessage
 			Method        string
 			Result, Error json.RawMessage
-			Params        struct{ ProgressToken string }
+			Params        struct{ ProgressToken json.RawMessage }
 		}
 		if err := json.Unmarshal([]byte(m), &got); err != nil {
 			w.violate("call %s got %q: %v", q.token, m, err)
 			return
 		}
 		if got.Method != "" {
-			if got.Method == "notifications/progress" && got.Params.ProgressToken != "p-"+q.token {
+			if got.Method == "notifications/progress" && string(got.Params.ProgressToken) != q.id {
 				w.violate("call %s got the progress of another one: %s", q.token, m)
 			}
 			continue
@@ -292,7 +305,7 @@ func (q *simRequest) check() {
 		}
 		answers = append(answers, m)
 		switch {
-		case string(got.ID) != `"`+q.token+`"` && !(string(got.ID) == "null" && got.Error != nil):
+		case string(got.ID) != q.id && !(string(got.ID) == "null" && got.Error != nil):
 			w.violate("call %s got the answer %s", q.token, m)
 		case got.Error != nil:
 			q.outcome = "error"

@@ -221,8 +221,14 @@ func (p *simProcess) receive(line []byte) {
 		p.mu.Unlock()
 	case m.Method == "notifications/cancelled":
 		p.mu.Lock()
-		p.queue = slices.DeleteFunc(p.queue, func(c *simCall) bool { return c.id == string(m.Params.RequestID) })
+		i := slices.IndexFunc(p.queue, func(c *simCall) bool { return c.id == string(m.Params.RequestID) })
+		token := ""
+		if i >= 0 {
+			token = p.queue[i].token
+			p.queue = slices.Delete(p.queue, i, i+1)
+		}
 		p.mu.Unlock()
+		p.w.cancelled(token)
 	case len(m.ID) > 0 && m.Method != "":
 		p.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, m.ID)
 	}
@@ -268,8 +274,8 @@ func (p *simProcess) list(id json.RawMessage, modern bool) {
 
 func (p *simProcess) say(format string, args ...any) {
 	line := fmt.Sprintf(format, args...) + "\n"
-	members := strings.SplitN(line, ",", 3) // after the version and the id
-	what := members[len(members)-1]
+	members := strings.SplitN(line, ",", 3)                        // after the version and the id
+	what, _, _ := strings.Cut(members[len(members)-1], `Token":"`) // which nobody can foresee
 	p.w.remember(p.server.id, "says", what[:min(len(what), 60)])
 	p.out.change(func() { p.out.data = append(p.out.data, line...) })
 }
@@ -287,19 +293,22 @@ func (p *simProcess) take(r *rand.Rand) *simCall {
 	return c
 }
 
+func (c *simCall) result(more string) string {
+	if c.modern {
+		more += `"resultType":"complete",`
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{%s"content":[{"type":"text","text":"of %s"}]}}`, c.id, more, c.token)
+}
+
 // answer answers a call in the way that the seed draws.
 func (p *simProcess) answer(c *simCall, r *rand.Rand) string {
-	era := ""
-	if c.modern {
-		era = `"resultType":"complete",`
-	}
-	result := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{%s"content":[{"type":"text","text":"of %s"}]}}`, c.id, era, c.token)
+	result := c.result("")
 	switch r.IntN(20) {
 	case 0:
 		p.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"of %s"}}`, c.id, c.token)
 		return "error"
 	case 1:
-		p.say(`{"jsonrpc":"2.0","id":%s,"result":{%s"isError":true,"content":[{"type":"text","text":"of %s"}]}}`, c.id, era, c.token)
+		p.say("%s", c.result(`"isError":true,`))
 		return "tool error"
 	case 2:
 		p.say("%s", result)

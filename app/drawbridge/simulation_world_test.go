@@ -77,6 +77,7 @@ type simConfig struct {
 	Session  map[string]string // by server
 	Deny     bool              // texts that begin with d are denied
 	Hidden   map[string]string // a server that a client does not see, by client
+	Gone     string            // a server that is not in the file, or ""
 	Note     int
 }
 
@@ -87,6 +88,8 @@ func (c *simConfig) clone() *simConfig {
 	return &n
 }
 
+const requestTimeout = 20 * time.Second
+
 // limit of the tool limited: in any interval, a client makes at most burst plus rate times the interval.
 const simRate, simBurst = 2, 3
 
@@ -95,12 +98,15 @@ func (c *simConfig) text(order []*simServer) string {
 	type object = map[string]any
 	servers, profiles, clients := object{}, object{}, object{}
 	for _, s := range order {
+		if s.id == c.Gone {
+			continue
+		}
 		if s.mode != "" {
-			servers[s.id] = object{"command": "simulated", "requestTimeoutMs": 20000}
+			servers[s.id] = object{"command": "simulated", "requestTimeoutMs": requestTimeout.Milliseconds()}
 			continue
 		}
 		entry := object{
-			"command": "simulated", "disabled": c.Disabled[s.id], "requestTimeoutMs": 20000, "maxRequestMs": 60000, "session": c.Session[s.id],
+			"command": "simulated", "disabled": c.Disabled[s.id], "requestTimeoutMs": requestTimeout.Milliseconds(), "maxRequestMs": 60000, "session": c.Session[s.id],
 			"tools": object{
 				"careful":  object{"approval": c.Ask[s.id]},
 				"switched": object{"enabled": !c.Off[s.id]},
@@ -117,7 +123,7 @@ func (c *simConfig) text(order []*simServer) string {
 	for client, hidden := range c.Hidden {
 		seen := object{}
 		for _, s := range order {
-			if s.id != hidden {
+			if s.id != hidden && s.id != c.Gone {
 				seen[s.id] = object{}
 			}
 		}
@@ -303,12 +309,12 @@ func (w *world) ran(s *simServer, tool, token string) {
 	case w.paused && !w.pausing:
 		fault("all servers are paused")
 	}
-	if s.mode != "" {
-		return
-	}
 	why := w.conf.refuses(w, q)
 	if why != "" && (w.before == nil || w.before.refuses(w, q) != "") {
 		fault(why)
+	}
+	if s.mode != "" {
+		return
 	}
 	if v := s.listed[tool]; w.conf.Session[s.id] == "shared" && v != w.trusted[s.id+"/"+tool] {
 		fault(fmt.Sprintf("its definition is version %d, and %d is trusted", v, w.trusted[s.id+"/"+tool]))
@@ -318,9 +324,21 @@ func (w *world) ran(s *simServer, tool, token string) {
 	}
 }
 
+// cancelled is called when a server is told that a call is cancelled: by its client, or because time is up.
+func (w *world) cancelled(token string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	q := w.requests[token]
+	if q != nil && !q.gone && q.epoch == q.client.epoch && time.Since(q.ran[0]) < requestTimeout {
+		w.faults = append(w.faults, "call "+token+" is cancelled, and its client did not cancel it")
+	}
+}
+
 // refuses returns why a configuration refuses a call, or "".
 func (c *simConfig) refuses(w *world, q *simRequest) string {
 	switch {
+	case q.server == c.Gone:
+		return "it is removed"
 	case c.Disabled[q.server]:
 		return "it is disabled"
 	case c.Hidden[q.client.name] == q.server:

@@ -18,7 +18,6 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -65,41 +64,6 @@ func holdCalls() {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// SIGTERM lets calls in flight of both eras finish while the daemon stops.
-func TestSIGTERMLetsInFlightCallsFinish(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	d := start(t, object{"mcpServers": object{"hold": object{"command": os.Args[0], "env": object{"DRAWBRIDGE_E2E_ROLE": "hold", "HOLD": folder}}}})
-	d.running("hold")
-	var calls sync.WaitGroup
-	for _, modern := range []bool{false, true} {
-		mark, meta := "legacy", ""
-		if modern {
-			mark, meta = "modern", ","+modernMeta
-		}
-		c := &rawClient{t: t, url: d.url + "/mcp", token: d.token(mark), modern: modern}
-		if !modern {
-			c.initialize()
-		}
-		calls.Go(func() {
-			reply := c.post("tools/call", "hold__hold", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hold__hold","arguments":{"mark":"`+mark+`"}`+meta+`}}`)
-			assert.Contains(t, reply, "released", mark)
-		})
-		eventually.Complete(t, limit(10*time.Second), func() string {
-			if !exists(filepath.Join(folder, mark)) {
-				return mark + ": the call has not reached the server"
-			}
-			return ""
-		})
-	}
-	d.cmd.Process.Signal(syscall.SIGTERM)
-	eventually.TrueWithin(t, limit(5*time.Second), "it does not stop", func() bool { return !exists(filepath.Join(d.data, "runtime.json")) })
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "release"), nil, 0o600))
-	calls.Wait()
-	eventually.Receive(t, limit(6*time.Second), "still there after SIGTERM", d.done)
-	assert.Equal(t, 0, d.cmd.ProcessState.ExitCode(), "SIGTERM: exit")
 }
 
 // New calls are refused with 503 while calls in flight are waited for, and a second signal ends the wait,
