@@ -58,8 +58,7 @@ func with(entry object, more object) object {
 }
 
 // Each code is caused by a misbehaving server or by a rule, received by a client with the official
-// SDK, and recorded with its reason. No server can cause the code internal; see
-// TestPanicIsInternalErrorForClientAndRecord.
+// SDK, and recorded with its reason. No server can cause the code internal.
 func TestEachErrorCodeReachesClientAndRecord(t *testing.T) {
 	t.Parallel()
 	d := start(t, object{

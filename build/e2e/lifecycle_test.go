@@ -6,8 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,31 +30,6 @@ func (d *daemon) tools() []string {
 		names = append(names, tool.Server+" "+tool.Name)
 	}
 	return names
-}
-
-func TestBrokenEditKeepsServersAndReportsPosition(t *testing.T) {
-	t.Parallel()
-	d := start(t, object{"mcpServers": object{"demo": demo()}})
-	d.running("demo")
-	require.NoError(t, os.WriteFile(filepath.Join(d.data, "config.jsonc"), []byte("{\n  \"mcpServers\": {\n    oops\n"), 0o600))
-	eventually.Complete(t, limit(5*time.Second), func() string {
-		var status struct {
-			Problems []struct {
-				File string
-				Line int
-			}
-		}
-		d.get("/api/v1/status", &status)
-		for _, p := range status.Problems {
-			if strings.HasSuffix(p.File, "config.jsonc") && p.Line == 3 {
-				return ""
-			}
-		}
-		return "the status does not say what is wrong in line 3"
-	})
-	d.running("demo")
-	got := drive(t, "legacy", d.url+"/mcp", d.token("x"), "e2e", toolCall{"demo__echo", object{"text": "still here"}})
-	require.Contains(t, got.Results[0].Content[0].Text, "still here")
 }
 
 func TestStoppedDaemonLeavesNoProcess(t *testing.T) {
