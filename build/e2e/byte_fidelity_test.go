@@ -85,12 +85,7 @@ func (c *rawClient) post(method, name, body string) string {
 
 func (c *rawClient) initialize() {
 	c.t.Helper()
-	c.initializeWith(`{}`)
-}
-
-func (c *rawClient) initializeWith(capabilities string) {
-	c.t.Helper()
-	c.post("initialize", "", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":`+capabilities+`,"clientInfo":{"name":"raw","version":"0"}}}`)
+	c.post("initialize", "", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"0"}}}`)
 	c.post("notifications/initialized", "", `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }
 
