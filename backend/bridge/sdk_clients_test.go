@@ -94,62 +94,6 @@ func TestRealClientsOfBothEras(t *testing.T) {
 	}
 }
 
-func TestListChangedReachesClientsOfBothEras(t *testing.T) {
-	for _, era := range []core.Era{core.Legacy, core.Modern} {
-		t.Run(string(era), func(t *testing.T) {
-			s := newFixture(t, nil)
-			heard := make(chan string, 100)
-			say := func(what string) { heard <- what }
-			s.connectSDK("/mcp", era, &mcp.ClientOptions{
-				ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { say("tools") },
-				PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { say("prompts") },
-				ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { say("resources") },
-			})
-			elsewhere := make(chan string, 100)
-			s.connectSDK("/s/math/mcp", era, &mcp.ClientOptions{
-				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { elsewhere <- "tools" },
-			})
-			hear := func(want string) {
-				t.Helper()
-				for {
-					select {
-					case got := <-heard:
-						if got == want {
-							return
-						}
-					case <-time.After(time.Minute):
-						t.Fatalf("no %s/list_changed", want)
-					}
-				}
-			}
-			// The stream may open later than the client: announce until it is received.
-			eventually.True(t, "the stream is up", func() bool {
-				s.registry.Set("files", "files", filesCatalog(), core.Tools)
-				select {
-				case <-heard:
-					return true
-				case <-time.After(20 * time.Millisecond):
-					return false
-				}
-			})
-			c := filesCatalog()
-			c.Prompts = nil
-			s.registry.Set("files", "files", c)
-			hear("prompts")
-			c.Templates = nil
-			s.registry.Set("files", "files", c)
-			hear("resources")
-			s.registry.Set("files", "files", c, core.Tools) // the same list, announced as changed
-			hear("tools")
-			select {
-			case <-elsewhere:
-				t.Error("a change of files was told to those who see math only")
-			default:
-			}
-		})
-	}
-}
-
 func TestCapabilitiesAndInstructionsFollowTheEndpoint(t *testing.T) {
 	s := newFixture(t, nil)
 	discover := func(path string) map[string]json.RawMessage {

@@ -87,16 +87,6 @@ func TestContentLengthFramingBothWays(t *testing.T) {
 	}
 }
 
-func TestLateAndForeignRepliesAreDropped(t *testing.T) {
-	t.Parallel()
-	m := start(t, "late", nil)
-	for range 2 {
-		require.Contains(t, string(mustCall(t, m, `{}`, nil).Result), "done")
-	}
-	late := m.Stats().Late
-	assert.Truef(t, late >= 5, "%d late replies", late)
-}
-
 func TestResponseWithoutResultOrErrorFailsCall(t *testing.T) {
 	t.Parallel()
 	_, err := call(t, start(t, "neither", nil), `{}`, nil)

@@ -115,21 +115,6 @@ func TestEveryProgressNotificationArrivesInOrderBeforeTheResult(t *testing.T) {
 	}
 }
 
-func TestConcurrentCallsReceiveOwnRepliesAndProgress(t *testing.T) {
-	t.Parallel()
-	m := start(t, "progress", nil)
-	var wg sync.WaitGroup
-	for i := range 64 {
-		wg.Go(func() {
-			sink := &recorder{}
-			_, err := call(t, m, fmt.Sprintf(`{"arguments":{"n":%d},"_meta":{"progressToken":1}}`, i), sink)
-			assert.NoError(t, err)
-			assert.Len(t, sink.all(), i)
-		})
-	}
-	wg.Wait()
-}
-
 func TestSlowSinkDoesNotStallOtherCalls(t *testing.T) {
 	t.Parallel()
 	m := start(t, "flood", nil)
