@@ -145,6 +145,11 @@ func (w *world) stop() {
 			answered[c.token] = true
 		}
 	}
+	for _, q := range w.open() {
+		if !answered[q.token] {
+			q.leave() // the program gives it up
+		}
+	}
 	if err := <-stopped; err != nil {
 		w.violate("the program does not stop: %v", err)
 	}
