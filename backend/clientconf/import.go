@@ -293,11 +293,17 @@ func (c *Connector) assignLabels(all []ImportedServer) error {
 			have[key] = expandSecrets(c.vault, entry)
 		}
 	}
+	equal := map[string][]string{} // by key
+	for _, label := range slices.Sorted(maps.Keys(have)) {
+		key := serverKey(have[label])
+		equal[key] = append(equal[key], label)
+	}
 	for n := range all {
 		i := &all[n]
 		if i.SkipReason != "" {
 			continue
 		}
+		key := serverKey(i.literal)
 		candidates := []string{i.Name, i.Name + "-" + i.Client}
 		if i.Scope != "" {
 			candidates = []string{i.Name, i.Name + "-" + filepath.Base(i.Scope)}
@@ -305,7 +311,7 @@ func (c *Connector) assignLabels(all []ImportedServer) error {
 		for k := 2; k < 100; k++ {
 			candidates = append(candidates, candidates[1]+"-"+strconv.Itoa(k))
 		}
-		others := slices.Sorted(maps.Keys(have))
+		others := equal[key]
 		if i.Client == pastedClient { // the user chose its name
 			others = nil
 		}
@@ -321,6 +327,7 @@ func (c *Connector) assignLabels(all []ImportedServer) error {
 		}
 		i.Label = candidates[free]
 		have[labelKey(i.Label)], labels[labelKey(i.Label)] = i.literal, i.Label
+		equal[key] = append(equal[key], labelKey(i.Label))
 	}
 	return nil
 }

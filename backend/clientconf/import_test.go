@@ -88,6 +88,8 @@ func TestImportMovesLiteralSecretsIntoVault(t *testing.T) {
 	}
 	again, err := c.Servers(Choice{Client: "cursor"})
 	assert.Truef(t, err == nil && len(again) == 2 && again[0].Exists && again[1].Exists, "what is there already is not recognized: %+v (%v)", again, err)
+	shown, _ = json.Marshal(again)
+	assert.NotContains(t, string(shown), "canary", "a second review shows a secret")
 	vault.values["github.GITHUB_TOKEN"] = "another"
 	again, err = c.Servers(Choice{Client: "cursor"})
 	assert.Truef(t, err == nil && !again[0].Exists && again[0].Label != "github", "another token, and it counts as the same: %+v (%v)", again, err)
@@ -96,6 +98,21 @@ func TestImportMovesLiteralSecretsIntoVault(t *testing.T) {
 	if _, err := os.Stat(config); err == nil || len(vault.values) != 0 {
 		t.Fatalf("after undo: %v, secrets %v", err, vault.values)
 	}
+}
+
+func TestImportThatWasCancelledWritesNothing(t *testing.T) {
+	c, vault, home, config := newImporter(t)
+	write(t, filepath.Join(home, ".cursor/mcp.json"), literals)
+	taking, err := c.PlanImport(Choice{Client: "cursor"}, nil)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = taking.Apply(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.NoFileExists(t, config)
+	assert.Empty(t, vault.values)
+	all, _ := c.Imports()
+	assert.Empty(t, all)
 }
 
 func TestLockedVaultStopsImportBeforeWriting(t *testing.T) {

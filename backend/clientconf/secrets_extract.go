@@ -56,7 +56,7 @@ func extractSecrets(vault Vault, all []ImportedServer) error {
 	values := map[string]string{} // shared, because two servers may have the same label
 	for n := range all {
 		i := &all[n]
-		if i.SkipReason != "" || i.Exists {
+		if i.SkipReason != "" {
 			continue
 		}
 		e := &configEntry{}
@@ -84,16 +84,18 @@ func extractSecrets(vault Vault, all []ImportedServer) error {
 		}
 		before := len(h.values)
 		h.Args(e.Args)
-		if len(h.values) > before {
+		if len(h.values) > before && !i.Exists {
 			i.Notes = append(i.Notes, "While it runs, other programs can still read the secret in its arguments")
 		}
 		e.URL = h.URL(e.URL)
 		if len(h.values) == 0 {
 			continue
 		}
-		maps.Copy(values, h.values)
-		i.secretValues = h.values
-		i.SecretNames = slices.Sorted(maps.Keys(h.values))
+		if !i.Exists { // of one that does, nothing is stored, but a review shows no secret of it
+			maps.Copy(values, h.values)
+			i.secretValues = h.values
+			i.SecretNames = slices.Sorted(maps.Keys(h.values))
+		}
 		var err error
 		if i.Entry, err = withoutSecrets(e, i.literal); err != nil {
 			return err

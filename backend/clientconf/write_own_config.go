@@ -154,38 +154,21 @@ func (c *Connector) WroteEntry(path, label string) bool {
 // addServers inserts the servers and validates the result. It returns the servers that are valid, the
 // reasons of the others, and the server ids by label.
 func (o *configChange) addServers(all []ImportedServer) (added []ImportedServer, skipped []SkippedServer, ids map[string]string, err error) {
-	for _, i := range all {
-		if i.Exists {
-			added = append(added, i)
-			continue
-		}
-		file, client, err := parseConfig(o.Path, o.after)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		after, err := file.set(client.KeyPath, i.Label, i.Entry)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		if err := (&Plan{Client: client}).verifyEdits(o.after, after, []edit{{client.KeyPath, i.Label, i.Entry}}); err != nil {
-			return nil, nil, nil, err
-		}
-		_, problems := config.Parse(o.Path, after)
-		if err := o.earlierProblem(problems); err != nil {
-			return nil, nil, nil, err
-		}
-		if at := slices.IndexFunc(problems, func(p config.Problem) bool { return !p.Warning && (p.Server == i.Label || p.Server == "") }); at >= 0 {
-			skipped = append(skipped, SkippedServer{i.Name, i.Scope, "Drawbridge's configuration would be invalid: " + problems[at].Message})
-			continue
-		}
-		added = append(added, i)
-		o.after, o.Servers[i.Label] = after, hashValue(i.Entry)
-		for name, value := range i.secretValues {
-			if o.secretValues == nil {
-				o.secretValues, o.Secrets = map[string]string{}, map[string][]string{}
+	// Each insertion reads the whole file, so that they are only checked one by one if all together are invalid.
+	if reason, err := o.insert(all); err != nil {
+		return nil, nil, nil, err
+	} else if reason == "" {
+		added = all
+	} else {
+		for n, i := range all {
+			if reason, err = o.insert(all[n : n+1]); err != nil {
+				return nil, nil, nil, err
 			}
-			o.secretValues[name] = value
-			o.Secrets[i.Label] = append(o.Secrets[i.Label], name)
+			if reason != "" {
+				skipped = append(skipped, SkippedServer{i.Name, i.Scope, "Drawbridge's configuration would be invalid: " + reason})
+				continue
+			}
+			added = append(added, i)
 		}
 	}
 	o.PostHash = hashBytes(o.after)
@@ -200,6 +183,54 @@ func (o *configChange) addServers(all []ImportedServer) (added []ImportedServer,
 		}
 	}
 	return added, skipped, ids, nil
+}
+
+// insert inserts the servers that do not exist, or returns why the configuration would be invalid.
+func (o *configChange) insert(all []ImportedServer) (reason string, err error) {
+	after, client, edits := o.after, Client{}, []edit(nil)
+	for _, i := range all {
+		if i.Exists {
+			continue
+		}
+		var file document
+		if file, client, err = parseConfig(o.Path, after); err != nil {
+			return "", err
+		}
+		if after, err = file.set(client.KeyPath, i.Label, i.Entry); err != nil {
+			return "", err
+		}
+		edits = append(edits, edit{client.KeyPath, i.Label, i.Entry})
+	}
+	if len(edits) == 0 {
+		return "", nil
+	}
+	if err := (&Plan{Client: client}).verifyEdits(o.after, after, edits); err != nil {
+		return "", err
+	}
+	_, problems := config.Parse(o.Path, after)
+	if err := o.earlierProblem(problems); err != nil {
+		return "", err
+	}
+	if at := slices.IndexFunc(problems, func(p config.Problem) bool {
+		return !p.Warning && (p.Server == "" || slices.ContainsFunc(edits, func(e edit) bool { return e.name == p.Server }))
+	}); at >= 0 {
+		return problems[at].Message, nil
+	}
+	o.after = after
+	for _, i := range all {
+		if i.Exists {
+			continue
+		}
+		o.Servers[i.Label] = hashValue(i.Entry)
+		for name, value := range i.secretValues {
+			if o.secretValues == nil {
+				o.secretValues, o.Secrets = map[string]string{}, map[string][]string{}
+			}
+			o.secretValues[name] = value
+			o.Secrets[i.Label] = append(o.Secrets[i.Label], name)
+		}
+	}
+	return "", nil
 }
 
 // earlierProblem returns the error for the first of problems that the file had before the change, if it
@@ -247,6 +278,9 @@ func (o *configChange) merge(old *configRecord) *configRecord {
 // start the servers at once. It returns when a running daemon uses the file; if it does not, nothing
 // has changed.
 func (o *configChange) apply(ctx context.Context) error {
+	if err := ctx.Err(); err != nil { // it ended while the change was planned
+		return err
+	}
 	if err := o.storeSecrets(ctx); err != nil {
 		return err
 	}
