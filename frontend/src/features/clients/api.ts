@@ -139,7 +139,10 @@ export function useImport(key: string) {
       request<ImportPlan>('POST', path(key, 'import'), {
         body: { ...(servers ? { servers } : {}), diff },
       }),
-    onSettled: () => client.invalidateQueries({ queryKey: ['imports'] }),
+    onSettled: () => {
+      client.invalidateQueries({ queryKey: ['imports'] });
+      client.invalidateQueries({ queryKey: ['connections'] }); // after a refusal, what is reviewed again
+    },
   });
 }
 

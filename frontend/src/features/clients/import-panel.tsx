@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Import, LoaderCircle } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
@@ -55,9 +55,10 @@ export function ImportPanel() {
 export function ImportForm({ connection, onDone }: { connection: string; onDone: () => void }) {
   const [servers, setServers] = useState<string[] | undefined>(undefined);
   const { data: list } = useQuery(importableQuery(connection));
-  const count = servers?.length ?? (list ?? []).filter((one) => !one.skipReason).length;
+  const count = (list ?? []).filter(
+    (one) => !one.skipReason && !one.exists && (servers?.includes(one.name) ?? true),
+  ).length;
   const any = (list ?? []).some((one) => !one.skipReason);
-  const client = useQueryClient();
   const run = useImport(connection);
   const plan = useQuery({
     ...importPlanQuery(connection, servers),
@@ -90,7 +91,6 @@ export function ImportForm({ connection, onDone }: { connection: string; onDone:
               {
                 onSuccess: () => {
                   toast('ok', 'Imported. The servers are starting.');
-                  client.invalidateQueries({ queryKey: ['connections'] });
                   onDone();
                 },
               },
