@@ -120,16 +120,6 @@ func (b *entryConverter) convert(value any) (*configEntry, error) {
 		m["command"] = nested["path"]
 		delete(m, "path")
 	}
-	if b.client.ID == "mcpproxy" {
-		m = maps.Clone(m)
-		if kind := firstString(m, "protocol"); kind != "auto" {
-			m["type"] = kind
-		}
-		if m["quarantined"] == true {
-			b.disabled = true
-			b.addNote("The server is disabled, because it is quarantined in %s", b.client.Name)
-		}
-	}
 	e := &configEntry{}
 	words, isText := textList(firstMember(m, commandKeys...))
 	args, argsAreText := textList(m["args"])
@@ -291,10 +281,6 @@ func (b *entryConverter) convertMap(key string, v any, inherit *[]string) map[st
 		}
 	}
 	for at, item := range list {
-		if one, isObject := item.(map[string]any); isObject && firstString(one, "key") != "" { // of Toolport
-			out[firstString(one, "key")] = b.convertVariable(one)
-			continue
-		}
 		text, _ := item.(string)
 		name, value, hasValue := strings.Cut(text, "=")
 		switch {
@@ -310,15 +296,6 @@ func (b *entryConverter) convertMap(key string, v any, inherit *[]string) map[st
 		return nil
 	}
 	return out
-}
-
-// convertVariable returns the value of a variable that is listed as {key, value, secret}. The value of a
-// secret is in the keyring of the other gateway.
-func (b *entryConverter) convertVariable(one map[string]any) string {
-	if one["secret"] != true {
-		return b.convertText(firstString(one, "value"))
-	}
-	return "${secret:" + core.Slug(b.name) + "." + firstString(one, "key") + "}"
 }
 
 var (
@@ -373,8 +350,6 @@ func (b *entryConverter) convertReference(ref string, has func(string) bool) str
 		return ref
 	case !braces:
 		return ref
-	case braces && kind == "keyring" && b.client.ID == "mcpproxy":
-		return "${secret:" + name + "}"
 	case kind == askedSecret():
 		return "${secret:" + name + "}"
 	case kind == "input" && has("${input:}"):

@@ -58,6 +58,27 @@ func (f *foundServers) addExported(m map[string]any) int {
 	return len(f.entries)
 }
 
+// What is read of a server in a profile of Docker's MCP Toolkit, and of one of ToolHive, or changes nothing.
+const (
+	profileKeys = "name type image command volumes secrets env disableNetwork remote sseEndpoint user policy title description icon tags " +
+		"metadata tools prompts resources config readme toolsUrl registryUrl source upstream ref license dateAdded longLived"
+	workloadKeys = "schema_version name image remote_url base_name container_name group transport host port target_port target_host " +
+		"cmd_args env_vars secrets volumes permission_profile permission_profile_name_or_path isolate_network tools_filter " +
+		"authz_config authz_config_path remote_auth_config header_forward middleware_configs ignore_config container_labels debug proxy_mode"
+	// workloadSteps handle calls in ToolHive without a limit, or with one that is read elsewhere.
+	workloadSteps = "auth mcp-parser telemetry audit tool-filter tool-call-filter recovery header-forward usagemetrics"
+)
+
+// leaveOut puts the members of from that are not read into an entry, whose conversion names each in a note, and
+// disables the server for those that limit or protect it.
+func leaveOut(entry, from map[string]any, prefix, read string) {
+	for key, value := range from {
+		if !slices.Contains(strings.Fields(read), key) && !isBlank(value) && value != false {
+			entry[prefix+key] = value
+		}
+	}
+}
+
 // addProfile adds the servers of a profile of Docker's MCP Toolkit.
 func (f *foundServers) addProfile(list []any, profile string) {
 	for _, item := range list {
@@ -76,12 +97,21 @@ func (f *foundServers) addProfile(list []any, profile string) {
 			values.secrets[firstString(secret, "env")] = askFor(firstString(secret, "name"))
 		}
 		entry := map[string]any{}
+		remote, _ := server["remote"].(map[string]any)
+		leaveOut(entry, one, "", "type image source endpoint secrets tools config snapshot policy catalog_ref")
+		leaveOut(entry, server, "snapshot.server.", profileKeys)
+		leaveOut(entry, remote, "snapshot.server.remote.", "url transport_type headers")
+		for _, of := range []map[string]any{one, server} {
+			if valueAt(of, []string{"policy", "allowed"}) == false {
+				entry["policy"] = of["policy"]
+			}
+		}
 		if tools, isList := one["tools"].([]any); isList && len(tools) == 0 {
 			entry["excludeTools"] = []any{"*"}
 		} else if isList {
 			entry["includeTools"] = tools
 		}
-		if remote, _ := server["remote"].(map[string]any); firstString(remote, "url")+firstString(server, "sseEndpoint") != "" {
+		if firstString(remote, "url")+firstString(server, "sseEndpoint") != "" {
 			entry["url"] = cmp.Or(firstString(remote, "url"), firstString(server, "sseEndpoint"))
 			if firstString(remote, "url") == "" || firstString(remote, "transport_type") == "sse" {
 				entry["type"] = "sse"
@@ -219,6 +249,14 @@ func (f *foundServers) addWorkload(m map[string]any) {
 	if !isBlank(m["authz_config"]) || firstString(m, "authz_config_path") != "" {
 		disable("ToolHive authorizes its calls, which is not copied")
 	}
+	leaveOut(entry, m, "", workloadKeys)
+	steps, _ := m["middleware_configs"].([]any)
+	for _, item := range steps {
+		step, _ := item.(map[string]any)
+		if kind := firstString(step, "type"); !slices.Contains(strings.Fields(workloadSteps), kind) {
+			disable("its calls go through " + quote(kind) + " of ToolHive, which is not copied")
+		}
+	}
 	if tools := stringList(m["tools_filter"]); len(tools) > 0 {
 		entry["includeTools"] = m["tools_filter"]
 	}
@@ -240,15 +278,25 @@ func (f *foundServers) addWorkload(m map[string]any) {
 	}
 	image, mounts := map[string]any{"image": firstString(m, "image")}, stringList(m["volumes"])
 	profile, _ := m["permission_profile"].(map[string]any)
-	mounts = append(mounts, stringList(profile["write"])...)
-	for _, path := range stringList(profile["read"]) {
-		mounts = append(mounts, path+":ro")
+	for _, kind := range []string{"write", "read"} {
+		for _, path := range stringList(profile[kind]) {
+			if !strings.Contains(path, ":") {
+				path += ":" + path // the same one in the container
+			}
+			if kind == "read" {
+				path += ":ro"
+			}
+			mounts = append(mounts, path)
+		}
 	}
-	if mounts = slices.DeleteFunc(mounts, func(path string) bool { return !strings.Contains(strings.TrimSuffix(path, ":ro"), ":") }); len(mounts) > 0 {
-		slices.Sort(mounts)
+	if slices.Sort(mounts); len(mounts) > 0 {
 		image["mounts"] = slices.Compact(mounts)
+		leaveOut(entry, map[string]any{"ignore_config": m["ignore_config"]}, "", "")
 	}
-	outbound, _ := valueAt(profile, []string{"network", "outbound"}).(map[string]any)
+	network, _ := profile["network"].(map[string]any)
+	leaveOut(entry, profile, "permission_profile.", "name read write network")
+	leaveOut(entry, network, "permission_profile.network.", "outbound")
+	outbound, _ := network["outbound"].(map[string]any)
 	if m["isolate_network"] == true && outbound["insecure_allow_all"] != true {
 		if image["network"] = "none"; !isBlank(outbound["allow_host"]) || !isBlank(outbound["allow_port"]) {
 			delete(image, "network")
@@ -275,16 +323,24 @@ func addRemoteWorkload(m, entry map[string]any) {
 		headers[header] = askFor(fmt.Sprint(name))
 	}
 	auth, _ := m["remote_auth_config"].(map[string]any)
-	for theirs, ours := range map[string]string{"client_id": "clientId", "scopes": "scopes", "issuer": "issuer"} {
+	leaveOut(entry, forwarded, "header_forward.", "add_plaintext_headers add_headers_from_secret")
+	leaveOut(entry, auth, "remote_auth_config.", "client_id client_secret scopes issuer callback_port bearer_token use_pkce skip_browser timeout")
+	for theirs, ours := range map[string]string{"client_id": "clientId", "scopes": "scopes", "issuer": "issuer", "callback_port": "callbackPort"} {
 		if !isBlank(auth[theirs]) {
 			oauth[ours] = auth[theirs]
 		}
 	}
-	if name, _, _ := strings.Cut(firstString(auth, "client_secret"), ",target="); name != "" {
-		oauth["clientSecret"] = askFor(name)
+	secret := func(key string) string { // NAME,target=PLACE, or the value itself
+		if name, _, isStored := strings.Cut(firstString(auth, key), ",target="); isStored {
+			return askFor(name)
+		}
+		return firstString(auth, key)
 	}
-	if name, _, _ := strings.Cut(firstString(auth, "bearer_token"), ",target="); name != "" {
-		headers["Authorization"] = "Bearer " + askFor(name)
+	if text := secret("client_secret"); text != "" {
+		oauth["clientSecret"] = text
+	}
+	if text := secret("bearer_token"); text != "" {
+		headers["Authorization"] = "Bearer " + text
 	}
 	entry["headers"], entry["oauth"] = headers, oauth
 }

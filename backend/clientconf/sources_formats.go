@@ -37,9 +37,13 @@ func (s System) decode(p *Plan) error {
 		if p.Client.Format == Database {
 			p.Client.Format = YAML // which JSON is as well
 		}
-		if err = p.decode(); err != nil || p.file == nil || !s.addFrom(&found, p) {
-			return err
+		if err = p.decode(); err == nil && (p.file == nil || !s.addFrom(&found, p)) {
+			return nil
 		}
+	}
+	if err != nil && strings.Contains(p.Client.Candidates[s.GOOS][0].Path, "*") { // the other files can be read
+		found.add(filepath.Base(p.target), "", err)
+		err = nil
 	}
 	p.file, p.root, p.notes = nil, map[string]any{"mcpServers": found.entries}, found.notes
 	return err
@@ -48,8 +52,14 @@ func (s System) decode(p *Plan) error {
 // addFrom adds the servers of the decoded file of a source. ok is false if it is in the form of those of clients.
 func (s System) addFrom(found *foundServers, p *Plan) (ok bool) {
 	switch p.Client.ID {
+	case "mcpproxy":
+		simplifyProxy(p.root)
+		return false
+	case "1mcp":
+		applyDefaults(p.root)
+		return false
 	case "toolport":
-		p.root = withActiveProfile(p.root)
+		applyProfile(p.root)
 		return false
 	case "mcphub":
 		simplifyHub(p.root)
@@ -77,6 +87,12 @@ type foundServers struct {
 
 // add adds a server. from is where it is from, for a second one with the same name.
 func (f *foundServers) add(name, from string, entry any, notes ...string) {
+	unique := f.free(name, from)
+	f.entries[unique], f.notes[unique] = entry, notes
+}
+
+// free returns the name that add gives a server.
+func (f *foundServers) free(name, from string) string {
 	name = cmp.Or(name, from, "unnamed")
 	if f.entries[name] != nil && from != "" {
 		name += "-" + from
@@ -85,14 +101,17 @@ func (f *foundServers) add(name, from string, entry any, notes ...string) {
 	for n := 2; f.entries[unique] != nil; n++ {
 		unique = name + "-" + strconv.Itoa(n)
 	}
-	f.entries[unique], f.notes[unique] = entry, notes
+	return unique
 }
 
 // askedSecret is the kind of the references to secrets that cannot come along. It is random, so that no file
 // of a source can refer to the secrets that are stored here.
 var askedSecret = sync.OnceValue(func() string { return "secret-" + rand.Text() })
 
-func askFor(name string) string { return "${" + askedSecret() + ":" + name + "}" }
+// askFor returns a reference to a secret to ask for, with a name that secrets can have.
+func askFor(name string) string {
+	return "${" + askedSecret() + ":" + cmp.Or(strings.Trim(invalidNameChars().ReplaceAllString(name, "-"), ".-_"), "secret") + "}"
+}
 
 var secretReference = osutil.LazyRegexp(`(\$?)\$\{secret:([^{}:]+)`)
 
@@ -101,8 +120,35 @@ func (c *Connector) askForSecrets(client Client, all []ImportedServer) {
 	if !client.isSource() {
 		return
 	}
+	own := ""
+	if o, err := c.openConfig(); c.config != "" && err == nil {
+		own = string(o.after)
+	}
+	isUsed := func(name string) bool {
+		return strings.Contains(own, "${secret:"+name+"}") || strings.Contains(own, "${secret:"+name+":")
+	}
 	for n := range all {
 		i := &all[n]
+		if i.Exists {
+			continue
+		}
+		// A secret of another server stays with it.
+		rename := func(reference string) string {
+			found := secretReference().FindStringSubmatch(reference)
+			if found[1] != "" || !isUsed(found[2]) {
+				return reference
+			}
+			base := core.Slug(i.Label) + "." + strings.TrimPrefix(found[2], core.Slug(i.Name)+".")
+			name := base
+			for n := 2; isUsed(name); n++ {
+				name = base + "-" + strconv.Itoa(n)
+			}
+			return "${secret:" + name
+		}
+		if names := secretReference().FindAllStringSubmatch(string(i.literal), -1); slices.ContainsFunc(names, func(found []string) bool { return isUsed(found[2]) }) {
+			i.Entry = []byte(secretReference().ReplaceAllStringFunc(string(i.Entry), rename))
+			i.literal = []byte(secretReference().ReplaceAllStringFunc(string(i.literal), rename))
+		}
 		for _, found := range secretReference().FindAllStringSubmatch(string(i.literal), -1) {
 			note := fmt.Sprintf("%s keeps %s in its keyring: store the value with drawbridge secret set %s", client.Name, found[2], found[2])
 			if c.vault != nil {
@@ -122,12 +168,30 @@ func (c *Connector) askForSecrets(client Client, all []ImportedServer) {
 func simplifyHub(m map[string]any) {
 	servers, _ := m["mcpServers"].(map[string]any)
 	for _, v := range servers {
-		server, _ := v.(map[string]any)
+		server, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
 		tools, _ := server["tools"].(map[string]any)
 		var denied []any
 		for _, name := range slices.Sorted(maps.Keys(tools)) {
 			if settings, _ := tools[name].(map[string]any); settings["enabled"] == false {
 				denied = append(denied, name)
+			}
+		}
+		server["timeout"] = cmp.Or(server["timeout"], valueAt(server, []string{"options", "timeout"}))
+		for _, kind := range []string{"prompts", "resources"} {
+			listed, _ := server[kind].(map[string]any)
+			for name := range listed {
+				if valueAt(listed, []string{name, "enabled"}) == false {
+					server[kind+"."+name+".enabled"] = false
+				}
+			}
+			delete(server, kind)
+		}
+		if login, ok := server["oauth"].(map[string]any); ok {
+			for _, key := range []string{"accessToken", "refreshToken", "expiresAt", "tokenType", "pendingAuthorization"} {
+				delete(login, key)
 			}
 		}
 		for _, key := range []string{"tools", "owner", "visibility", "startOnDemand", "idleTimeoutMs", "keepAliveInterval", "enableKeepAlive", "options"} {
@@ -139,23 +203,138 @@ func simplifyHub(m map[string]any) {
 	}
 }
 
-// withActiveProfile switches off the servers of Toolport that its active profile does not contain.
-func withActiveProfile(m map[string]any) map[string]any {
+// applyProfile applies to the servers of Toolport what is beside them: the switches and tools of the active
+// profile, and what its gateway asks or denies.
+func applyProfile(m map[string]any) {
 	profiles, _ := m["profiles"].([]any)
 	servers, _ := m["servers"].([]any)
-	for _, p := range profiles {
-		profile, _ := p.(map[string]any)
-		if firstString(profile, "id") != firstString(m, "activeProfileId") {
+	isActive := func(v any) bool {
+		profile, _ := v.(map[string]any)
+		return firstString(profile, "id") == firstString(m, "activeProfileId")
+	}
+	active := slices.IndexFunc(profiles, isActive)
+	var slugs []string
+	for _, s := range servers {
+		server, ok := s.(map[string]any)
+		if !ok {
 			continue
 		}
-		enabled := stringList(profile["enabledServerIds"])
-		for _, s := range servers {
-			if server, ok := s.(map[string]any); ok && !slices.Contains(enabled, firstString(server, "id")) {
+		id, slug := firstString(server, "id"), core.Slug(firstString(server, "name"))
+		if slug = cmp.Or(slug, "server"); slices.Contains(slugs, slug) {
+			slug += "-" + strconv.Itoa(len(slugs)-1)
+		}
+		slugs = append(slugs, slug)
+		if listed, isList := server["env"].([]any); isList {
+			env := map[string]any{}
+			for _, v := range listed {
+				one, _ := v.(map[string]any)
+				if key := firstString(one, "key"); one["secret"] == true {
+					env[key] = askFor(slug + "." + key) // it is in the keyring
+				} else if key != "" {
+					env[key] = one["value"]
+				}
+			}
+			server["env"] = env
+		}
+		var scopes []any
+		for n, p := range profiles {
+			profile, _ := p.(map[string]any)
+			if n != active && active >= 0 {
+				continue
+			}
+			if scope := valueAt(profile, []string{"toolScope", id}); scope != nil {
+				scopes = append(scopes, scope)
+			}
+			if n == active && !slices.Contains(stringList(profile["enabledServerIds"]), id) {
 				server["disabled"] = true
 			}
 		}
+		if len(scopes) == 1 {
+			server["includeTools"] = scopes[0]
+		} else if len(scopes) > 1 {
+			server["toolScope"] = scopes
+		}
+		if slices.Contains([]any{m["humanApproval"], m["teamForcedHumanApproval"], m["confirmDestructive"]}, any(true)) {
+			server["default_tools_approval_mode"] = "ask"
+		}
+		leaveOut(server, map[string]any{"toolOverrides": valueAt(m, []string{"toolOverrides", id})}, "", "")
+		leaveOut(server, m, "", "version servers profiles activeProfileId humanApproval teamForcedHumanApproval confirmDestructive toolOverrides")
 	}
-	return m
+}
+
+var keyringReference = osutil.LazyRegexp(`\$\{keyring:([^{}]*)\}`)
+
+// simplifyProxy writes the servers of MCPProxy as clients do, and applies what is beside them.
+func simplifyProxy(m map[string]any) {
+	servers, _ := m["mcpServers"].([]any)
+	variables, _ := valueAt(m, []string{"environment", "custom_vars"}).(map[string]any)
+	for n, v := range servers {
+		server, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		server, _ = mapTexts(server, func(text string) string {
+			return keyringReference().ReplaceAllStringFunc(text, func(one string) string { return askFor(keyringReference().FindStringSubmatch(one)[1]) })
+		}).(map[string]any)
+		servers[n] = server
+		withDefaults(server, map[string]any{"env": variables})
+		if kind := firstString(server, "protocol"); kind != "auto" {
+			server["type"] = kind
+		}
+		if server["enabled"] == nil {
+			server["enabled"] = false
+		}
+		// A program runs in a container, unless it is excepted.
+		isolation, _ := server["isolation"].(map[string]any)
+		if delete(server, "isolation"); isolation["enabled"] == true {
+			server["isolation"] = isolation
+		} else if isolation["enabled"] == nil && valueAt(m, []string{"docker_isolation", "enabled"}) == true && server["command"] != nil {
+			server["docker_isolation"] = true
+		}
+	}
+}
+
+// applyDefaults applies the defaults of 1MCP to its servers, and adds its templates as what they are.
+func applyDefaults(m map[string]any) {
+	servers, _ := m["mcpServers"].(map[string]any)
+	defaults, _ := m["serverDefaults"].(map[string]any)
+	for _, v := range servers {
+		if server, ok := v.(map[string]any); ok {
+			withDefaults(server, defaults)
+		}
+	}
+	templates, _ := m["mcpTemplates"].(map[string]any)
+	for name := range templates {
+		if servers != nil && servers[name] == nil {
+			servers[name] = errors.New("it is a template, which depends on the project")
+		}
+	}
+}
+
+// withDefaults adds the members that an entry does not have. Variables are for programs, and headers for others.
+func withDefaults(entry, defaults map[string]any) {
+	for key, value := range defaults {
+		if isProgram := entry["command"] != nil; isBlank(value) || key == "env" && !isProgram || key == "headers" && isProgram {
+			continue
+		}
+		shared, _ := value.(map[string]any)
+		switch own := entry[key].(type) {
+		case nil:
+			entry[key] = value
+		case map[string]any:
+			all := map[string]any{}
+			maps.Copy(all, shared)
+			maps.Copy(all, own)
+			entry[key] = all
+		case []any: // NAME=VALUE
+			for _, name := range slices.Sorted(maps.Keys(shared)) {
+				if !slices.ContainsFunc(stringList(own), func(text string) bool { return strings.HasPrefix(text, name+"=") }) {
+					own = append(own, name+"="+fmt.Sprint(shared[name]))
+				}
+			}
+			entry[key] = own
+		}
+	}
 }
 
 // addDatabase adds the servers in the database of a gateway.
@@ -212,6 +391,7 @@ func jsonOf(column any) (v any) {
 // addRouted adds a server of MCP Router.
 func (f *foundServers) addRouted(row map[string]any, workspace string) {
 	name := firstString(row, "name")
+	slug := core.Slug(f.free(name, workspace))
 	entry := map[string]any{"disabled": row["disabled"] == int64(1)}
 	env, _ := jsonOf(row["env"]).(map[string]any)
 	inputs, _ := jsonOf(row["input_params"]).(map[string]any)
@@ -235,7 +415,7 @@ func (f *foundServers) addRouted(row map[string]any, workspace string) {
 			case input["default"] != nil:
 				args[n] = fmt.Sprint(input["default"])
 			case input != nil:
-				args[n] = askFor("input." + core.Slug(name) + "." + key)
+				args[n] = askFor("input." + slug + "." + key)
 			}
 		}
 		if entry["command"], entry["env"] = row["command"], env; isList {
@@ -260,6 +440,7 @@ func (f *foundServers) addInstalled(row map[string]any) {
 	definition, _ := jsonOf(row["cached_definition"]).(map[string]any)
 	entry, _ := definition["transport"].(map[string]any)
 	name, space := cmp.Or(firstString(row, "server_name"), firstString(row, "server_id")), firstString(row, "space")
+	slug := core.Slug(f.free(name, space))
 	if entry == nil {
 		f.add(name, space, errors.New("its definition is not in the database of McpMux"))
 		return
@@ -275,7 +456,7 @@ func (f *foundServers) addInstalled(row map[string]any) {
 		input, _ := one.(map[string]any)
 		id, value := firstString(input, "id"), ""
 		if value = firstString(input, "default"); value == "" {
-			value = askFor("input." + core.Slug(name) + "." + id)
+			value = askFor("input." + slug + "." + id)
 		}
 		reference := "${input:" + id + "}"
 		isUsed := strings.Contains(fmt.Sprint(entry), reference)
@@ -323,7 +504,7 @@ func (f *foundServers) addExtension(m map[string]any, dir string, client Client,
 	maps.Copy(entry, own)
 	delete(entry, "platform_overrides")
 	asked, _ := m["user_config"].(map[string]any)
-	entry = askForFields(replaceText(entry, "${__dirname}", filepath.ToSlash(dir)), asked, "extension."+core.Slug(name)+".").(map[string]any)
+	entry = askForFields(replaceText(entry, "${__dirname}", filepath.ToSlash(dir)), asked, "extension."+core.Slug(f.free(name, ""))+".").(map[string]any)
 	settings, _, err := readFile(filepath.Join(dir, "../../Claude Extensions Settings", filepath.Base(dir)+".json"))
 	var state struct{ IsEnabled *bool }
 	notes := []string{"To keep the client from starting it as well, " + client.SwitchOff}
@@ -348,19 +529,24 @@ func askForFields(v any, asked map[string]any, prefix string) any {
 
 // replaceText replaces old in all texts of a value.
 func replaceText(v any, old, with string) any {
+	return mapTexts(v, func(text string) string { return strings.ReplaceAll(text, old, with) })
+}
+
+// mapTexts returns a copy of a value with all its texts changed.
+func mapTexts(v any, change func(string) string) any {
 	switch v := v.(type) {
 	case string:
-		return strings.ReplaceAll(v, old, with)
+		return change(v)
 	case []any:
 		list := make([]any, len(v))
 		for n, item := range v {
-			list[n] = replaceText(item, old, with)
+			list[n] = mapTexts(item, change)
 		}
 		return list
 	case map[string]any:
 		m := map[string]any{}
 		for key, item := range v {
-			m[key] = replaceText(item, old, with)
+			m[key] = mapTexts(item, change)
 		}
 		return m
 	}

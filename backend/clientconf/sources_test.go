@@ -154,6 +154,21 @@ func TestWorkspaceThatCannotBeReadIsNamed(t *testing.T) {
 	assert.Contains(t, plan.Skipped[0].Reason, "cannot read the workspace in ")
 }
 
+// A secret that another server here uses stays with it: a server of a source asks for one of its own.
+func TestSecretOfAnotherServerStaysWithIt(t *testing.T) {
+	for id, label := range map[string]string{"toolport": "files-toolport.STRIPE_SECRET_KEY", "toolhive": "files-toolhive.files-key"} {
+		c, home := newConnector(t)
+		readSourceCase(t, id, home).write(t, home)
+		ownConfig(t, c, `{"mcpServers": {"files": {"command": "mine", "env": {"A": "${secret:files.STRIPE_SECRET_KEY}", "B": "${secret:files-key:-x}"}}}}`)
+		plan, err := c.PlanImport(Choice{Client: id}, []string{"files"})
+		require.NoError(t, err)
+		require.Len(t, plan.Servers, 1)
+		assert.Contains(t, string(plan.Servers[0].Entry), "${secret:"+label+"}")
+		assert.Contains(t, plan.Diff, "${secret:"+label+"}")
+		assert.Contains(t, strings.Join(plan.Servers[0].Notes, "\n"), "drawbridge secret set "+label)
+	}
+}
+
 // What other gateways export is read as it is.
 func TestExportedServersAreRead(t *testing.T) {
 	for name, c := range map[string]struct{ text, label, want string }{
@@ -246,7 +261,7 @@ func TestConnectingReplacesOtherGateways(t *testing.T) {
 	if len(batch.Plans) != 1 || len(batch.Imports) != 1 || batch.Imports[0].Client.ID != "mcpproxy" || len(batch.Skipped) != 0 {
 		t.Errorf("%+v %+v %+v", batch.Plans, batch.Imports, batch.Skipped)
 	}
-	if batch.ServerCount() != 6 { // three of MCPProxy, three of Cursor
+	if batch.ServerCount() != 10 { // seven of MCPProxy, three of Cursor
 		t.Error("servers:", batch.ServerCount())
 	}
 	require.NoError(t, batch.Apply(t.Context(), func(string) error { return nil }, func(ClientResult) {}))
