@@ -189,7 +189,13 @@ func (r *runner) onceWhole(o order) state {
 	must(err)
 	r.p, r.seen = p, 0
 	if r.s.name == "stop" {
-		must(errors.Join(p.ready(), p.works()))
+		err := errSlow
+		for range 5 { // nothing has failed yet, so the machine is busy
+			if errors.Is(err, errSlow) {
+				err = errors.Join(p.ready(), p.works())
+			}
+		}
+		must(err)
 		_, err = p.order(o)
 		must(err)
 	}
