@@ -3,12 +3,11 @@ import { Boundary } from '@/components/page';
 import { ImportPanel } from '@/features/clients/import-panel';
 import { TakenImports } from '@/features/clients/undoable-imports';
 import { AddPage } from '@/features/servers/add-server-page';
-import { texts } from '@/lib/texts';
 
 export function AddRoute() {
   const { like, name, config } = getRouteApi('/add').useSearch();
   return (
-    <Boundary title={texts.add.title}>
+    <Boundary title="Add a server">
       <AddPage
         key={`${like} ${name} ${config}`}
         like={like}

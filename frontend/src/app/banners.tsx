@@ -68,11 +68,11 @@ function Lost() {
         tone="warn"
         action={
           <Button small onClick={retryNow}>
-            {texts.actions.retryNow}
+            Try now
           </Button>
         }
       >
-        <strong className="font-semibold">{texts.connection.lostTitle}.</strong>{' '}
+        <strong className="font-semibold">Drawbridge is not responding.</strong>{' '}
         {/* Hidden from screen readers: they would announce the countdown every second. */}
         <span aria-hidden className="max-sm:hidden">
           {texts.connection.lost(seconds)}

@@ -7,7 +7,6 @@ import { CallsPage } from '@/features/calls/calls-page';
 import { toolsQuery } from '@/features/tools/api';
 import { effects } from '@/features/tools/schema';
 import { CallHistogram } from '@/features/usage/usage-charts';
-import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { CallRemedy } from './call-remedy';
 import { MakeRuleButton } from './make-rule';
@@ -24,7 +23,7 @@ export function CallsRoute() {
       }
       detail={
         id ? (
-          <DetailBoundary key={id} id={id} title={texts.calls.one} onClose={close}>
+          <DetailBoundary key={id} id={id} title="Call" onClose={close}>
             <CallDetail
               id={id}
               toolOf={toolOf}

@@ -9,7 +9,6 @@ import { TokensPanel } from '@/features/settings/tokens-panel';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { guestsQuery } from '@/lib/guests-query';
 import { profilesQuery } from '@/lib/profiles-query';
-import { texts } from '@/lib/texts';
 import { useCostedTools } from './tool-context-costs';
 
 export function ClientsRoute() {
@@ -24,9 +23,9 @@ export function ClientsRoute() {
     useQuery(tokensQuery),
     useQuery(guestsQuery),
   ]);
-  if (!ready) return <LoadingPage title={texts.clients.title} />;
+  if (!ready) return <LoadingPage title="Clients" />;
   return (
-    <Boundary title={texts.clients.title}>
+    <Boundary title="Clients">
       <ClientsPage
         connecting={connect}
         tokens={(profiles.data?.clients ?? []).map((view) => view.token)}

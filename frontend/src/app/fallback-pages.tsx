@@ -34,7 +34,7 @@ function useTitleHere(): string {
 
 export function NotFound() {
   return (
-    <Empty icon={MapPinOff} title={texts.errors.notFound} heading="h1">
+    <Empty icon={MapPinOff} title="Page not found" heading="h1">
       <p>The link may be outdated.</p>
       <Link to="/" className={`mt-4 ${buttonClasses('primary')}`}>
         Go to the overview

@@ -12,7 +12,6 @@ import { ServerButtons } from '@/features/servers/start-stop-buttons';
 import { toolsQuery } from '@/features/tools/api';
 import { escapeControlCharacters, logText } from '@/lib/format';
 import { withoutPrototypes } from '@/lib/own-property';
-import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
 
 const startedTexts = withoutPrototypes({
@@ -75,7 +74,7 @@ function Outcome({ server }: { server: ServerStatus }) {
           {server.tools === 1 ? 'Running with 1 tool.' : `Running with ${server.tools} tools.`}
         </p>
         {tools.length > 0 && (
-          <ul aria-label={texts.nav.tools} className="overflow-hidden rounded-md border text-sm">
+          <ul aria-label="Tools" className="overflow-hidden rounded-md border text-sm">
             {tools.slice(0, 100).map((tool) => (
               <li key={tool.name} className="border-t px-3 py-1.5 first:border-t-0">
                 <code className="font-mono text-xs font-medium [overflow-wrap:anywhere]">

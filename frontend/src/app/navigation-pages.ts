@@ -50,11 +50,11 @@ export interface NavigationPage {
 export const pages: NavigationPage[] = [
   { to: '/', text: 'Overview', icon: LayoutDashboard, key: 'o', bar: true },
   { to: '/servers', text: 'Servers', icon: Server, key: 's', bar: true },
-  { to: '/tools', text: texts.nav.tools, icon: Wrench, key: 't', bar: true },
+  { to: '/tools', text: 'Tools', icon: Wrench, key: 't', bar: true },
   { to: '/calls', text: 'Calls', icon: Activity, key: 'c', bar: true },
   { to: '/clients', text: 'Clients', icon: MonitorSmartphone, key: 'l' },
   { to: '/approvals', text: texts.approvals.title, icon: MessageCircleQuestion, key: 'q' },
-  { to: '/settings', text: texts.nav.settings, icon: Settings, key: 'e' },
+  { to: '/settings', text: 'Settings', icon: Settings, key: 'e' },
   { to: '/usage', text: texts.usage.title, icon: ChartColumn, key: 'u', of: '/', tab: true },
   {
     to: '/directory',
@@ -64,10 +64,10 @@ export const pages: NavigationPage[] = [
     of: '/servers',
     tab: true,
   },
-  { to: '/sessions', text: texts.sessions.title, icon: Route, key: 'h', of: '/calls', tab: true },
+  { to: '/sessions', text: 'Sessions', icon: Route, key: 'h', of: '/calls', tab: true },
   {
     to: '/profiles',
-    text: texts.profiles.title,
+    text: 'Profiles',
     icon: Layers,
     key: 'p',
     of: '/clients',
@@ -82,7 +82,7 @@ export const pages: NavigationPage[] = [
     tab: true,
   },
   { to: '/welcome', text: texts.welcome.title, icon: Sparkles, key: 'w', of: '/' },
-  { to: '/add', text: texts.add.title, icon: Plus, key: 'n', of: '/servers' },
+  { to: '/add', text: 'Add a server', icon: Plus, key: 'n', of: '/servers' },
 ];
 
 /** The pages of the navigation. */

@@ -99,7 +99,7 @@ export function NoticesBell() {
                         onClick={() => setRead([...read, message].slice(-20))}
                         className={dismissClasses}
                       >
-                        {texts.actions.dismiss}
+                        Dismiss
                       </button>
                     )
                   )}
@@ -128,7 +128,7 @@ function Dismiss({ subject }: { subject: string }) {
       onClick={() => dismiss.mutate()}
       className={dismissClasses}
     >
-      {texts.actions.dismiss}
+      Dismiss
     </button>
   );
 }

@@ -43,7 +43,6 @@ const offered = (n: string) => (n === '1' ? '1 tool' : `${n} tools`);
 
 const processes = (n: number) => (n === 1 ? '1 process' : `${n} processes`);
 
-const t = texts.overview;
 const route = getRouteApi('/');
 
 export function OverviewPage() {
@@ -63,12 +62,12 @@ export function OverviewPage() {
     useQuery(recentChangesQuery),
   ]);
   const empty = servers.length === 0 && calls.ended + calls.running === 0;
-  if (!ready) return <LoadingPage title={t.title} />;
+  if (!ready) return <LoadingPage title="Overview" />;
   if (empty) return <Navigate to="/welcome" replace />;
   return (
     <>
       <PageHeader
-        title={t.title}
+        title="Overview"
         note={<Health />}
         action={
           <Link to="/add" className={buttonClasses()}>
@@ -92,7 +91,7 @@ export function OverviewPage() {
           <NeedsYou />
           <Numbers report={report} range={range} />
           <AtAGlance report={report} range={range} costs={costs} />
-          <Part title="Live calls" more={t.allCalls} to="/calls">
+          <Part title="Live calls" more="All calls" to="/calls">
             <LatestCalls any={calls.ended + calls.running > 0} />
           </Part>
           <div className="grid gap-x-4 gap-y-6 lg:grid-cols-3">
@@ -158,7 +157,7 @@ function NeedsYou() {
   return (
     <Attention
       lead={
-        <ul className="mb-2 flex flex-wrap gap-2" aria-label={t.attention}>
+        <ul className="mb-2 flex flex-wrap gap-2" aria-label="Needs attention">
           {approvals > 0 && (
             <li>
               <Link to="/approvals" className={buttonClasses('primary')}>
@@ -230,7 +229,7 @@ function Numbers({ report, range }: { report: UsageReport | undefined; range: Ra
       <Figure
         label="Median latency"
         value={calls ? duration(p50Ns ?? 0) : none}
-        note={calls ? t.p95(duration(p95Ns ?? 0)) : undefined}
+        note={calls ? texts.overview.p95(duration(p95Ns ?? 0)) : undefined}
         to="/usage"
         search={{ range }}
       />
@@ -323,8 +322,9 @@ function LatestCalls({ any }: { any: boolean }) {
   if (!any) {
     return (
       <div className="rounded-lg border border-dashed border-strong">
-        <Empty icon={Activity} title={texts.calls.emptyTitle}>
-          {texts.calls.emptyBody}
+        <Empty icon={Activity} title="No calls yet">
+          Calls appear here as soon as a client makes them, and stay in the history. Connect a
+          client, or try a tool yourself.
         </Empty>
       </div>
     );

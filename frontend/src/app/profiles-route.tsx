@@ -9,7 +9,6 @@ import { serversQuery } from '@/features/servers/api';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { escapeControlCharacters } from '@/lib/format';
 import { statusQuery } from '@/lib/status-query';
-import { texts } from '@/lib/texts';
 import { useClientTokenNames } from './client-token-names';
 import { useCostedTools } from './tool-context-costs';
 
@@ -28,11 +27,11 @@ export function ProfilesRoute() {
     () => navigate({ to: '/profiles', search: { make: undefined } }),
     [navigate],
   );
-  const title = name === undefined ? texts.profiles.make : escapeControlCharacters(name);
+  const title = name === undefined ? 'New profile' : escapeControlCharacters(name);
   return (
     <Split
       list={
-        <Boundary title={texts.profiles.title}>
+        <Boundary title="Profiles">
           <ProfilesPage selected={name} />
         </Boundary>
       }

@@ -4,7 +4,6 @@ import { Boundary } from '@/components/page';
 import { DetailBoundary, Split } from '@/components/split-view';
 import { SessionTimeline } from '@/features/calls/session-timeline';
 import { SessionsPage } from '@/features/calls/sessions-page';
-import { texts } from '@/lib/texts';
 import { ServeSession } from './serve-session';
 
 export function SessionsRoute() {
@@ -14,13 +13,13 @@ export function SessionsRoute() {
   return (
     <Split
       list={
-        <Boundary title={texts.sessions.title}>
+        <Boundary title="Sessions">
           <SessionsPage selected={session} />
         </Boundary>
       }
       detail={
         session ? (
-          <DetailBoundary key={session} id={session} title={texts.sessions.one} onClose={close}>
+          <DetailBoundary key={session} id={session} title="Session" onClose={close}>
             <SessionTimeline
               session={session}
               serve={(servers) => <ServeSession session={session} servers={servers} />}

@@ -8,7 +8,7 @@ export { RuleFromCall } from '@/features/policy/rule-from-call';
 
 export function SettingsRoute() {
   return (
-    <Boundary title={texts.settings.title}>
+    <Boundary title="Settings">
       <Settings />
     </Boundary>
   );

@@ -64,7 +64,7 @@ export function Shell() {
           <ConnectionMark />
           <button
             type="button"
-            aria-label={texts.shortcuts.palette}
+            aria-label="Search (command palette)"
             onClick={() => setPalette(true)}
             className="rounded-md p-1 text-ink2 hover:bg-hover"
           >
@@ -79,7 +79,7 @@ export function Shell() {
         </div>
         <button
           type="button"
-          title={texts.shortcuts.palette}
+          title="Search (command palette)"
           aria-keyshortcuts="Control+K"
           onClick={() => setPalette(true)}
           className="mb-3 flex items-center gap-2 rounded-md border bg-panel px-2 py-1 text-sm text-ink3 hover:border-strong hover:text-ink2"
@@ -174,7 +174,7 @@ function usePage(waiting: number): NavigationPage | undefined {
   const path = useRouterState({ select: (state) => state.location.pathname });
   const page = pageAt(path);
   useEffect(() => {
-    const title = `${page?.text ?? texts.errors.notFound} · ${texts.product}`;
+    const title = `${page?.text ?? 'Page not found'} · ${texts.product}`;
     document.title = waiting > 0 ? `(${waiting}) ${title}` : title;
   }, [page, waiting]);
   return page;

@@ -13,13 +13,11 @@ const words = {
   title: 'Keyboard shortcuts',
 };
 
-const t = texts.shortcuts;
-
 export const loadPalette = lazyChunk(() => import('./command-palette'));
 const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
 
 const keys: [keys: string[], text: string][] = [
-  [['Ctrl', 'K'], t.palette],
+  [['Ctrl', 'K'], 'Search (command palette)'],
   [['?'], 'Show keyboard shortcuts'],
   [['/'], 'Focus the search field'],
   [['↑', '↓'], 'Select the next or previous row'],

@@ -15,7 +15,6 @@ import { ToolsPage } from '@/features/tools/tools-page';
 import { TrustBadges, TrustSection } from '@/features/trust/trust-badges';
 import { ToolUse } from '@/features/usage/tool-use';
 import { escapeControlCharacters } from '@/lib/format';
-import { texts } from '@/lib/texts';
 import type { Tool } from '@/types/api';
 import { useCostedTools } from './tool-context-costs';
 
@@ -44,7 +43,7 @@ export function ToolsRoute() {
   return (
     <Split
       list={
-        <Boundary title={texts.tools.title}>
+        <Boundary title="Tools">
           <ToolsPage
             above={<HideTools unused={costed.filter((tool) => tool.unused)} />}
             hidden={hidden?.length}

@@ -47,14 +47,13 @@ const words = {
   note: 'No file is changed until you have reviewed the change.',
 };
 
-const t = texts.welcome;
 const onMac = /Mac/.test(navigator.platform);
 const steps = ['servers', 'clients', 'call'] as const;
 type Step = (typeof steps)[number];
 
 export function WelcomeRoute() {
   return (
-    <Boundary title={t.title}>
+    <Boundary title={texts.welcome.title}>
       <Welcome />
     </Boundary>
   );
@@ -88,14 +87,14 @@ function Welcome() {
     useQuery(liveCallsQuery),
     useQuery(takeoverQuery()),
   ]);
-  if (!ready) return <LoadingPage title={t.title} />;
+  if (!ready) return <LoadingPage title={texts.welcome.title} />;
   const found = (connections ?? []).some((one) => one.detected);
   const listed = clientsHere(connections).length > 0;
   const all = steps.every((one) => done[one]);
   return (
     <>
       <PageHeader
-        title={t.title}
+        title={texts.welcome.title}
         note={
           onMac
             ? `${words.note} ${'macOS may ask you to let Drawbridge access data from other apps, because Drawbridge reads the configuration files of your AI clients.'}`

@@ -109,7 +109,7 @@ export function FirstCallStep({ done }: { done: { servers: boolean; clients: boo
           <p className="text-ink2">
             Or make a call yourself:{' '}
             <Link to="/tools" className={link}>
-              {texts.calls.tryTool}
+              Try a tool
             </Link>
           </p>
         )}
@@ -128,7 +128,7 @@ export function FirstCallStep({ done }: { done: { servers: boolean; clients: boo
             ),
           )}{' '}
           <Link to="/calls/$id" params={{ id: first.id }} className={link}>
-            {texts.tools.openCall}
+            Open call
           </Link>
         </span>
       </p>

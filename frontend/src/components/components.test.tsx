@@ -79,10 +79,10 @@ it('a result that is sent as JSON and as text is shown once', () => {
   const twice = (text: string) =>
     JSON.stringify({ content: [{ type: 'text', text }], structuredContent: { a: 1, b: 2 } });
   const { unmount } = show(<ResultText text={twice('{ "b": 2, "a": 1 }')} />);
-  expect(screen.queryByText(texts.calls.structured)).toBeNull();
+  expect(screen.queryByText('Structured content')).toBeNull();
   unmount();
   show(<ResultText text={twice('{"a":1}')} />);
-  expect(screen.getByText(texts.calls.structured)).toBeInTheDocument();
+  expect(screen.getByText('Structured content')).toBeInTheDocument();
 });
 
 it('the actions for a server depend on its state', () => {

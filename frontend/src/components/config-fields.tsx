@@ -9,14 +9,13 @@ import { useNewSecret } from '@/lib/secrets';
 import { texts } from '@/lib/texts';
 import { toastError } from '@/lib/toast';
 
-const t = texts.servers.config;
 export const text = (value: unknown) => (typeof value === 'string' ? value : '');
 export const isStrings = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'string' && !one.includes('\n'));
 
 /** A number that may be left out. */
 export function NumberField(props: ComponentProps<typeof TextField>) {
-  return <TextField type="number" min={0} step="any" placeholder={t.unset} {...props} />;
+  return <TextField type="number" min={0} step="any" placeholder="Default" {...props} />;
 }
 
 export function Choice({
@@ -40,7 +39,7 @@ export function Choice({
         narrows={false}
         value={value}
         options={[
-          { value: '', text: t.unset },
+          { value: '', text: 'Default' },
           ...Object.entries(options).map(([of, name]) => ({ value: of, text: name })),
         ]}
         onChange={onChange}
@@ -113,12 +112,12 @@ export function Pairs({
                     }
                   >
                     <KeyRound className="size-3.5" aria-hidden />
-                    {t.storeSecret}
+                    Store as secret
                   </Button>
                 )}
                 <IconButton
                   small
-                  label={t.remove(escapeControlCharacters(one))}
+                  label={texts.servers.config.remove(escapeControlCharacters(one))}
                   onClick={() => onRemove(one)}
                 >
                   <X className="size-3.5" aria-hidden />
@@ -142,7 +141,7 @@ export function Pairs({
           />
           <Button disabled={name.trim() === ''} onClick={addRow}>
             <Plus className="size-3.5" aria-hidden />
-            {t.add}
+            Add
           </Button>
         </li>
       </ul>

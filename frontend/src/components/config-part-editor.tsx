@@ -23,8 +23,6 @@ const wrongTexts = withoutPrototypes({
   range: (path: string, wanted: string) => `“${path}” must be ${wanted}.`,
 } as const);
 
-const t = texts.editor;
-
 /**
  * An editor for one value of the configuration. It completes keys and values by the schema, marks
  * errors, and lists them below the text.
@@ -61,7 +59,7 @@ export function ConfigPartEditor({
       />
       <EditorMessages id={`${id}-errors`} value={value} className="text-xs">
         {fault ? (
-          <Line look="bad">{t.syntax(fault.line, fault.column)}</Line>
+          <Line look="bad">{texts.editor.syntax(fault.line, fault.column)}</Line>
         ) : (
           <Violations list={wrong} />
         )}
@@ -73,7 +71,7 @@ export function ConfigPartEditor({
 export const syntaxMark = (fault: JsonFault): Mark => ({
   ...fault,
   severity: 'error',
-  message: t.syntax(fault.line, fault.column),
+  message: texts.editor.syntax(fault.line, fault.column),
 });
 
 export const violationMark = ({ line, column, kind, path, wanted }: SchemaViolation): Mark => ({

@@ -2,7 +2,6 @@ import { LoaderCircle } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Button } from '@/components/button';
 import { Modal } from '@/components/modal';
-import { texts } from '@/lib/texts';
 import { Failure } from './failure';
 
 /** Asks for confirmation of an action that cannot be undone. The safe answer has the focus. */
@@ -10,7 +9,7 @@ export function Confirm({
   title,
   children,
   action,
-  keep = texts.actions.keep,
+  keep = 'Cancel',
   danger = true,
   of,
   pending = of?.isPending ?? false,

@@ -24,14 +24,14 @@ export function CopyButton({
 
   const copy = async () => {
     if (await writeClipboard(typeof text === 'function' ? text() : text)) setCopied(true);
-    else toast('bad', texts.actions.copyFailed);
+    else toast('bad', 'The browser did not allow copying.');
   };
   const icon = copied ? (
     <Check className="size-3.5 text-ok" aria-hidden />
   ) : (
     <Copy className="size-3.5" aria-hidden />
   );
-  const name = copied ? texts.actions.copied : label;
+  const name = copied ? 'Copied' : label;
   if (showLabel) {
     return (
       <Button small look="quiet" onClick={copy}>

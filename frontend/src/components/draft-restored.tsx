@@ -1,10 +1,8 @@
-import { texts } from '@/lib/texts';
-
 /** A notice that a form contains a restored draft. */
 export function DraftRestored({ onDiscard }: { onDiscard: () => void }) {
   return (
     <p role="status" className="flex items-center gap-1.5 text-xs text-ink2">
-      {texts.care.draftRestored}
+      Restored your draft
       <span aria-hidden>·</span>
       <button
         type="button"

@@ -1,7 +1,6 @@
 import { ChevronDown, Search, X } from 'lucide-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { classes } from '@/lib/class-names';
-import { texts } from '@/lib/texts';
 import { useWideScreen } from '@/lib/wide-screen';
 
 /**
@@ -90,7 +89,7 @@ export function SearchField({
       {text !== '' && (
         <button
           type="button"
-          aria-label={texts.actions.clear}
+          aria-label="Clear"
           onClick={() => {
             setText('');
             input.current?.focus();

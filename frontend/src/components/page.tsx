@@ -168,7 +168,7 @@ export function Failed({
       ) : (
         onRetry && (
           <Button className="mt-4" onClick={onRetry}>
-            {texts.actions.retry}
+            Try again
           </Button>
         )
       )}

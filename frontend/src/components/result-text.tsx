@@ -6,13 +6,10 @@ import { ScrollArea } from '@/components/scroll-area';
 import { downloadBase64 } from '@/lib/download';
 import { bytes, escapeControlCharacters } from '@/lib/format';
 import { isJson, jsonElements, jsonMembers, jsonString, sortJson } from '@/lib/json-text';
-import { texts } from '@/lib/texts';
 
 const words = {
   resultText: 'Text',
 };
-
-const t = texts.calls;
 
 export interface Part {
   type: string;
@@ -99,7 +96,7 @@ export function ResultText({ text }: { text: string }) {
         // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity
         <PartView key={index} part={part} />
       ))}
-      {structured !== undefined && <JsonView title text={structured} label={t.structured} />}
+      {structured !== undefined && <JsonView title text={structured} label="Structured content" />}
     </div>
   );
 }

@@ -6,7 +6,6 @@ import { type Field, initialText, type Member, readSchema } from '@/lib/form-sch
 import { escapeControlCharacters } from '@/lib/format';
 import { isNumber, withElement, withMember } from '@/lib/json-edit';
 import { isJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
-import { texts } from '@/lib/texts';
 
 const box =
   'block w-full rounded-md border border-strong bg-panel px-2.5 py-1.5 text-sm text-ink aria-invalid:border-bad';
@@ -66,7 +65,7 @@ function MemberField({ member, raw, onChange }: Editing & { member: Member }) {
           {escapeControlCharacters(member.name)}
         </code>
       )}
-      <span className="text-xs text-ink3">{required ? texts.tools.required : 'optional'}</span>
+      <span className="text-xs text-ink3">{required ? 'required' : 'optional'}</span>
     </>
   );
   const note = field.description && (

@@ -75,7 +75,7 @@ export function Gone({
       <Empty icon={icon} title={what}>
         <p>{children}</p>
         <Button className="mt-4" onClick={onClose}>
-          {texts.actions.toList}
+          Back to the list
         </Button>
       </Empty>
     </DetailFrame>
@@ -123,7 +123,7 @@ export function DetailFrame({
       <header className="shrink-0 border-b px-4 pt-3 pb-3 md:px-5 md:pt-4">
         <div className="flex items-start gap-2">
           <span className="-ml-2 lg:hidden">
-            <IconButton label={texts.actions.back} onClick={onClose}>
+            <IconButton label="Back" onClick={onClose}>
               <ArrowLeft className="size-4" aria-hidden />
             </IconButton>
           </span>

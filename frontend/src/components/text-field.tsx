@@ -1,7 +1,6 @@
 import { type ComponentProps, type ReactNode, useId } from 'react';
 import { classes } from '@/lib/class-names';
 import { escapeControlCharacters } from '@/lib/format';
-import { texts } from '@/lib/texts';
 
 /** The look of text fields. They are as wide as their parent: max-w-* makes them narrower. */
 export const inputClasses =
@@ -51,7 +50,7 @@ export function Field({
           >
             {label}
           </label>
-          {required && <span className="text-xs text-ink3">{texts.tools.required}</span>}
+          {required && <span className="text-xs text-ink3">required</span>}
         </div>
       )}
       {children({

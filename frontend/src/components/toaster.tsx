@@ -1,7 +1,6 @@
 import { CircleAlert, CircleCheck, X } from 'lucide-react';
 import { Toaster as Sonner } from 'sonner';
 import { buttonClasses } from '@/components/button';
-import { texts } from '@/lib/texts';
 
 const bottom = { bottom: 'var(--toast-bottom)' };
 
@@ -27,7 +26,7 @@ export function Toaster() {
         }}
         toastOptions={{
           unstyled: true,
-          closeButtonAriaLabel: texts.actions.dismiss,
+          closeButtonAriaLabel: 'Dismiss',
           classNames: {
             toast:
               'flex w-(--width) items-start gap-2 rounded-lg border bg-panel py-2 pr-2 pl-3 text-sm text-ink shadow-float',

@@ -12,8 +12,6 @@ import { Grants } from './grants';
 import { PackageCard } from './package-card';
 import { QuestionCard } from './question-card';
 
-const t = texts.approvals;
-
 /** All pending approvals and granted permissions. */
 export function ApprovalsPage({
   changesOf,
@@ -28,7 +26,7 @@ export function ApprovalsPage({
   return (
     <>
       <PageHeader
-        title={t.title}
+        title={texts.approvals.title}
         note={
           approvals.length > 0 &&
           (approvals.length === 1 ? '1 pending' : `${approvals.length} pending`)

@@ -23,8 +23,6 @@ const callEndsTexts = withoutPrototypes({
   expired: 'Denied: nobody answered in time',
 } as const);
 
-const t = texts.approvals;
-
 /** How long a card that is no longer pending stays in its place. */
 const staysMs = { pointerAway: 1000, pointerOver: 5000 };
 
@@ -59,7 +57,7 @@ export function CardList({
     <section
       ref={frame}
       tabIndex={-1}
-      aria-label={shown.length > 0 ? t.title : undefined}
+      aria-label={shown.length > 0 ? texts.approvals.title : undefined}
       className="outline-none"
     >
       {shown.length === 0 ? (

@@ -5,8 +5,6 @@ import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
 
-const t = texts.trust;
-
 /** Changed tools of a server, with the differences of each. */
 export function ToolsCard({ approval, changes }: { approval: Approval; changes: ReactNode }) {
   const labelOf = useServerName();
@@ -15,7 +13,10 @@ export function ToolsCard({ approval, changes }: { approval: Approval; changes: 
       <h2 className="font-semibold [overflow-wrap:anywhere]">
         {`${escapeControlCharacters(labelOf(approval.server).slice(0, 200))} changed its definitions`}
       </h2>
-      <p className="mt-0.5 mb-3 text-sm text-ink2">{t.withheldBody}</p>
+      <p className="mt-0.5 mb-3 text-sm text-ink2">
+        These definitions changed since you trusted them. Clients do not see them until you accept
+        the changes.
+      </p>
       {changes}
       <p className="mt-3 text-right text-sm">
         <Link

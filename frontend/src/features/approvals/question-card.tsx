@@ -16,8 +16,6 @@ import { TimeLeft } from './time-left';
 
 const approvalsLeftText = (time: string) => `Will be declined automatically in ${time}`;
 
-const t = texts.approvals;
-
 /** A question of a server, which a client cannot display. */
 export function QuestionCard({ number, approval }: { number: number; approval: Approval }) {
   const labelOf = useServerName();
@@ -82,7 +80,7 @@ export function QuestionCard({ number, approval }: { number: number; approval: A
           params={{ id: approval.server }}
           className="ml-auto self-center text-sm text-accent underline-offset-2 hover:underline"
         >
-          {t.server}
+          {texts.approvals.server}
         </Link>
       </div>
     </div>

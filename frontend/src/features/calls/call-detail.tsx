@@ -27,8 +27,6 @@ import { ProgressLog } from './progress-log';
 import { openTaskStatus } from './task-steps';
 import { TaskTimeline } from './task-timeline';
 
-const t = texts.calls;
-
 /** One call: its request and response, its duration, and the actions for it. */
 export function CallDetail({
   id,
@@ -63,17 +61,17 @@ export function CallDetail({
       return (
         <Gone
           id={id}
-          title={t.one}
+          title="Call"
           icon={FileQuestion}
           what="This call is not in the history"
           onClose={onClose}
         >
-          {t.goneBody}
+          It may have expired, or the link is wrong.
         </Gone>
       );
     return (
       // Replaced by that of the call, whose header is higher.
-      <DetailFrame key="loading" id={id} title={t.one} onClose={onClose}>
+      <DetailFrame key="loading" id={id} title="Call" onClose={onClose}>
         {stored.isPending ? (
           <Loading />
         ) : (
@@ -112,7 +110,7 @@ export function CallDetail({
           </span>
           <span className="text-ink3">{exactTime(call.at)}</span>
           {call.outcome === '' && call.progress > 0 && (
-            <span role="status">{t.progress(call.progress)}</span>
+            <span role="status">{texts.calls.progress(call.progress)}</span>
           )}
         </span>
       }

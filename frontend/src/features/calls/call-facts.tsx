@@ -5,8 +5,6 @@ import { bytes, duration, escapeControlCharacters, exactTime, wellFormed } from 
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 
-const t = texts.calls;
-
 /** The queue time and the execution time as one bar, drawn to scale. */
 export function Timing({ call }: { call: Call }) {
   const queued = Math.min(call.queuedNs, call.tookNs);
@@ -56,7 +54,7 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
         ],
         ['Token', escapeControlCharacters(call.token)],
         [
-          t.server,
+          'Server',
           call.server && (
             <Link
               to="/servers/$id"
@@ -72,11 +70,11 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
           'Name shown to clients',
           call.publicName !== call.tool && escapeControlCharacters(call.publicName),
         ],
-        ['Direction', call.fromServer && t.fromServer],
+        ['Direction', call.fromServer && 'Server to client'],
         ['Code', call.code],
         ['Size', `${bytes(call.bytesIn)} sent, ${bytes(call.bytesOut)} received`],
         ['Attempts', call.attempts > 1 && call.attempts],
-        [t.progressLabel, call.progress > 0 && t.progress(call.progress)],
+        ['Progress', call.progress > 0 && texts.calls.progress(call.progress)],
         ['Protocol', texts.mcp(undefined, call.era)],
         [
           'Session',

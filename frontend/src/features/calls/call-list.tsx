@@ -16,7 +16,6 @@ import { measureFontScale } from '@/lib/measure-font-scale';
 import { useNow } from '@/lib/now';
 import { useServerName } from '@/lib/server-lookup';
 import type { useReading } from '@/lib/steady-list';
-import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
 import { type ColumnId, gridOf, type Sort } from './call-columns';
 import { CallRow, rowHeight } from './call-row';
@@ -24,7 +23,6 @@ import type { CallFilters } from './filters';
 import { TableHead } from './table-head';
 
 const wideFrom = 680;
-const t = texts.calls;
 
 /** The list of calls; only the visible rows are rendered. */
 export function CallList({
@@ -126,7 +124,7 @@ export function CallList({
   return (
     <div
       role={wide ? 'table' : undefined}
-      aria-label={wide ? t.title : undefined}
+      aria-label={wide ? 'Calls' : undefined}
       aria-rowcount={wide ? (hasOlder ? -1 : calls.length + 1) : undefined}
       className="flex min-h-0 flex-1 flex-col"
       style={{ '--call-columns': gridOf(columns) } as React.CSSProperties}
@@ -141,7 +139,7 @@ export function CallList({
       >
         <div
           role={wide ? 'rowgroup' : 'list'}
-          aria-label={t.title}
+          aria-label="Calls"
           className="relative"
           style={{ height: rows.getTotalSize() }}
         >
@@ -179,7 +177,7 @@ export function CallList({
             className="py-3 text-center text-xs text-ink3"
             aria-live="polite"
           >
-            {isLoadingOlder ? texts.actions.loadOlder : hasOlder ? '' : 'End of history'}
+            {isLoadingOlder ? 'Loading older calls…' : hasOlder ? '' : 'End of history'}
           </p>
         </div>
       </div>

@@ -13,8 +13,6 @@ const words = {
   error: 'Error',
 };
 
-const t = texts.calls;
-
 /** The payloads of the request and the response. */
 export const Payloads = memo(function Payloads({
   call,
@@ -29,9 +27,9 @@ export const Payloads = memo(function Payloads({
   return (
     <>
       {failed && <Result call={call} loading={loading} />}
-      <Section title={t.arguments}>
-        <Payload text={call.arguments} label={t.arguments} loading={loading}>
-          {running ? 'Available when the call has finished.' : t.noArguments}
+      <Section title={texts.calls.arguments}>
+        <Payload text={call.arguments} label={texts.calls.arguments} loading={loading}>
+          {running ? 'Available when the call has finished.' : 'No arguments were sent.'}
         </Payload>
         <CutNote cut={call.argumentsCut} />
       </Section>
@@ -70,7 +68,7 @@ function Result({ call, loading }: { call: Detail; loading: boolean }) {
   const readable = call.result !== undefined && ResultText.canShow(call.result);
   return (
     <Section
-      title={call.outcome === 'tool_error' ? words.error : t.result}
+      title={call.outcome === 'tool_error' ? words.error : texts.calls.result}
       aside={
         readable && (
           <Button small look="quiet" aria-pressed={json} onClick={() => setJson((on) => !on)}>
@@ -82,7 +80,7 @@ function Result({ call, loading }: { call: Detail; loading: boolean }) {
       {call.result !== undefined && readable && !json ? (
         <ResultText text={call.result} />
       ) : (
-        <Payload text={call.result} label={t.result} loading={loading}>
+        <Payload text={call.result} label={texts.calls.result} loading={loading}>
           {reachedServer(call) ? 'Not recorded.' : 'No result: the server was not called.'}
         </Payload>
       )}

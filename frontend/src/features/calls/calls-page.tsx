@@ -40,7 +40,6 @@ const toolFilter = (tool: string) => `Tool: ${tool}`;
 const idOf = (call: Call) => call.id;
 
 const route = getRouteApi('/calls');
-const t = texts.calls;
 
 /** The call history, with filters, search and live updates. */
 export function CallsPage({
@@ -99,7 +98,7 @@ export function CallsPage({
   const open = panel ?? roomy;
   return (
     <>
-      <PageHeader title={t.title} full>
+      <PageHeader title="Calls" full>
         <SearchField
           label="Search arguments and results"
           hint="Words, or filters such as server:files outcome:error took:>1s"
@@ -113,7 +112,7 @@ export function CallsPage({
           onClick={() => setPanel(!open)}
         >
           <Filter className="size-4" aria-hidden />
-          {t.filters}
+          Filters
         </Button>
         <ColumnMenu columns={columns} onChange={setColumns} />
         <ExportMenu filters={filters} />
@@ -182,7 +181,7 @@ function Chips({
         <li key={name} className="min-w-0">
           <button
             type="button"
-            title={t.removeFilter}
+            title="Remove this filter"
             onClick={() => onChange({ [name]: undefined })}
             className="flex max-w-full items-center gap-1 rounded-full bg-accent-soft py-0.5 pr-1.5 pl-2.5 text-xs text-accent"
           >
@@ -197,7 +196,7 @@ function Chips({
           onClick={() => onChange(none)}
           className="rounded-full px-2 py-0.5 max-md:px-0 text-xs text-ink2 underline-offset-2 hover:underline"
         >
-          {texts.actions.clearFilters}
+          Clear filters
         </button>
       </li>
     </ul>
@@ -277,11 +276,11 @@ function Results({
           role="status"
           className="flex flex-wrap items-center gap-2 px-4 pb-2 text-sm text-ink2 md:px-6"
         >
-          {t.sortedBy[sort](count(calls.length))}{' '}
+          {texts.calls.sortedBy[sort](count(calls.length))}{' '}
           {hasOlder && 'The history contains more calls; the newest are loaded first.'}
           {hasOlder && (
             <Button small disabled={isLoadingOlder} onClick={older}>
-              {isLoadingOlder ? texts.actions.loadOlder : 'Load more'}
+              {isLoadingOlder ? 'Loading older calls…' : 'Load more'}
             </Button>
           )}
           <Button small look="quiet" onClick={() => onSort(undefined)}>
@@ -317,7 +316,7 @@ function NoMatch() {
   return (
     <Empty icon={Activity} title="No call matches these filters">
       <Link to="/calls" className={`mt-4 ${buttonClasses()}`}>
-        {texts.actions.clearFilters}
+        Clear filters
       </Link>
     </Empty>
   );
@@ -325,14 +324,17 @@ function NoMatch() {
 
 function NoCalls() {
   return (
-    <Empty icon={Activity} title={t.emptyTitle}>
-      <p>{t.emptyBody}</p>
+    <Empty icon={Activity} title="No calls yet">
+      <p>
+        Calls appear here as soon as a client makes them, and stay in the history. Connect a client,
+        or try a tool yourself.
+      </p>
       <div className="mt-4 flex justify-center gap-2">
         <Link to="/clients" className={buttonClasses('primary')}>
-          {t.connectClient}
+          Connect a client
         </Link>
         <Link to="/tools" className={buttonClasses()}>
-          {t.tryTool}
+          Try a tool
         </Link>
       </div>
     </Empty>

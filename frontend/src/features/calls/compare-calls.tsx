@@ -28,7 +28,6 @@ const words = {
 };
 
 const route = getRouteApi('/calls');
-const t = texts.calls;
 
 /** Whether the data of Compare is loaded, if it is open: it is above the payloads. */
 export function useCompared(call: Call | undefined): boolean {
@@ -165,9 +164,13 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
     if (!data) return [];
     const layout = (text: string | undefined) => formatJson(sortJson(text ?? ''));
     return [
-      { title: t.arguments, before: layout(data.arguments), after: layout(call.arguments) },
       {
-        title: t.result,
+        title: texts.calls.arguments,
+        before: layout(data.arguments),
+        after: layout(call.arguments),
+      },
+      {
+        title: texts.calls.result,
         before: layout(data.result ?? data.error),
         after: layout(call.result ?? call.error),
       },

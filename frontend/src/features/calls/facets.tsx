@@ -18,7 +18,6 @@ const slowerThanTexts = withoutPrototypes({
   '10000': '> 10 s',
 } as const);
 
-const t = texts.calls;
 const few = 8;
 /** With a search text, the daemon counts only this many of the newest matches. */
 const sampled = 10_000;
@@ -45,7 +44,7 @@ export function FacetPanel({
   );
   return (
     <ScrollArea
-      aria-label={t.filters}
+      aria-label="Filters"
       className="h-full space-y-4 pt-1 pr-3 pb-6 pl-[1.125rem] text-sm"
     >
       <TimeFilter filters={filters} onChange={onChange} />
@@ -64,7 +63,7 @@ export function FacetPanel({
         onChange={(q) => onChange({ q })}
       />
       <Group
-        title={t.server}
+        title="Server"
         values={data?.servers}
         text={({ value }) => labelOf(value)}
         chosen={filters.server}
@@ -87,7 +86,7 @@ export function FacetPanel({
       <Group
         title="Client"
         values={data?.clients}
-        text={({ value }) => value || t.unknownClient}
+        text={({ value }) => value || texts.calls.unknownClient}
         chosen={filters.client}
         onChange={(client) => onChange({ client })}
       />
@@ -198,7 +197,7 @@ function TimeFilter({
     onChange({ range: undefined, from: undefined, to: undefined, ...change });
   return (
     <fieldset>
-      <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">{t.timeRange}</legend>
+      <legend className="mb-1 px-1.5 text-xs font-semibold text-ink3">Time</legend>
       <div className="flex flex-wrap gap-1 px-1.5">
         {ranges.map((range) => (
           <Pill
@@ -210,18 +209,18 @@ function TimeFilter({
           </Pill>
         ))}
         <Pill on={own} onClick={() => setOpen((on) => !on)} expanded={open}>
-          {texts.ranges.own}
+          Custom range
         </Pill>
       </div>
       {open && (
         <div className="mt-2 space-y-1.5 px-0.5">
           <DateTimeField
-            label={t.from}
+            label="From"
             value={filters.from}
             onChange={(from) => choose({ from, to: filters.to })}
           />
           <DateTimeField
-            label={t.to}
+            label="To"
             value={filters.to}
             onChange={(to) => choose({ from: filters.from, to })}
           />

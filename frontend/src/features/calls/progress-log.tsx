@@ -1,19 +1,16 @@
 import { Section } from '@/components/fields';
 import { cut, duration, escapeControlCharacters } from '@/lib/format';
 import { jsonMembers, jsonString } from '@/lib/json-text';
-import { texts } from '@/lib/texts';
 import type { CallDetail } from '@/types/api';
-
-const t = texts.calls;
 
 /** The recorded progress notifications of a call. */
 export function ProgressLog({ call }: { call: CallDetail }) {
   const log = call.progressLog ?? [];
   if (log.length === 0) return null;
   return (
-    <Section title={t.progressLabel}>
+    <Section title="Progress">
       <ol
-        aria-label={t.progressLabel}
+        aria-label="Progress"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be focusable
         tabIndex={0}
         className="scroll-area max-h-60 space-y-1 text-sm"

@@ -6,7 +6,6 @@ import { classes } from '@/lib/class-names';
 import { clock, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { useServerName } from '@/lib/server-lookup';
-import { texts } from '@/lib/texts';
 import type { Call, Outcome } from '@/types/api';
 import { useLiveCalls } from './api';
 import { CallDuration } from './call-duration';
@@ -108,7 +107,7 @@ export function ServerCalls({ server }: { server: string }) {
         search={{ server }}
         className="mt-3 inline-block text-sm text-accent underline-offset-2 hover:underline"
       >
-        {texts.overview.allCalls}
+        All calls
       </Link>
     </div>
   );

@@ -14,8 +14,6 @@ const words = {
   sendAgain: 'Send again',
 };
 
-const t = texts.calls;
-
 /** Repeats the call and opens the comparison. Tools that are not read-only need a confirmation. */
 export function ReplayButton({
   call,
@@ -74,7 +72,7 @@ export function ReplayButton({
           <p>This tool is not marked read-only. It will run with these arguments:</p>
           {call.arguments && (
             <div className="mt-3">
-              <JsonView text={call.arguments} label={t.arguments} />
+              <JsonView text={call.arguments} label={texts.calls.arguments} />
             </div>
           )}
         </Confirm>

@@ -21,8 +21,6 @@ import { isFailure } from './filters';
 import { SessionFrames } from './session-frames';
 import { folderName } from './sessions-page';
 
-const t = texts.sessions;
-
 /** The calls of one session in order, with the pauses between them. */
 export function SessionTimeline({
   session,
@@ -48,12 +46,12 @@ export function SessionTimeline({
     return (
       <Gone
         id={session}
-        title={t.one}
+        title="Session"
         icon={FileQuestion}
         what="This session is not in the history"
         onClose={onClose}
       >
-        {texts.calls.goneBody}
+        It may have expired, or the link is wrong.
       </Gone>
     );
   }
@@ -81,7 +79,7 @@ export function SessionTimeline({
         <span className="flex flex-wrap gap-x-3">
           <span>{`${exactTime(first.at).slice(0, 19)}, ${duration(Math.max(0, end - start) * 1e6)}`}</span>
           <span>{texts.clients.calls(count(calls.length))}</span>
-          {failed > 0 && <span className="text-bad">{t.failed(count(failed))}</span>}
+          {failed > 0 && <span className="text-bad">{texts.sessions.failed(count(failed))}</span>}
           <span className="max-w-full truncate text-ink3">
             {top
               .map(([name, n]) => `${escapeControlCharacters(name.slice(0, 60))} ×${n}`)

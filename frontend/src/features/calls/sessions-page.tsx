@@ -48,7 +48,7 @@ export function SessionsPage({ selected }: { selected: string | undefined }) {
             </p>
             <p className="mt-4">
               <Link to="/clients" className={buttonClasses('primary')}>
-                {texts.calls.connectClient}
+                Connect a client
               </Link>
             </p>
           </Empty>
@@ -69,7 +69,7 @@ export function SessionsPage({ selected }: { selected: string | undefined }) {
                 disabled={isFetchingNextPage}
                 onClick={() => fetchNextPage()}
               >
-                {texts.actions.showMore}
+                Show more
               </Button>
             )}
           </>

@@ -5,7 +5,6 @@ import { classes } from '@/lib/class-names';
 import { texts } from '@/lib/texts';
 import { type ColumnId, nextSort, type Sort, sortsOf } from './call-columns';
 
-const t = texts.calls;
 const rising = new Set<Sort>(['oldest', 'shortest', 'smallest']);
 const numbers = new Set<ColumnId>(['duration', 'sent', 'size']);
 
@@ -51,12 +50,12 @@ export function TableHead({
                     (own || newest) && 'font-medium text-ink',
                   )}
                 >
-                  <span className="truncate">{t.columns[id]}</span>
+                  <span className="truncate">{texts.calls.columns[id]}</span>
                   {(own || newest) && <Arrow className="size-3 shrink-0" aria-hidden />}
                 </button>
               ) : (
                 <span className="inline-block min-h-6 max-w-full truncate leading-6">
-                  {t.columns[id]}
+                  {texts.calls.columns[id]}
                 </span>
               )}
             </div>

@@ -105,7 +105,7 @@ export function FeatureMatrix({ clients }: { clients: JoinedClient[] }) {
 /** The name from the list of clients, and the name that the client reports. */
 function nameOf({ token, name, version }: ClientFeatures, clients: JoinedClient[]): string {
   const known = token && clients.find((one) => one.token === token)?.name;
-  const reported = `${name || token || texts.clients.anonymous} ${version}`.trim();
+  const reported = `${name || token || 'Unnamed'} ${version}`.trim();
   return known && known !== name ? `${known} (${reported})` : reported;
 }
 

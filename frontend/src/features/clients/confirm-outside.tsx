@@ -2,8 +2,6 @@ import { Confirm } from '@/components/confirm';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 
-const t = texts.connections;
-
 /** Asks again for the files outside the home folder to which links of clients lead. */
 export function ConfirmOutside({
   files,
@@ -16,13 +14,13 @@ export function ConfirmOutside({
 }) {
   return (
     <Confirm
-      title={t.outsideTitle(files.length)}
-      action={t.write(0)}
+      title={texts.connections.outsideTitle(files.length)}
+      action={texts.connections.write(0)}
       keep={texts.actions.cancel}
       onConfirm={onConfirm}
       onClose={onClose}
     >
-      {t.outsideBody}
+      The configuration of the client is a link. This changes:
       <ul className="mt-2 font-mono text-xs">
         {files.map((file) => (
           <li key={file}>{escapeControlCharacters(file)}</li>

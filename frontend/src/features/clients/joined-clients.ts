@@ -1,5 +1,4 @@
 import { moment } from '@/lib/format';
-import { texts } from '@/lib/texts';
 import type { Client, Connection } from '@/types/api';
 
 /** One client: its program on this machine, its token, and its recorded activity. */
@@ -47,7 +46,7 @@ export function joinClients(
   for (const client of clients) {
     // Guests often run the same program, so they are named by their tokens.
     const name = isGuest(client.token) ? '' : client.name;
-    const one = of(client.token, name || client.token || texts.clients.anonymous);
+    const one = of(client.token, name || client.token || 'Unnamed');
     one.hasToken ||= client.hasToken;
     one.sessions += client.sessions;
     one.calls += client.calls;

@@ -25,7 +25,6 @@ const bundleTexts = withoutPrototypes({
   } as Record<string, string>,
 } as const);
 
-const t = texts.directory;
 const b = bundleTexts;
 
 type Sending =
@@ -234,8 +233,8 @@ function Claims({ about }: { about: About }) {
       </p>
       <Facts
         rows={[
-          [t.publisher, escapeControlCharacters((about.author || 'not specified').slice(0, 200))],
-          [texts.settings.version, escapeControlCharacters(about.version)],
+          ['Publisher', escapeControlCharacters((about.author || 'not specified').slice(0, 200))],
+          ['Version', escapeControlCharacters(about.version)],
           ['Type', b.kinds[about.type] ?? escapeControlCharacters(about.type)],
           [
             'Contents',
@@ -250,7 +249,7 @@ function Claims({ about }: { about: About }) {
         ]}
       />
       <div className="mt-3 space-y-3">
-        <CommandWords limited words={about.command} label={t.line} />
+        <CommandWords limited words={about.command} label="Command" />
         <Note tone="warn">
           This information comes from the file and is not verified. The server runs with your
           permissions: it can read and change all your files.

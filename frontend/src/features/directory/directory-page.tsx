@@ -23,8 +23,6 @@ const onlyTexts = withoutPrototypes({
 
 const refreshed = (n: string) => (n === '1' ? 'Updated: 1 server.' : `Updated: ${n} servers.`);
 
-const t = texts.directory;
-
 /** Servers that can be installed, with search, filters and a refresh from the registry. */
 export function DirectoryPage({
   filters,
@@ -41,7 +39,7 @@ export function DirectoryPage({
   return (
     <>
       <PageHeader
-        title={t.title}
+        title={texts.directory.title}
         note={
           data && (
             <span className="@max-md:hidden">
@@ -70,7 +68,7 @@ export function DirectoryPage({
           value={filters.kind ?? ''}
           options={[
             { value: '', text: 'Any type' },
-            ...kinds.map((kind) => ({ value: kind, text: t.kinds[kind] ?? kind })),
+            ...kinds.map((kind) => ({ value: kind, text: texts.directory.kinds[kind] ?? kind })),
           ]}
           onChange={(kind) => onFilter({ kind: kind || undefined })}
         />
@@ -102,14 +100,14 @@ export function DirectoryPage({
                 className="mt-4"
                 onClick={() => onFilter({ q: undefined, kind: undefined, only: undefined })}
               >
-                {texts.actions.clearFilters}
+                Clear filters
               </Button>
             )}
           </Empty>
         ) : (
           <>
             <ul
-              aria-label={t.title}
+              aria-label={texts.directory.title}
               className="grid max-w-page grid-cols-[repeat(auto-fill,minmax(min(100%,17rem),1fr))] gap-3"
             >
               {data.items.map((item) => (

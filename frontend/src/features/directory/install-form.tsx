@@ -61,7 +61,7 @@ export function InstallForm({
             label="Server name"
             value={label}
             maxLength={64}
-            fault={inUse ? texts.add.taken : undefined}
+            fault={inUse ? 'A server with this name already exists.' : undefined}
             onChange={setLabel}
           />
           {fields.map((field) => (
@@ -133,11 +133,9 @@ function WhatWillRun({
   return (
     <div className="space-y-3">
       {plan.command.length > 0 ? (
-        <CommandWords limited words={plan.command} label={texts.add.program} />
+        <CommandWords limited words={plan.command} label="Command" />
       ) : (
-        address && (
-          <CopyField titled text={escapeControlCharacters(address)} label={texts.add.address} />
-        )
+        address && <CopyField titled text={escapeControlCharacters(address)} label="URL" />
       )}
       {plan.secrets.length > 0 && (
         <p className="text-sm text-ink2 [overflow-wrap:anywhere]">

@@ -2,11 +2,8 @@ import { Link } from '@tanstack/react-router';
 import { BadgeCheck, Ban, Check, KeyRound } from 'lucide-react';
 import { classes } from '@/lib/class-names';
 import { escapeControlCharacters, sentence } from '@/lib/format';
-import { texts } from '@/lib/texts';
 import type { Installable } from '@/types/api';
 import { kindOf, publisher, titleOf } from './server-labels';
-
-const t = texts.directory;
 
 /** One server as a card; the whole card is a link to its details. */
 export function ServerCard({ item, selected }: { item: Installable; selected: boolean }) {
@@ -42,7 +39,7 @@ export function ServerCard({ item, selected }: { item: Installable; selected: bo
         {item.curated && (
           <>
             <BadgeCheck className="size-3.5 shrink-0 text-accent" aria-hidden />
-            <span className="sr-only">{t.curated}</span>
+            <span className="sr-only">built-in list</span>
           </>
         )}
       </p>

@@ -1,8 +1,6 @@
 import { texts } from '@/lib/texts';
 import type { Installable, InstallOption } from '@/types/api';
 
-const t = texts.directory;
-
 export const kinds = ['npx', 'uvx', 'docker', 'dnx', 'address'] as const;
 export const listFilters = ['curated', 'installed', 'installable'] as const;
 
@@ -19,7 +17,7 @@ export const titleOf = (item: Installable) => item.title || item.label || item.n
 
 /** How an install option runs, as a short label. */
 export function kindOf(option: InstallOption | undefined): string {
-  return t.kinds[option?.launcher ?? 'address'] ?? option?.launcher ?? '';
+  return texts.directory.kinds[option?.launcher ?? 'address'] ?? option?.launcher ?? '';
 }
 
 /** What a server that is installed this way can access. */

@@ -11,8 +11,6 @@ import { InstallForm } from './install-form';
 import { Note } from './note';
 import { accessOf, kindOf, publisher, titleOf } from './server-labels';
 
-const t = texts.directory;
-
 /** One server of the directory: its publisher, how it runs, its access, and its installation. */
 export function ServerPanel({
   item,
@@ -85,7 +83,7 @@ export function ServerPanel({
               <CopyField
                 titled
                 text={escapeControlCharacters(way.command.join(' '))}
-                label={t.line}
+                label="Command"
               />
             </div>
           )}
@@ -105,10 +103,10 @@ export function ServerPanel({
       <Section title="About">
         <Facts
           rows={[
-            [t.publisher, escapeControlCharacters(publisher(item.name))],
+            ['Publisher', escapeControlCharacters(publisher(item.name))],
             ['Registry name', <code key="n">{escapeControlCharacters(item.name)}</code>],
             ['Registry version', escapeControlCharacters(item.version.slice(0, 100))],
-            ['Source', item.curated ? t.curated : 'from the registry, not reviewed'],
+            ['Source', item.curated ? 'built-in list' : 'from the registry, not reviewed'],
           ]}
         />
         <div className="mt-3 space-y-2">

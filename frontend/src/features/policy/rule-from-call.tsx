@@ -21,8 +21,6 @@ const words = {
   makeTitle: 'Create a rule from this call',
 };
 
-const t = texts.rules;
-
 /** Creates a rule for calls like this one; shows its effect on past calls before it is saved. */
 export function RuleFromCall({ call, onClose }: { call: string; onClose: () => void }) {
   const { data: file, error } = useQuery(configQuery);
@@ -71,7 +69,10 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
                 label="Action"
                 value={action}
                 narrows={false}
-                options={Object.entries(t.thens).map(([value, text]) => ({ value, text }))}
+                options={Object.entries(texts.rules.thens).map(([value, text]) => ({
+                  value,
+                  text,
+                }))}
                 onChange={setAction}
               />
             </div>
@@ -92,7 +93,11 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
             />
           </>
         )}
-        {yaml && <p className="text-sm text-warn">{t.yaml}</p>}
+        {yaml && (
+          <p className="text-sm text-warn">
+            The configuration file is YAML. Edit policy.rules in that file instead.
+          </p>
+        )}
         <Failure error={error ?? suggested.error ?? trial.error ?? save.error} />
         {trial.data && <TrialResult trial={trial.data} />}
         <div className="flex justify-end gap-2">
@@ -104,7 +109,7 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
             disabled={!file || !rule || save.isPending}
             onClick={() => file && rule && save.mutate({ file, edits: [rule] })}
           >
-            {t.save}
+            Save rules
           </Button>
         </div>
       </div>

@@ -12,8 +12,6 @@ import { AccountChoice, accountsByServer } from './account-choices';
 import { useClientView, useUnsavedView } from './api';
 import { type Entry, offers } from './profile-entry';
 
-const t = texts.profiles;
-
 const modes = ['all', 'search', 'deferred'] as const;
 
 /** The settings of a token; by default there is no restriction. */
@@ -92,7 +90,7 @@ export function ClientAccess({ token, tools }: { token: string; tools: CostedToo
             onChange={(profile) => change.mutate({ ...view, profile })}
           />
         </Labelled>
-        <Labelled text={t.mode}>
+        <Labelled text="Tool listing">
           <SelectField
             narrows={false}
             label={`Tool listing for ${name}`}
@@ -100,8 +98,11 @@ export function ClientAccess({ token, tools }: { token: string; tools: CostedToo
             value={view.profile ? view.toolMode : view.toolMode || 'all'}
             options={[
               ...(view.profile ? [{ value: '', text: 'Profile default' }] : []),
-              ...modes.map((value) => ({ value, text: priced(t.modes[value], sizes?.[value]) })),
-              { value: 'auto', text: t.modes.auto },
+              ...modes.map((value) => ({
+                value,
+                text: priced(texts.profiles.modes[value], sizes?.[value]),
+              })),
+              { value: 'auto', text: 'Automatic' },
             ]}
             onChange={(mode) =>
               change.mutate({ ...view, toolMode: view.profile || mode !== 'all' ? mode : '' })
@@ -135,7 +136,7 @@ export function ClientAccess({ token, tools }: { token: string; tools: CostedToo
           const label = escapeControlCharacters(labelOf(server).slice(0, 100));
           const { [server]: chosen = '', ...others } = view.accounts;
           return (
-            <Labelled key={server} text={t.accountOf(label)}>
+            <Labelled key={server} text={texts.profiles.accountOf(label)}>
               <AccountChoice
                 label={`${label} account for ${name}`}
                 accounts={accounts}

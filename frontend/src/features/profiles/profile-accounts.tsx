@@ -7,8 +7,6 @@ import { texts } from '@/lib/texts';
 import { AccountChoice, accountsByServer } from './account-choices';
 import { chooseAccount, type Entry } from './profile-entry';
 
-const t = texts.profiles;
-
 /** Chooses the accounts of the servers that have several. */
 export function ProfileAccounts({
   entry,
@@ -41,7 +39,7 @@ export function ProfileAccounts({
                 {label}
               </span>
               <AccountChoice
-                label={t.accountOf(label)}
+                label={texts.profiles.accountOf(label)}
                 accounts={accounts}
                 value={entry.accounts?.[server] ?? ''}
                 onChange={(account) => onChange(chooseAccount(entry, server, account))}

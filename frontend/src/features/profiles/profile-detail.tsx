@@ -23,8 +23,6 @@ const words = {
   folders: 'Folders',
 };
 
-const t = texts.profiles;
-
 interface Props {
   /** Undefined for a new profile. */
   name: string | undefined;
@@ -112,7 +110,7 @@ function Editor({
   return (
     <DetailFrame
       id={profile?.name ?? ''}
-      title={profile ? escapeControlCharacters(profile.name) : t.make}
+      title={profile ? escapeControlCharacters(profile.name) : 'New profile'}
       onClose={onClose}
       actions={
         <>
@@ -132,7 +130,7 @@ function Editor({
           )}
           {profile && !gone && (
             <Button look="danger" className="ml-auto" onClick={() => setAsking(true)}>
-              {t.remove}
+              Delete profile
             </Button>
           )}
         </>
@@ -172,7 +170,7 @@ function Editor({
           onChange={(description) => change({ description })}
         />
       </div>
-      <Section title={t.mode}>
+      <Section title="Tool listing">
         <ModeChoice
           entry={draft}
           everything={everything}
@@ -180,7 +178,7 @@ function Editor({
           fault={faultOf('toolMode')}
         />
       </Section>
-      <Section title={t.tools}>
+      <Section title="Servers and tools">
         {faultOf('servers') && (
           <p className="mb-2 text-sm text-bad">
             {escapeControlCharacters(faultOf('servers') ?? '')}
@@ -188,7 +186,7 @@ function Editor({
         )}
         {before ? (
           <p role="status" className="mb-3 flex flex-wrap items-center gap-2 text-sm text-ink2">
-            {t.takenOut(before.n)}
+            {texts.profiles.takenOut(before.n)}
             <Button
               small
               onClick={() => {
@@ -196,7 +194,7 @@ function Editor({
                 setBefore(undefined);
               }}
             >
-              {t.undo}
+              Undo
             </Button>
           </p>
         ) : (
@@ -204,7 +202,7 @@ function Editor({
             <p className="mb-3 flex flex-wrap items-center gap-2 text-sm text-ink2">
               <Button small onClick={takeOut}>
                 {/* Only the full list contains the definitions of all tools. */}
-                {t.takeOut(
+                {texts.profiles.takeOut(
                   unused.length,
                   (draft.toolMode ?? 'all') === 'all' ? count(spare) : undefined,
                 )}

@@ -5,8 +5,6 @@ import { texts } from '@/lib/texts';
 import type { Profile } from '@/types/api';
 import { useDeleteProfile } from './api';
 
-const t = texts.profiles;
-
 /** Confirms the deletion of a profile, which is blocked while clients use it. */
 export function RemoveProfile({
   profile,
@@ -22,7 +20,7 @@ export function RemoveProfile({
   return (
     <Confirm
       title={`Delete profile ${escapeControlCharacters(profile.name)}?`}
-      action={t.remove}
+      action="Delete profile"
       of={remove}
       blocked={bound > 0}
       onConfirm={() => remove.mutate(profile, { onSuccess: onDone })}
@@ -31,7 +29,7 @@ export function RemoveProfile({
       <p>Its URL will stop working. Servers and tools will not be removed.</p>
       {bound > 0 && (
         <p className="mt-2 text-warn">
-          {t.removeBound(bound, escapeControlCharacters(joined(profile.clients, 20)))}
+          {texts.profiles.removeBound(bound, escapeControlCharacters(joined(profile.clients, 20)))}
         </p>
       )}
     </Confirm>

@@ -7,8 +7,6 @@ import type { Profile, ToolMode } from '@/types/api';
 import { costQuery } from './api';
 import type { Entry } from './profile-entry';
 
-const t = texts.profiles;
-
 /** The three tool modes with their costs, and how much the profile saves. */
 export function ModeChoice({
   entry,
@@ -31,7 +29,7 @@ export function ModeChoice({
   const after = cost?.tokens[mode];
   return (
     <fieldset className="@container">
-      <legend className="sr-only">{t.mode}</legend>
+      <legend className="sr-only">Tool listing</legend>
       <div className="grid gap-2 @2xl:grid-cols-3">
         {(['all', 'search', 'deferred', 'auto'] as const).map((one) => (
           <label
@@ -50,14 +48,14 @@ export function ModeChoice({
             />
             <span className="min-w-0 flex-1">
               <span className="flex flex-wrap items-baseline justify-between gap-x-3">
-                <span className="font-medium">{t.modes[one]}</span>
+                <span className="font-medium">{texts.profiles.modes[one]}</span>
                 {cost && (
                   <span className="text-xs text-ink2" title={texts.tools.tokensHint}>
                     {texts.tools.tokens(count(cost.tokens[one]))}
                   </span>
                 )}
               </span>
-              <span className="block text-xs text-ink2">{t.modeNotes[one]}</span>
+              <span className="block text-xs text-ink2">{texts.profiles.modeNotes[one]}</span>
             </span>
           </label>
         ))}

@@ -108,7 +108,9 @@ export function ToolPicker({
       />
       {rows.length === 0 && (
         <p className="py-6 text-center text-sm text-ink2">
-          {q === '' ? texts.tools.emptyBody : 'Nothing matches this search.'}
+          {q === ''
+            ? 'The tools that running servers offer to clients appear here.'
+            : 'Nothing matches this search.'}
         </p>
       )}
       <div

@@ -32,7 +32,6 @@ const words = {
   remove: 'Remove',
 };
 
-const t = texts.servers.accounts;
 const loadRename = lazyChunk(() => import('./rename-account'));
 const RenameAccount = lazy(async () => ({ default: (await loadRename()).RenameAccount }));
 
@@ -151,8 +150,8 @@ function Account({
         <p id={id} className="mr-auto min-w-0 font-medium [overflow-wrap:anywhere]">
           {name}
         </p>
-        <Button small aria-label={`${t.rename} ${name}`} onClick={() => setRenaming(true)}>
-          {t.rename}
+        <Button small aria-label={`Rename ${name}`} onClick={() => setRenaming(true)}>
+          Rename
         </Button>
         <Button small look="danger" aria-label={`${words.remove} ${name}`} onClick={onRemove}>
           {words.remove}
@@ -164,8 +163,8 @@ function Account({
       {signs && !isSaved && <p className="text-sm text-ink2">Save to sign in.</p>}
       <div>
         <Pairs
-          title={key === 'env' ? texts.add.environment : texts.add.headers}
-          add={key === 'env' ? texts.servers.config.addVariable : texts.servers.config.addHeader}
+          title={key === 'env' ? 'Environment' : 'Headers'}
+          add={key === 'env' ? 'New variable' : 'New header'}
           fault={faultAt(key)}
           secretOf={(one) =>
             secretOfAccount(label, account, one, [JSON.stringify(value), config?.text ?? ''])

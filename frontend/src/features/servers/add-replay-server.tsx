@@ -57,9 +57,12 @@ export function AddReplayServer({
   const wanted = recorded.filter((server) => !left.has(server));
   const faultOf = (server: string) => {
     const name = nameOf(server);
-    if (toServerName(name) !== name) return texts.add.badName;
+    if (toServerName(name) !== name)
+      return 'Use only the letters a to z, digits, “.”, “_” and “-”, without spaces.';
     const again = wanted.some((one) => one !== server && nameOf(one) === name);
-    return taken.has(name.toLowerCase()) || again ? texts.add.taken : undefined;
+    return taken.has(name.toLowerCase()) || again
+      ? 'A server with this name already exists.'
+      : undefined;
   };
   const add = useAddServers((added, undo) => {
     toast('ok', texts.add.added(added.join(', ')), undo);
@@ -170,8 +173,8 @@ export function AddReplayServer({
       )}
       {own && (
         <div className="flex flex-wrap gap-x-3 gap-y-2">
-          <DateTimeField label={texts.calls.from} value={since} onChange={setSince} />
-          <DateTimeField label={texts.calls.to} value={until} onChange={setUntil} />
+          <DateTimeField label="From" value={since} onChange={setSince} />
+          <DateTimeField label="To" value={until} onChange={setUntil} />
           {backwards && (
             <p role="alert" className="w-full text-xs text-bad">
               The end must be after the start.

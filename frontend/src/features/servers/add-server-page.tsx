@@ -28,7 +28,6 @@ import {
   withoutSecrets,
 } from './server-fields';
 
-const t = texts.add;
 const place = 'add server';
 
 interface Typed {
@@ -51,7 +50,7 @@ export function AddPage(props: AddFormProps) {
   return (
     <>
       <PageHeader
-        title={t.title}
+        title="Add a server"
         action={
           <Link
             to="/directory"
@@ -99,7 +98,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
   const id = useId();
   const add = useAddServers((names) => {
     keepDraft(place, undefined);
-    toast('ok', t.added(names.join(', ')));
+    toast('ok', texts.add.added(names.join(', ')));
     const [only] = names;
     if (onAdded) {
       read('');
@@ -264,7 +263,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
           <>
             <Failure error={unread.error} className="my-2" />
             <Button small onClick={() => read(text)}>
-              {texts.actions.retry}
+              Try again
             </Button>
           </>
         )}
@@ -348,7 +347,9 @@ function another(name: string, taken: Set<string>): string {
 }
 
 function nameFault(name: string, taken: Set<string>, before: Choice[]): string | undefined {
-  if (toServerName(name) !== name) return t.badName;
-  if (taken.has(name) || before.some((c) => c.include && c.name === name)) return t.taken;
+  if (toServerName(name) !== name)
+    return 'Use only the letters a to z, digits, “.”, “_” and “-”, without spaces.';
+  if (taken.has(name) || before.some((c) => c.include && c.name === name))
+    return 'A server with this name already exists.';
   return undefined;
 }

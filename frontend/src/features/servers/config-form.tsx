@@ -42,11 +42,7 @@ export function ConfigForm({
   return (
     <div className="max-w-2xl space-y-4">
       {address && (
-        <TextField
-          label={texts.add.address}
-          value={text(value[address])}
-          onChange={(to) => set([address], to)}
-        />
+        <TextField label="URL" value={text(value[address])} onChange={(to) => set([address], to)} />
       )}
       {'container' in value && (
         <TextField
@@ -58,7 +54,7 @@ export function ConfigForm({
       {(!address || 'command' in value) && (
         <>
           <TextField
-            label={texts.servers.command}
+            label="Command"
             value={text(value.command)}
             onChange={(to) => set(['command'], to)}
           />
@@ -72,13 +68,13 @@ export function ConfigForm({
           )}
           {!isDocker && (
             <TextField
-              label={texts.add.folder}
+              label="Working folder"
               value={text(value.cwd)}
               onChange={(to) => set(['cwd'], to)}
             />
           )}
           <Pairs
-            title={texts.add.environment}
+            title="Environment"
             add={t.addVariable}
             secretOf={(name) => secretName(server, name)}
             value={value.env}
@@ -89,7 +85,7 @@ export function ConfigForm({
       )}
       {address && (
         <Pairs
-          title={texts.add.headers}
+          title="Headers"
           add={t.addHeader}
           secretOf={(name) => secretName(server, name)}
           value={value.headers}
@@ -161,7 +157,7 @@ function SandboxFields({
     <fieldset className="space-y-4">
       <div className="grid gap-4 sm:grid-cols-2">
         <Choice
-          label={texts.servers.sandbox.title}
+          label="Sandbox"
           value={mode}
           options={t.sandboxes}
           onChange={(to) => (own && to ? setOne('mode', to) : set(['sandbox'], to))}

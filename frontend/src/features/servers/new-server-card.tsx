@@ -23,7 +23,6 @@ import {
 } from './server-fields';
 import { TestNewServer } from './test-new-server';
 
-const t = texts.add;
 const entryPath = ['mcpServers', 'SERVER'];
 
 export interface Choice extends Draft {
@@ -59,7 +58,7 @@ export function NewServerCard({
         {several && (
           <input
             type="checkbox"
-            aria-label={t.include(choice.name)}
+            aria-label={texts.add.include(choice.name)}
             checked={choice.include}
             onChange={(event) => onChange({ include: event.target.checked })}
             className="mb-2 size-4 accent-(--accent)"
@@ -67,7 +66,7 @@ export function NewServerCard({
         )}
         <TextField
           small
-          label={t.name}
+          label="Name"
           value={choice.name}
           fault={fault}
           onChange={(name) => onChange({ name })}
@@ -155,14 +154,14 @@ function WhatRuns({
   const fields = useMemo(() => fieldsOf(entry), [entry]);
   const { argv, url, container, cwd, disabled } = review(withoutSecrets(entry, filled));
   const groups = [
-    { title: t.environment, kinds: ['env'] },
-    { title: t.headers, kinds: ['headers'] },
+    { title: 'Environment', kinds: ['env'] },
+    { title: 'Headers', kinds: ['headers'] },
     { title: 'To fill in', kinds: ['args', 'url'] },
   ];
   return (
     <div className="space-y-3">
       {url !== undefined && (
-        <Labelled label={t.address}>
+        <Labelled label="URL">
           <Code>{url}</Code>
         </Labelled>
       )}
@@ -171,9 +170,9 @@ function WhatRuns({
           <Code>{container}</Code>
         </Labelled>
       )}
-      {argv.length > 0 && <CommandWords words={argv} label={t.program} />}
+      {argv.length > 0 && <CommandWords words={argv} label="Command" />}
       {cwd !== undefined && (
-        <Labelled label={t.folder}>
+        <Labelled label="Working folder">
           <Code>{cwd}</Code>
         </Labelled>
       )}

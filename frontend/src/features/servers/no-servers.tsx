@@ -50,7 +50,7 @@ export function NoServers() {
           Or edit the configuration file
         </summary>
         <p className="mt-3 mb-3 text-sm">Servers in this file appear here within a second.</p>
-        <CopyField text={example} label={texts.clients.entry} />
+        <CopyField text={example} label="Configuration entry" />
         {status.configPath && (
           <div className="mt-3">
             <CopyField titled text={status.configPath} label="Configuration file" />

@@ -4,11 +4,8 @@ import { FormDialog } from '@/components/form-dialog';
 import { TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
-import { texts } from '@/lib/texts';
 import { faultOfName, renameAccount, usersOf } from './accounts';
 import { entryPath, useSaveEdits } from './review-and-add-server';
-
-const t = texts.servers.accounts;
 
 /** Renames an account in the file, at its server and at the profiles and clients that choose it. */
 export function RenameAccount({
@@ -39,7 +36,7 @@ export function RenameAccount({
   return (
     <FormDialog
       title={`Rename account ${escapeControlCharacters(account)}`}
-      action={t.rename}
+      action="Rename"
       ready={!blocked && data !== undefined && name !== '' && name !== account && !fault}
       pending={save.isPending}
       error={save.error}
@@ -64,7 +61,7 @@ export function RenameAccount({
       </p>
       <TextField
         labelHidden
-        label={texts.add.name}
+        label="Name"
         value={typed}
         maxLength={64}
         fault={fault}

@@ -12,8 +12,6 @@ import { toast } from '@/lib/toast';
 import type { RenamedServer, ServerStatus } from '@/types/api';
 import { entryPath, inEntry, useSaveEdits } from './review-and-add-server';
 
-const t = texts.servers.edit;
-
 /** Renames a server in the file, in the history and in the trust baseline. */
 export function RenameServer({ server, onClose }: { server: ServerStatus; onClose: () => void }) {
   const label = server.label || server.id;
@@ -38,7 +36,7 @@ export function RenameServer({ server, onClose }: { server: ServerStatus; onClos
   return (
     <FormDialog
       title={`Rename ${escapeControlCharacters(label.slice(0, 200))}`}
-      action={t.rename}
+      action="Rename"
       ready={typed !== '' && typed !== label}
       pending={rename.isPending}
       error={rename.error}
@@ -46,7 +44,7 @@ export function RenameServer({ server, onClose }: { server: ServerStatus; onClos
       onClose={onClose}
     >
       <p className="text-sm text-ink2">Its call history and trusted tools are kept.</p>
-      <TextField labelHidden label={texts.add.name} value={name} onChange={setName} />
+      <TextField labelHidden label="Name" value={name} onChange={setName} />
     </FormDialog>
   );
 }
@@ -77,12 +75,12 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
     >
       <p className="text-sm text-ink2">
         {config && !path
-          ? texts.servers.more.elsewhere
+          ? 'This server is defined in another file, so it cannot be shown or changed here. Edit that file; Settings lists the files.'
           : 'Separate tags with commas. They are saved in the configuration file.'}
       </p>
       <TextField
         labelHidden
-        label={t.tags}
+        label="Tags"
         value={text}
         disabled={config !== undefined && !path}
         placeholder="work, slow"

@@ -94,7 +94,7 @@ export function ServerDebug({ id }: { id: string }) {
         </Section>
       )}
       {(d.processes ?? []).length > 0 && (
-        <Section title={texts.servers.tree}>
+        <Section title="Processes">
           <ProcessTree tree={d.processes ?? []} />
         </Section>
       )}
@@ -144,7 +144,7 @@ function Times({ debug: { timings, status, bothEras }, now }: { debug: Debug; no
   return (
     <Facts
       rows={[
-        [texts.servers.protocol, texts.mcp(status.protocolVersion, status.era)],
+        ['Protocol', texts.mcp(status.protocolVersion, status.era)],
         ['Second connection', bothEras && 'open, with MCP 2026-07-28'],
         ['Last start', when(timings.began)],
         ['Start duration', timings.startTookNs > 0 && duration(timings.startTookNs)],

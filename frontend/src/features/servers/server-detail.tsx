@@ -39,8 +39,6 @@ const viewNamesTexts = withoutPrototypes({
   diagnostics: 'Diagnostics',
 } as const);
 
-const t = texts.servers;
-
 interface Props {
   id: string;
   view: View;
@@ -94,7 +92,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
           <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
             <StateBadge state={server.state} />
             {since && server.state !== 'backoff' && (
-              <span className="text-ink3">{t.stateFor(since)}</span>
+              <span className="text-ink3">{texts.servers.stateFor(since)}</span>
             )}
             {(server.tags ?? []).map((tag) => (
               <Link
@@ -207,8 +205,8 @@ function About({ server, now }: { server: Detail; now: number }) {
       </Section>
       <SignedIn server={server} />
       {server.command && (
-        <Section title={t.command}>
-          <CopyField text={escapeControlCharacters(server.command)} label={t.command} />
+        <Section title="Command">
+          <CopyField text={escapeControlCharacters(server.command)} label="Command" />
         </Section>
       )}
     </>
@@ -229,15 +227,18 @@ export function ServerFacts({ server, now }: { server: Detail; now: number }) {
       rows={[
         ['Transport', texts.transports[server.transport] ?? server.transport],
         ['Software', software(server.serverInfo)],
-        [t.protocol, texts.mcp(server.protocolVersion, server.era)],
-        ['Features', up && t.offered(tools, server.prompts, server.resources, withheld)],
+        ['Protocol', texts.mcp(server.protocolVersion, server.era)],
+        [
+          'Features',
+          up && texts.servers.offered(tools, server.prompts, server.resources, withheld),
+        ],
         ['Memory', server.usage?.rssBytes ? bytes(server.usage.rssBytes) : ''],
         ['CPU', server.usage?.rssBytes ? `${server.usage.cpuPercent.toFixed(1)}%` : ''],
         ['Started', server.pid ? start : ''],
         ['Running calls', server.inFlight > 0 && server.inFlight],
         ['Restarts', server.restarts > 0 && server.restarts],
         ['Exit code', server.exitCode ?? ''],
-        ['Last response', heard && t.ago(heard)],
+        ['Last response', heard && texts.servers.ago(heard)],
       ]}
     />
   );

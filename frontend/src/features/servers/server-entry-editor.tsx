@@ -87,9 +87,12 @@ export function ServerEntryEditor({
   if (base === undefined)
     return (
       <div className="space-y-2 px-4 py-4 text-sm text-ink2 md:px-5">
-        <p>{texts.servers.more.elsewhere}</p>
+        <p>
+          This server is defined in another file, so it cannot be shown or changed here. Edit that
+          file; Settings lists the files.
+        </p>
         <Link to="/configuration" className="text-accent underline underline-offset-2">
-          {texts.nav.settings}
+          Settings
         </Link>
       </div>
     );
@@ -185,9 +188,7 @@ export function ServerEntryEditor({
               {texts.settings.save}
             </Button>
             <Button onClick={discard}>{t.discard}</Button>
-            <span className="text-xs text-ink3">
-              {restored ? texts.care.draftRestored : t.effect}
-            </span>
+            <span className="text-xs text-ink3">{restored ? 'Restored your draft' : t.effect}</span>
           </div>
         </div>
       )}

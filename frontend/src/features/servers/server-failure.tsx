@@ -3,12 +3,10 @@ import { Button } from '@/components/button';
 import { stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/class-names';
 import { cut, escapeControlCharacters, logText, sentence } from '@/lib/format';
-import { texts } from '@/lib/texts';
 import type { ServerDetail } from '@/types/api';
 import { hasRemedy, RemedyButton } from './server-remedy';
 import { wantsLogin } from './sign-in';
 
-const t = texts.servers;
 const few = 3;
 
 /** The reason for the state of a server, what to do, and the last lines of its output. */
@@ -79,7 +77,7 @@ export function ServerFailure({
           )}
           {log && (
             <Button small onClick={onLog}>
-              {t.openLog}
+              Open log
             </Button>
           )}
         </div>

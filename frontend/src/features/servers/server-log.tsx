@@ -9,7 +9,6 @@ import { classes } from '@/lib/class-names';
 import { clock, exactTime, logText } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { withoutPrototypes } from '@/lib/own-property';
-import { texts } from '@/lib/texts';
 import type { LogLine, ServerDetail } from '@/types/api';
 import { type LogLevel, logLevels, logQuery } from './api';
 
@@ -79,7 +78,7 @@ function ServerLog({ lines, className }: { lines: LogLine[]; className: string }
   return (
     <ScrollArea
       ref={box}
-      aria-label={texts.servers.log}
+      aria-label="Log"
       onScroll={(event) => {
         const at = event.currentTarget;
         atEnd.current = at.scrollHeight - at.scrollTop - at.clientHeight < 24;

@@ -56,8 +56,8 @@ export function ServerMoreMenu({
             icon: CopyPlus,
             onSelect: () => navigate({ to: '/add', search: { like: label } }),
           },
-          { text: texts.servers.edit.rename, icon: PenLine, onSelect: () => setOpen('rename') },
-          { text: texts.servers.edit.tags, icon: Tags, onSelect: () => setOpen('tags') },
+          { text: 'Rename', icon: PenLine, onSelect: () => setOpen('rename') },
+          { text: 'Tags', icon: Tags, onSelect: () => setOpen('tags') },
           { text: 'Diagnostics', icon: Stethoscope, onSelect: onDiagnostics },
           {
             text: 'Record in full for an hour',

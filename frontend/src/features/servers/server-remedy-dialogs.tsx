@@ -28,8 +28,6 @@ const howTexts = withoutPrototypes({
   'allow-docker': 'Run this command in a terminal, then log out and log back in:',
 } as const);
 
-const t = texts.servers.remedy;
-
 /** Replaces references to the variable with the secret, or else adds it to the environment. */
 export function withSecret(entry: string, variable: string, secret: string): Edit[] {
   const reference = `\${secret:${secret}}`;
@@ -68,7 +66,7 @@ export function SetKey({
   });
   return (
     <FormDialog
-      label={t.setKey(name)}
+      label={texts.servers.remedy.setKey(name)}
       title={`Set ${name} for ${escapeControlCharacters(label.slice(0, 100))}`}
       action="Store and restart"
       ready={value.trim() !== ''}

@@ -22,7 +22,6 @@ const words = {
   install: (product: string) => `Install ${product}…`,
 };
 
-const t = texts.servers.remedy;
 const loadDialogs = lazyChunk(() => import('./server-remedy-dialogs'));
 const SetKey = lazy(async () => ({ default: (await loadDialogs()).SetKey }));
 const InTerminal = lazy(async () => ({ default: (await loadDialogs()).InTerminal }));
@@ -40,10 +39,10 @@ const commands: Partial<Record<Kind, (name: string) => string>> = {
 };
 
 const links: Partial<Record<Kind, { label: string; icon?: LucideIcon; view?: View }>> = {
-  'sign-in': { label: texts.signIn.start },
+  'sign-in': { label: 'Sign in' },
   'edit-config': { label: words.configure, icon: PenLine, view: 'config' },
   'free-port': { label: words.configure, icon: PenLine, view: 'config' },
-  'see-log': { label: texts.servers.openLog, icon: ScrollText, view: 'log' },
+  'see-log': { label: 'Open log', icon: ScrollText, view: 'log' },
 };
 
 /** Whether there is an action for the problem of a server; the page of the server (`own`) offers
@@ -83,7 +82,7 @@ export function RemedyButton({ server, own = false }: { server: ServerStatus; ow
         {words.approve}
       </Link>
     );
-  const action = commands[kind]?.(name) ?? t.setKey(name);
+  const action = commands[kind]?.(name) ?? texts.servers.remedy.setKey(name);
   const Icon = kind.startsWith('set-') ? KeyRound : kind.startsWith('install') ? Download : Play;
   const close = () => setOpen(false);
   return (

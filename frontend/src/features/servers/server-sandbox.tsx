@@ -6,7 +6,6 @@ import { More } from '@/components/more';
 import { escapeControlCharacters } from '@/lib/format';
 import { withoutPrototypes } from '@/lib/own-property';
 import { request } from '@/lib/request';
-import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import type { SandboxStatus } from '@/types/api';
 
@@ -19,8 +18,6 @@ const aboutTexts = withoutPrototypes({
 
 const sandboxPortsText = (list: string) =>
   `TCP to ${list.includes(',') ? 'ports' : 'port'} ${list}; all UDP`;
-
-const t = texts.servers.sandbox;
 
 const path = (server: string) => `/api/v1/servers/${encodeURIComponent(server)}/sandbox`;
 
@@ -50,7 +47,7 @@ export function ServerSandbox({ server }: { server: string }) {
   const { mode } = data;
   const nothing = mode === 'on' && !data.protections[0]?.enforced;
   return (
-    <Section title={t.title}>
+    <Section title="Sandbox">
       <p className="text-sm">
         <span className="font-medium">{modesTexts[mode]}</span>{' '}
         <span className="text-ink2">

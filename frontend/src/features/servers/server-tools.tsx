@@ -99,13 +99,13 @@ export function ServerTools({ id }: { id: string }) {
       <div className="@container flex flex-wrap items-center gap-3 text-sm text-ink2">
         {`${shown} of ${tools.data.length} tools are visible to clients.`}
         {tools.data.length > 6 && (
-          <SearchField label={texts.tools.search} value={q} onChange={setQ} delayMs={80} />
+          <SearchField label="Search name and description" value={q} onChange={setQ} delayMs={80} />
         )}
       </div>
       {tools.data.length > 1 && (
         <BulkToolSettings id={id} found={found} selected={selected} onSelect={setSelected} />
       )}
-      <table aria-label={texts.nav.tools} className="w-full overflow-hidden rounded-lg border">
+      <table aria-label="Tools" className="w-full overflow-hidden rounded-lg border">
         <thead className="text-left text-xs text-ink3">
           <tr>
             {tools.data.length > 1 && <td />}

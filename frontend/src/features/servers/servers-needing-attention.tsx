@@ -43,7 +43,7 @@ export function Attention({ lead }: { lead?: ReactNode }) {
   return (
     <section aria-labelledby="attention-title">
       <h2 id="attention-title" className="mb-2 text-sm font-semibold">
-        {texts.overview.attention}
+        Needs attention
       </h2>
       {lead}
       <GuardedList className="overflow-hidden rounded-lg border bg-panel shadow-card empty:hidden">
@@ -87,7 +87,7 @@ export function Attention({ lead }: { lead?: ReactNode }) {
               onClick={() => setAll((on) => !on)}
               className="text-accent underline-offset-2 hover:underline"
             >
-              {all ? texts.changes.less : texts.changes.more(list.length - few)}
+              {all ? 'Show less' : texts.changes.more(list.length - few)}
             </button>
           </li>
         )}

@@ -128,7 +128,7 @@ export function ServersPage({
             />
             {tags.length > 0 && (
               <SelectField
-                label={texts.servers.edit.tags}
+                label="Tags"
                 value={tag ?? ''}
                 options={[
                   { value: '', text: 'All tags' },

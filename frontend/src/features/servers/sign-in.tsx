@@ -21,7 +21,6 @@ const words = {
   out: 'Sign out',
 };
 
-const t = texts.signIn;
 const at = (id: string, rest = '') => `/api/v1/servers/${encodeURIComponent(id)}/login${rest}`;
 
 /** Whether a server has a sign-in. */
@@ -80,7 +79,7 @@ export function SignIn({ server }: { server: ServerStatus }) {
     >
       <Button look="primary" disabled={begin.isPending} onClick={() => begin.mutate()}>
         <KeyRound className="size-3.5" aria-hidden />
-        {begin.isPending ? words.finding : t.start}
+        {begin.isPending ? words.finding : 'Sign in'}
       </Button>
       {(begin.error || data?.failed) && (
         <p role="status" className="text-sm text-bad [overflow-wrap:anywhere]">
@@ -150,7 +149,7 @@ export function SignedIn({ server }: { server: ServerStatus }) {
   if (!data?.issuer) return null;
   return (
     <Section
-      title={t.done}
+      title="Signed in"
       aside={
         <span className="flex gap-1">
           <Button small look="quiet" disabled={begin.isPending} onClick={() => begin.mutate()}>
@@ -250,7 +249,7 @@ export function AccountSignIn({
       </span>
       <Button small disabled={begin.isPending} onClick={() => begin.mutate()}>
         <KeyRound className="size-3.5" aria-hidden />
-        {begin.isPending ? words.finding : data.issuer ? words.again : t.start}
+        {begin.isPending ? words.finding : data.issuer ? words.again : 'Sign in'}
       </Button>
       {data.issuer && (
         <SignOut

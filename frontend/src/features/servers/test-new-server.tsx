@@ -65,7 +65,7 @@ export function TestNewServer({
           <>
             <Button onClick={stop}>
               <Square className="size-3.5" aria-hidden />
-              {texts.actions.stop}
+              Stop
             </Button>
             <span role="status" className="flex items-center gap-2 text-sm text-ink2">
               <LoaderCircle className="size-4 animate-spin" aria-hidden />
@@ -166,7 +166,7 @@ function Result({ result }: { result: TestResult }) {
       )}
       {!result.ok && (result.log ?? []).length > 0 && (
         <ScrollArea
-          aria-label={texts.servers.log}
+          aria-label="Log"
           className="max-h-48 rounded-md border bg-sunken p-2.5 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]"
         >
           {(result.log ?? []).map((line) => logText(line.slice(0, 4000))).join('\n')}

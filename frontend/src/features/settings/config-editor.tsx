@@ -27,8 +27,6 @@ const words = {
   revert: 'Discard changes',
 };
 
-const t = texts.settings;
-
 /** Loads the file into the editor; the daemon validates it when it is saved. */
 export function ConfigEditor({ problems }: { problems: Problem[] }) {
   const config = useQuery(configQuery);
@@ -61,7 +59,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
       setBase(saved);
       setText(saved.text);
       client.setQueryData(configQuery.queryKey, saved);
-      if (!over) toast('ok', t.saved);
+      if (!over) toast('ok', texts.settings.saved);
       else
         toast('ok', 'Saved; the other changes were overwritten.', {
           text: texts.care.undo,
@@ -160,7 +158,8 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
             (edited ? (
               <Line look="ok">No syntax errors.</Line>
             ) : (
-              problems.length === 0 && schema && <Line look="ok">{t.noProblems}</Line>
+              problems.length === 0 &&
+              schema && <Line look="ok">The configuration has no problems.</Line>
             ))
           )}
         </EditorMessages>
@@ -171,7 +170,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
             onClick={start}
           >
             {busy && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-            {save.isPending ? 'Saving…' : t.save}
+            {save.isPending ? 'Saving…' : texts.settings.save}
           </Button>
           {!conflict && (
             <Button look="quiet" disabled={!edited} onClick={() => dropTyped(base)}>

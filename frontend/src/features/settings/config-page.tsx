@@ -17,8 +17,6 @@ import { copiesQuery } from './config-copies-api';
 import { ConfigEditor } from './config-editor';
 import { Panel } from './panel';
 
-const t = texts.settings;
-
 /** The configuration file: its problems, an editor, and its backups. */
 export function ConfigPage() {
   const { data: status } = useSuspenseQuery(statusQuery);
@@ -32,7 +30,7 @@ export function ConfigPage() {
           <Panel title="Configuration">
             <ConfigPanel status={status} />
           </Panel>
-          <Panel title={texts.configCopies.copiesTitle}>
+          <Panel title="Configuration backups">
             <ConfigCopies />
           </Panel>
         </div>
@@ -56,7 +54,7 @@ function ConfigPanel({ status }: { status: Status }) {
         open ? null : (
           <p className="flex items-center gap-2 text-sm text-ok">
             <CircleCheck className="size-4 shrink-0" aria-hidden />
-            {t.noProblems}
+            The configuration has no problems.
           </p>
         )
       ) : (
@@ -90,7 +88,11 @@ function ProblemItem({ problem }: { problem: Problem }) {
         <p className="font-medium">{sentence(escapeControlCharacters(problem.message))}</p>
         {problem.suggestion && <p>{sentence(escapeControlCharacters(problem.suggestion))}</p>}
         <p className="mt-0.5 font-mono text-xs">
-          {[problem.key, problem.line > 0 && t.position(problem.line, problem.column), problem.file]
+          {[
+            problem.key,
+            problem.line > 0 && texts.settings.position(problem.line, problem.column),
+            problem.file,
+          ]
             .filter((part): part is string => Boolean(part))
             .map(escapeControlCharacters)
             .join(' · ')}

@@ -16,7 +16,7 @@ import { useConfigValue } from '@/lib/use-config-edit';
 export function GeneralPanel({ advanced = false }: { advanced?: boolean }) {
   const { data: config } = useQuery(configQuery);
   const set = useConfigValue({
-    refused: texts.settings.notHere,
+    refused: 'This cannot be set here. Edit the configuration file.',
     onSuccess: (undo) => toast('ok', texts.settings.saved, undo),
     onError: toastError,
   });
@@ -32,7 +32,7 @@ export function GeneralPanel({ advanced = false }: { advanced?: boolean }) {
     <div className="space-y-4">
       {!advanced && <StartAtLogin />}
       {off ? (
-        <p className="text-sm text-ink2">{texts.settings.notHere}</p>
+        <p className="text-sm text-ink2">This cannot be set here. Edit the configuration file.</p>
       ) : advanced ? (
         <>
           <Row
@@ -81,13 +81,13 @@ export function GeneralPanel({ advanced = false }: { advanced?: boolean }) {
           />
           <div className="grid gap-4 sm:grid-cols-2">
             <Choice
-              label={texts.servers.config.approval}
+              label="Call approval"
               value={text(at('policy', 'approval'))}
               options={texts.servers.config.approvals}
               onChange={(to) => change(['policy', 'approval'], to || undefined)}
             />
             <Committed
-              label={texts.servers.config.requestTimeoutMs}
+              label="Call timeout (seconds)"
               value={typeof limit === 'number' ? String(limit / 1000) : ''}
               faultOf={(to) =>
                 to === '' || Number(to) >= 0.001

@@ -9,8 +9,6 @@ import { useConfigRetentionPreview, type Wanted } from './api';
 const careLessText = (n: string, all: string) =>
   `${n} of ${all} calls ${n === '1' ? 'exceeds' : 'exceed'} these limits and will be permanently deleted within a minute. To keep them, back up the history first.`;
 
-const t = texts.care;
-
 export const numberOf = ({ estimated, calls }: RetentionPreview) =>
   estimated ? `About ${count(calls)}` : count(calls);
 
@@ -55,8 +53,8 @@ export function useRetentionConfirmation(): {
       }),
     dialog: asking && (
       <Confirm
-        title={t.lessTitle}
-        action={asking.found instanceof Error ? texts.settings.save : t.lessAction}
+        title="Delete older calls?"
+        action={asking.found instanceof Error ? texts.settings.save : 'Save and delete'}
         onConfirm={() => {
           close();
           asking.write();

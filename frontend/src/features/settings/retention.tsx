@@ -22,7 +22,7 @@ export function Retention({ state }: { state: HistoryState }) {
   const [asking, setAsking] = useState<RetentionPreview | undefined>(undefined);
   const client = useQueryClient();
   const save = useConfigValue({
-    refused: texts.settings.notHere,
+    refused: 'This cannot be set here. Edit the configuration file.',
     onSettled: () => client.invalidateQueries({ queryKey: ['history'] }),
   });
   const preview = useRetentionPreview();
@@ -91,8 +91,8 @@ export function Retention({ state }: { state: HistoryState }) {
       <span className="w-full text-xs text-ink3">0 means no limit.</span>
       {asking && (
         <Confirm
-          title={texts.care.lessTitle}
-          action={texts.care.lessAction}
+          title="Delete older calls?"
+          action="Save and delete"
           pending={save.isPending}
           onConfirm={() => void write()}
           onClose={() => setAsking(undefined)}

@@ -22,8 +22,6 @@ import { HistoryPanel } from './history-panel';
 import { Panel } from './panel';
 import { SecretsPanel } from './secrets-panel';
 
-const t = texts.settings;
-
 export function SettingsPage({
   signIns,
 }: {
@@ -38,10 +36,10 @@ export function SettingsPage({
     useQuery(windowQuery),
     useQuery(configQuery),
   ]);
-  if (!ready) return <LoadingPage title={t.title} />;
+  if (!ready) return <LoadingPage title="Settings" />;
   return (
     <>
-      <PageHeader title={t.title} />
+      <PageHeader title="Settings" />
       <div className="scroll-area scroll-edge min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="flex items-start gap-8">
           <div className="min-w-0 max-w-3xl flex-1 space-y-4">
@@ -158,7 +156,7 @@ function ThemeChoice() {
     <Choice
       label="Theme"
       value={useTheme()}
-      options={themes.map((one) => ({ ...one, text: t.themes[one.value] }))}
+      options={themes.map((one) => ({ ...one, text: texts.settings.themes[one.value] }))}
       onChange={setTheme}
     />
   );
@@ -182,7 +180,7 @@ function About({ status }: { status: Status }) {
   return (
     <Facts
       rows={[
-        [t.version, status.version],
+        ['Version', status.version],
         [
           'URL',
           <code key="url" className="font-mono text-xs">

@@ -22,8 +22,6 @@ const words = {
   annotations: 'Annotations',
 };
 
-const t = texts.tools;
-
 export function ToolDetail({
   name,
   begin,
@@ -72,8 +70,8 @@ export function ToolDetail({
             </span>
           )}
           <EffectBadges annotations={tool.annotations} />
-          <span className="text-xs text-ink3" title={t.tokensHint}>
-            {t.tokens(count(tokenCost(tool)))}
+          <span className="text-xs text-ink3" title={texts.tools.tokensHint}>
+            {texts.tools.tokens(count(tokenCost(tool)))}
           </span>
         </span>
       }
@@ -81,7 +79,7 @@ export function ToolDetail({
     >
       <div className="px-4 py-4 text-base md:px-5">
         <p className="max-w-prose whitespace-pre-wrap [overflow-wrap:anywhere]">
-          {tool.description ? <LongText text={tool.description} /> : t.noDescription}
+          {tool.description ? <LongText text={tool.description} /> : 'No description.'}
         </p>
         <p className="mt-3 flex items-center gap-2 text-sm text-ink3">
           <span className="shrink-0">{words.publicName}</span>
@@ -120,16 +118,16 @@ export function ToolDetail({
 function EffectBadges({ annotations }: { annotations: string }) {
   const { readOnly, destructive, openWorld } = effects(annotations);
   const badges: [boolean, string, string][] = [
-    [readOnly, t.effects.readOnly, 'bg-ok-soft text-ok'],
-    [destructive, t.effects.destructive, 'bg-bad-soft text-bad'],
-    [openWorld, t.effects.openWorld, 'bg-warn-soft text-warn'],
+    [readOnly, 'Read-only', 'bg-ok-soft text-ok'],
+    [destructive, 'Destructive', 'bg-bad-soft text-bad'],
+    [openWorld, 'External access', 'bg-warn-soft text-warn'],
   ];
   return badges
     .filter(([on]) => on)
     .map(([, text, color]) => (
       <span
         key={text}
-        title={t.serverClaims}
+        title="Declared by the server (not verified), or set in the configuration"
         className={classes('rounded px-1.5 py-0.5 text-xs font-medium', color)}
       >
         {text}
@@ -139,7 +137,7 @@ function EffectBadges({ annotations }: { annotations: string }) {
 
 function Parameters({ tool }: { tool: Tool }) {
   const list = parameters(tool.inputSchema);
-  if (list.length === 0) return <p className="text-sm text-ink3">{t.noParameters}</p>;
+  if (list.length === 0) return <p className="text-sm text-ink3">This tool takes no parameters.</p>;
   return (
     <dl className="space-y-2.5 text-sm">
       {list.map((parameter) => (
@@ -151,7 +149,7 @@ function Parameters({ tool }: { tool: Tool }) {
             <span className="font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
               {escapeControlCharacters(parameter.type)}
             </span>
-            {parameter.required && <span className="text-xs text-ink3">{t.required}</span>}
+            {parameter.required && <span className="text-xs text-ink3">required</span>}
           </dt>
           {parameter.description && (
             <dd className="mt-0.5 max-w-prose whitespace-pre-wrap text-ink2 [overflow-wrap:anywhere]">

@@ -25,8 +25,6 @@ const words = {
   arguments: 'Arguments (JSON)',
 };
 
-const t = texts.tools;
-
 type Run =
   | { phase: 'idle' }
   | { phase: 'running'; since: number }
@@ -103,7 +101,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
         <TabPanel value={view}>
           {bare ? (
             <p className="flex flex-wrap items-center gap-x-3 text-sm text-ink2">
-              {t.noParameters}
+              This tool takes no parameters.
               <Button small look="quiet" onClick={() => setBare(false)}>
                 Edit arguments as JSON
               </Button>
@@ -226,7 +224,7 @@ function Answer({ answer }: { answer: ToolAnswer }) {
             params={{ id: answer.callId }}
             className="font-normal text-accent underline-offset-2 hover:underline"
           >
-            {t.openCall}
+            Open call
           </Link>
         )}
       </p>

@@ -14,8 +14,6 @@ const words = {
   suspicious: 'Suspicious descriptions',
 };
 
-const t = texts.trust;
-
 /**
  * Withheld changes, warnings and the event log of a server's tools. The content below is shown at
  * the same time, so that there is no layout shift.
@@ -49,7 +47,10 @@ function Known({ server }: { server: string }) {
       {changes && changes.length > 0 && (
         <section aria-label={words.withheld}>
           <Title text={words.withheld} />
-          <p className="mb-3 text-sm text-ink2">{t.withheldBody}</p>
+          <p className="mb-3 text-sm text-ink2">
+            These definitions changed since you trusted them. Clients do not see them until you
+            accept the changes.
+          </p>
           <ToolChanges server={server} />
         </section>
       )}
@@ -89,7 +90,7 @@ function Known({ server }: { server: string }) {
                 <span className="font-medium">
                   {escapeControlCharacters(event.name.slice(0, 200))}
                 </span>{' '}
-                {t.actions[event.action as keyof typeof t.actions] ??
+                {texts.trust.actions[event.action as keyof typeof texts.trust.actions] ??
                   escapeControlCharacters(event.action)}
                 <Detail event={event} />
                 {event.newHash && (

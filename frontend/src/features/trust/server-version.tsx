@@ -19,7 +19,6 @@ const sourcesTexts = withoutPrototypes({
   image: 'Read from the local image',
 } as const);
 
-const t = texts.versions;
 /** Names of packages can be longer than a narrow screen is wide. */
 const wraps =
   'h-auto! min-h-7 max-w-full shrink! py-1 text-left whitespace-normal! [overflow-wrap:anywhere]';
@@ -72,7 +71,10 @@ export function ServerVersionSection({
               ? 'No version pinned'
               : escapeControlCharacters(version.configured),
           ],
-          ['Version', version.version && t.short(escapeControlCharacters(version.version))],
+          [
+            'Version',
+            version.version && texts.versions.short(escapeControlCharacters(version.version)),
+          ],
           ['Source', version.source && sourcesTexts[version.source]],
         ]}
       />
@@ -95,7 +97,7 @@ export function ServerVersionSection({
             title={`${version.configured} → ${version.pin}`}
             onClick={() => change.mutate({ action: 'pin' })}
           >
-            {t.pin(escapeControlCharacters(version.pin))}
+            {texts.versions.pin(escapeControlCharacters(version.pin))}
           </Button>
         )}
         {before && (
@@ -106,7 +108,7 @@ export function ServerVersionSection({
             disabled={change.isPending}
             onClick={() => change.mutate({ action: 'rollback' })}
           >
-            {t.back(escapeControlCharacters(before))}
+            {texts.versions.back(escapeControlCharacters(before))}
           </Button>
         )}
       </div>

@@ -24,7 +24,6 @@ const words = {
   block: 'Block',
 };
 
-const t = texts.trust;
 const most = 50;
 
 /** The withheld changes of a server: the diff of each tool, and the actions for it. */
@@ -59,7 +58,7 @@ function Change({ change }: { change: ToolChange }) {
   return (
     <GuardedItem id={`${change.kind} ${change.name}`} className="rounded-md border bg-panel p-3">
       <p className="font-medium [overflow-wrap:anywhere]">{name}</p>
-      <p className="text-xs text-ink3">{t.states[change.state]}</p>
+      <p className="text-xs text-ink3">{texts.trust.states[change.state]}</p>
       <Warnings list={change.warnings ?? []} />
       <ToolDiff
         lines={change.diff ?? []}

@@ -54,7 +54,7 @@ export function UpdatePage({ server }: { server: string }) {
   return (
     <>
       <PageHeader title={`Update ${escapeControlCharacters(name.slice(0, 200))}`}>
-        <Button onClick={leave}>{key ? 'Not now' : texts.actions.back}</Button>
+        <Button onClick={leave}>{key ? 'Not now' : 'Back'}</Button>
         {key && (
           <Button
             look="primary"

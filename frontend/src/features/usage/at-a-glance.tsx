@@ -36,10 +36,10 @@ export function AtAGlance({
   costs: Pick<ToolCost, 'server' | 'tool' | 'tokens'>[];
 }) {
   const height = 204 * measureFontScale(); // with the line below a chart, the height of the list
-  const empty = report?.total.calls === 0 ? texts.usage.emptyTitle : undefined;
+  const empty = report?.total.calls === 0 ? 'No calls in this period' : undefined;
   return (
     <div className="grid gap-4 lg:grid-cols-2 xl:grid-cols-3">
-      <Card title={texts.usage.callsOverTime}>
+      <Card title="Calls and errors">
         {report ? (
           <CallsChart report={report} height={height} empty={empty} />
         ) : (

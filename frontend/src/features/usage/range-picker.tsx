@@ -16,7 +16,7 @@ export function RangePicker({
 }) {
   return (
     <SegmentedControl
-      label={texts.calls.timeRange}
+      label="Time"
       value={range ?? 'own'}
       options={[...ranges, 'own' as const].map((value) => ({ value, text: texts.ranges[value] }))}
       onChange={(value) =>

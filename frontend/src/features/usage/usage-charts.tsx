@@ -4,11 +4,8 @@ import { useMemo } from 'react';
 import { Chart } from '@/components/lazy-chart';
 import { count, escapeControlCharacters, roundDuration } from '@/lib/format';
 import { useServerName } from '@/lib/server-lookup';
-import { texts } from '@/lib/texts';
 import type { UsageReport } from '@/types/api';
 import { seriesOf, type UsageFilters, usageQuery, useUsualRange } from './api';
-
-const t = texts.usage;
 
 /** Where versions of servers began. */
 function useVersionStarts(report: UsageReport) {
@@ -45,7 +42,7 @@ export function CallsChart({
   return (
     <Chart
       kind="bars"
-      label={t.callsOverTime}
+      label="Calls and errors"
       at={at}
       stepMs={stepMs}
       events={events}
@@ -64,7 +61,7 @@ export function CallsChart({
           values: values.map((use) => use?.rejected ?? 0),
         },
         {
-          name: t.errors,
+          name: 'Errors',
           colour: 'bad' as const,
           values: values.map((use) => use?.errors ?? 0),
         },
@@ -125,7 +122,7 @@ export function DurationChart({
   return (
     <Chart
       kind="lines"
-      label={t.durationsOverTime}
+      label="Latency"
       at={at}
       stepMs={stepMs}
       events={events}

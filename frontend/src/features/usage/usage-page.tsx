@@ -18,7 +18,6 @@ import { CallsChart, DurationChart } from './usage-charts';
 import { Figures } from './usage-totals';
 
 const route = getRouteApi('/usage');
-const t = texts.usage;
 
 export function UsagePage({ costs }: { costs: ToolCost[] }) {
   const labelOf = useServerName();
@@ -41,7 +40,7 @@ export function UsagePage({ costs }: { costs: ToolCost[] }) {
   const longer = range !== '30d' && month !== undefined && month.total.calls > 0;
   return (
     <>
-      <PageHeader title={t.title}>
+      <PageHeader title={texts.usage.title}>
         {server && (
           <Chip
             text={labelOf(server)}
@@ -55,12 +54,12 @@ export function UsagePage({ costs }: { costs: ToolCost[] }) {
       {own && (
         <div className="flex flex-wrap gap-2 px-4 pb-2 md:px-6">
           <DateTimeField
-            label={texts.calls.from}
+            label="From"
             value={from}
             onChange={(from) => change({ from, range: undefined })}
           />
           <DateTimeField
-            label={texts.calls.to}
+            label="To"
             value={to}
             onChange={(to) => change({ to, range: undefined })}
           />
@@ -69,7 +68,7 @@ export function UsagePage({ costs }: { costs: ToolCost[] }) {
       <div className="scroll-area scroll-edge min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="max-w-page space-y-6">
           {total.calls === 0 ? (
-            <Empty icon={ChartColumn} title={t.emptyTitle}>
+            <Empty icon={ChartColumn} title="No calls in this period">
               <p>
                 {longer || own
                   ? 'Choose a longer period.'
@@ -86,7 +85,7 @@ export function UsagePage({ costs }: { costs: ToolCost[] }) {
               {!longer && !own && (
                 <p className="mt-4">
                   <Link to="/clients" className={buttonClasses('primary')}>
-                    {texts.calls.connectClient}
+                    Connect a client
                   </Link>
                 </p>
               )}
@@ -95,10 +94,10 @@ export function UsagePage({ costs }: { costs: ToolCost[] }) {
             <>
               <Figures total={total} />
               <div className="grid gap-4 lg:grid-cols-2">
-                <Card title={t.callsOverTime}>
+                <Card title="Calls and errors">
                   <CallsChart report={report} filters={filters} />
                 </Card>
-                <Card title={t.durationsOverTime}>
+                <Card title="Latency">
                   <DurationChart report={report} filters={filters} />
                 </Card>
               </div>
@@ -126,7 +125,7 @@ function inOrder(from: string | undefined, to: string | undefined): Span {
 
 function Chip({ text, onClick }: { text: string; onClick: () => void }) {
   return (
-    <Button onClick={onClick} title={texts.calls.removeFilter}>
+    <Button onClick={onClick} title="Remove this filter">
       <span className="max-w-48 truncate">{escapeControlCharacters(text.slice(0, 100))}</span>
       <X className="size-3.5" aria-hidden />
     </Button>

@@ -1,15 +1,12 @@
 import { classes } from '@/lib/class-names';
 import { count, duration, share } from '@/lib/format';
-import { texts } from '@/lib/texts';
 import type { UsageStats } from '@/types/api';
-
-const t = texts.usage;
 
 /** The totals of the report. */
 export function Figures({ total }: { total: UsageStats }) {
   const list: [string, string, string?][] = [
     ['Calls', count(total.calls)],
-    [t.errors, count(total.errors), `${share(total.errors, total.calls)}`],
+    ['Errors', count(total.errors), `${share(total.errors, total.calls)}`],
     ['Median (p50)', duration(total.p50Ns)],
     ['p95', duration(total.p95Ns)],
     ['p99', duration(total.p99Ns)],

@@ -3,8 +3,6 @@ export const approvalsTexts = {
   approvals: {
     title: 'Approvals',
     waiting: (n: number) => (n === 1 ? '1 approval pending' : `${n} approvals pending`),
-    /** How an approval ended. */
-
     server: 'About this server',
   },
 } as const;

@@ -3,15 +3,6 @@ const loaded = (n: string) => (n === '1' ? '1 call loaded' : `${n} calls loaded`
 /** The calls and sessions. */
 export const callsTexts = {
   calls: {
-    title: 'Calls',
-    one: 'Call',
-    filters: 'Filters',
-    removeFilter: 'Remove this filter',
-    server: 'Server',
-    timeRange: 'Time',
-    from: 'From',
-    to: 'To',
-
     deleted: (n: number) => (n === 1 ? '1 call deleted.' : `${n} calls deleted.`),
 
     columns: {
@@ -32,26 +23,13 @@ export const callsTexts = {
       largest: (n: string) => `Largest results first, ${loaded(n)}.`,
       smallest: (n: string) => `Smallest results first, ${loaded(n)}.`,
     },
-    emptyTitle: 'No calls yet',
-    emptyBody:
-      'Calls appear here as soon as a client makes them, and stay in the history. Connect a client, or try a tool yourself.',
-    connectClient: 'Connect a client',
-    tryTool: 'Try a tool',
     unknownClient: 'unknown client',
-    progressLabel: 'Progress',
     progress: (n: number) => (n === 1 ? '1 progress message' : `${n} progress messages`),
     arguments: 'Arguments',
     result: 'Result',
-
-    structured: 'Structured content',
-
-    noArguments: 'No arguments were sent.',
-    goneBody: 'It may have expired, or the link is wrong.',
-    fromServer: 'Server to client',
   },
   sessions: {
     title: 'Sessions',
-    one: 'Session',
     failed: (n: string) => `${n} failed`,
 
     approvals: {

@@ -8,7 +8,6 @@ const tools = (n: number) => serversTexts.servers.tools(n);
 export const clientsTexts = {
   clients: {
     title: 'Clients',
-    anonymous: 'Unnamed',
     sessions: (n: string) => (n === '1' ? '1 open session' : `${n} open sessions`),
     calls: (n: string) => (n === '1' ? '1 call' : `${n} calls`),
     seen: (age: string) => `Last seen ${age} ago`,

@@ -10,10 +10,6 @@ export const directoryTexts = {
       address: 'Remote URL',
     } as Record<string, string>,
 
-    curated: 'built-in list',
-    line: 'Command',
-
-    publisher: 'Publisher',
     openDirectory: 'Browse servers',
   },
 } as const;

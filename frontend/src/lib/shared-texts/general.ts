@@ -6,8 +6,6 @@ export const generalTexts = {
   product: 'Drawbridge',
   nav: {
     label: 'Pages',
-    tools: 'Tools',
-    settings: 'Settings',
   },
   actions: {
     start: 'Start',
@@ -36,11 +34,6 @@ export const generalTexts = {
   care: {
     undo: 'Undo',
     typedGone: 'Your input was discarded.',
-    draftRestored: 'Restored your draft',
-
-    lessTitle: 'Delete older calls?',
-
-    lessAction: 'Save and delete',
   },
   connection: {
     connecting: 'Connecting',
@@ -116,17 +109,8 @@ export const generalTexts = {
     '30d': '30 days',
     own: 'Custom range',
   },
-
-  errors: {
-    notFound: 'Page not found',
-  },
   loading: 'Loading…',
-  shortcuts: {
-    palette: 'Search (command palette)',
-  },
   editor: {
-    /** Keys are the phrases that CodeMirror uses. */
-
     syntax: (line: number, column: number) => `Not valid JSON: line ${line}, column ${column}.`,
   },
 } as const;

@@ -18,7 +18,6 @@ export const serversTexts = {
     withheld: withheldText,
     stateFor: (age: string) => `for ${age}`,
     pid: (pid: number) => `PID ${pid}`,
-    protocol: 'Protocol',
 
     offered: (tools: string, prompts: number, resources: number, withheld: number) =>
       [
@@ -31,14 +30,6 @@ export const serversTexts = {
         .join(', '),
 
     ago: (age: string) => `${age} ago`,
-    command: 'Command',
-    tree: 'Processes',
-    log: 'Log',
-
-    sandbox: {
-      title: 'Sandbox',
-    },
-    openLog: 'Open log',
     config: {
       as: 'Show as',
       form: 'Form',
@@ -83,36 +74,15 @@ export const serversTexts = {
       effect: 'Saving restarts the server if necessary.',
       conflict: 'The entry was changed elsewhere. Discard your changes to load the new version.',
     },
-    accounts: {
-      rename: 'Rename',
-    },
     remedy: {
       setKey: (name: string) => `Set ${name}…`,
-    },
-
-    edit: {
-      rename: 'Rename',
-      tags: 'Tags',
-    },
-    more: {
-      elsewhere:
-        'This server is defined in another file, so it cannot be shown or changed here. Edit that file; Settings lists the files.',
     },
 
     failedAction: (action: string, label: string, message: string) =>
       `Cannot ${action} ${label}: ${message}`,
   },
   add: {
-    title: 'Add a server',
     button: 'Add server',
-    name: 'Name',
-    taken: 'A server with this name already exists.',
-    badName: 'Use only the letters a to z, digits, “.”, “_” and “-”, without spaces.',
-    program: 'Command',
-    address: 'URL',
-    folder: 'Working folder',
-    environment: 'Environment',
-    headers: 'Headers',
     include: (name: string) => `Add ${name}`,
     added: (names: string) => `Added ${names}.`,
   },
@@ -128,5 +98,4 @@ export const serversTexts = {
     pin: (to: string) => `Pin to ${versionOf(to)}`,
     back: (to: string) => `Roll back to ${versionOf(to)}`,
   },
-  /** Calls that were sent to the current and to another version of a server. */
 } as const;

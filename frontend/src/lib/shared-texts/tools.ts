@@ -6,19 +6,11 @@ export const toolsTexts = {
     emptyBody: 'The tools that running servers offer to clients appear here.',
 
     noDescription: 'No description.',
-    noParameters: 'This tool takes no parameters.',
-    required: 'required',
 
     tokens: (n: string) => `~${n} tokens`,
     tokensHint: 'Estimated size of its definition in a model’s context: characters divided by four',
-    openCall: 'Open call',
-    effects: { readOnly: 'Read-only', destructive: 'Destructive', openWorld: 'External access' },
-    serverClaims: 'Declared by the server (not verified), or set in the configuration',
   },
   trust: {
-    withheldBody:
-      'These definitions changed since you trusted them. Clients do not see them until you accept the changes.',
-
     states: {
       waiting: 'Changed since trusted',
       blocked: 'Blocked by you',
