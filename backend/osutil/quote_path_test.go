@@ -11,3 +11,7 @@ func TestPathsAreQuotedAsTheirSystemWritesThem(t *testing.T) {
 		assert.Equal(t, want, QuotePath(path))
 	}
 }
+
+func TestWordsOfACommandLineCanBeToldApart(t *testing.T) {
+	assert.Equal(t, `"C:\Program Files\node.exe" -y "" x`, CommandLine(`C:\Program Files\node.exe`, "-y", "", "x"))
+}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
@@ -101,13 +102,7 @@ func (r *shared) unapprovedError() error {
 
 // commandText returns the command as in the configuration, with variables unexpanded.
 func commandText(c *config.Server) string {
-	words := append([]string{c.Command}, c.Args...)
-	for i, w := range words {
-		if w == "" || strings.ContainsAny(w, " \t\r\n\"") {
-			words[i] = fmt.Sprintf("%q", w)
-		}
-	}
-	text := strings.Join(words, " ")
+	text := osutil.CommandLine(append([]string{c.Command}, c.Args...)...)
 	if c.Type == core.Docker {
 		return "in container " + c.Docker.Where() + ": " + text
 	}

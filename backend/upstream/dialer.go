@@ -21,6 +21,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/cassette"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/dockerexec"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/wire"
@@ -293,7 +294,7 @@ func (d *Dialer) processSpec(c *config.Server, env environment, s *startedProces
 		return process.Spec{}, err
 	}
 	// Arguments as in the configuration: expanded ones may contain a secret, and so may others.
-	s.Command = d.redact(strings.Join(append([]string{path}, c.Args...), " "))
+	s.Command = d.redact(osutil.CommandLine(append([]string{path}, c.Args...)...))
 	s.Path, s.Dir = path, dir
 	return process.Spec{Name: c.ID, Path: path, Args: args, Env: envList(vars), Dir: dir}, nil
 }

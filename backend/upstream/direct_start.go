@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/process"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -94,7 +94,7 @@ func (a *launchAttempt) choose(d *Dialer, c *config.Server, spec process.Spec, s
 		own++
 	}
 	shown := slices.Concat([]string{direct.Path}, direct.Args[:len(direct.Args)-own], c.Args[len(c.Args)-own:])
-	s.Command, s.Path = d.redact(strings.Join(shown, " ")), direct.Path
+	s.Command, s.Path = d.redact(osutil.CommandLine(shown...)), direct.Path
 	return direct, nil
 }
 
