@@ -163,7 +163,7 @@ func runDaemon(ctx context.Context, o cli.ServeOptions, lost <-chan struct{}) (e
 	d.startDesktop(ctx)
 	log.Info("Drawbridge is ready", "url", d.url, "version", version, "servers", len(d.files.Current().Servers))
 	if !d.files.Current().Bridge.RequireToken {
-		log.Warn("The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool")
+		log.Warn("The bridge accepts calls without an access token: any program, run by any user of this machine, can call any tool")
 	}
 
 	select {

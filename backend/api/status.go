@@ -40,7 +40,7 @@ func (a *API) Status() Status {
 		s.Notices = append(s.Notices, history.ClockNotice(h))
 	}
 	if !s.RequireToken {
-		s.Notices = append(s.Notices, core.Notice{Subject: "bridge", Message: "The bridge accepts calls without a token: any program, run by any user of this machine, can call any tool."})
+		s.Notices = append(s.Notices, core.Notice{Subject: "bridge", Message: "The bridge accepts calls without an access token: any program, run by any user of this machine, can call any tool."})
 	}
 	s.Notices = append(s.Notices, a.Commands.Notices()...)
 	s.Notices = append(s.Notices, a.Trust.Notices()...)

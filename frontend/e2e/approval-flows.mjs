@@ -195,13 +195,13 @@ flow(
     await page.goto(`${daemon.url}/#/servers`);
     await settled(page, '/servers');
     await page.getByText('problem in the configuration').waitFor();
-    assert.equal(await page.getByText(/^Tokens are disabled/).count(), 0);
+    assert.equal(await page.getByText(/without an access token/).count(), 0);
     await page
       .getByRole('button', { name: /^\d+ notices?$/ })
       .locator('visible=true')
       .click();
     const list = page.getByRole('dialog', { name: 'Notices' });
-    await list.getByText(/^Tokens are disabled/).waitFor();
+    await list.getByText(/without an access token/).waitFor();
     await inspect(page, 'all');
   },
 );

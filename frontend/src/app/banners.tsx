@@ -2,7 +2,8 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { Banner } from '@/components/banner';
 import { Button } from '@/components/button';
-import { useServerLabel } from '@/features/servers/api';
+import { serversQuery, useServerLabel } from '@/features/servers/api';
+import { needsAttention } from '@/features/servers/servers-needing-attention';
 import { approvalsQuery } from '@/lib/approvals-query';
 import { useConnection } from '@/lib/connection';
 import { clock, escapeControlCharacters, moment } from '@/lib/format';
@@ -12,7 +13,7 @@ import { request } from '@/lib/request';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { toastError } from '@/lib/toast';
-import type { RecorderStatus, Status } from '@/types/api';
+import type { RecorderStatus, ServerStatus, Status } from '@/types/api';
 import { pausedSubject } from './notices-bell';
 
 const recordFullTexts = {
@@ -148,8 +149,10 @@ function recorderTrouble(recorder: RecorderStatus | undefined): boolean {
 /** What needs a decision: a configuration that cannot be used, and calls that are not recorded. */
 function StatusBanners() {
   const { data: status } = useQuery(statusQuery);
+  const { data: servers = [] } = useQuery(serversQuery);
+  const overview = useRouterState({ select: (state) => state.location.pathname === '/' });
   if (!status) return null;
-  const errors = (status.problems ?? []).filter((problem) => !problem.warning);
+  const errors = overview ? unlistedErrors(status, servers) : errorsOf(status);
   const first = errors[0];
   return (
     <>
@@ -182,11 +185,20 @@ function StatusBanners() {
   );
 }
 
-/** The number of malfunctions: what has a banner, and calls that were not recorded. */
-export function countTroubles({ notices, problems, recorder }: Status): number {
+const errorsOf = ({ problems }: Status) => (problems ?? []).filter(({ warning }) => !warning);
+
+/** The errors in the configuration without those of servers that the overview lists with them. */
+const unlistedErrors = (status: Status, servers: ServerStatus[]) =>
+  errorsOf(status).filter(
+    (one) => !servers.some((server) => server.id === one.server && needsAttention(server)),
+  );
+
+/** The number of malfunctions besides servers: what has a banner, and calls that were not recorded. */
+export function countTroubles(status: Status, servers: ServerStatus[]): number {
+  const { notices, recorder } = status;
   return [
     notices?.some(({ subject }) => subject === pausedSubject),
-    problems?.some(({ warning }) => !warning),
+    unlistedErrors(status, servers).length > 0,
     recorderTrouble(recorder),
     recorder.dropped > 0,
   ].filter(Boolean).length;

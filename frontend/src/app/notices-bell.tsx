@@ -30,21 +30,16 @@ const droppedText = (n: number) =>
     ? 'One call was not recorded because the disk was too slow.'
     : `${count(n)} calls were not recorded because the disk was too slow.`;
 
-/** What is worth knowing and needs no decision: the daemon's notices, and two facts of its state. */
+/** Subjects of notices that are shown elsewhere: among the approvals, and in a banner. */
+const elsewhere = /^(withheld\/|paused$)/;
+
+/** What is worth knowing and needs no decision: the daemon's notices, and calls that were not recorded. */
 function noticesOf(status: Status, read: string[]): Notice[] {
   const { dropped } = status.recorder;
   return [
-    ...(status.requireToken
-      ? []
-      : [
-          {
-            subject: '',
-            message: 'Tokens are disabled: any program on this computer can call your tools.',
-          },
-        ]),
     ...(dropped > 0 ? [{ subject: '', message: droppedText(dropped) }] : []),
     ...(status.notices ?? []).filter(
-      ({ subject, message }) => subject !== pausedSubject && !read.includes(message),
+      ({ subject, message }) => !elsewhere.test(subject) && !read.includes(message),
     ),
   ];
 }

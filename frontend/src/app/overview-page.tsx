@@ -137,7 +137,7 @@ function Health() {
   const { phase } = useConnection();
   if (phase === 'reconnecting')
     return <span className="font-medium text-ink3">Last known state</span>;
-  const troubles = status ? countTroubles(status) : 0;
+  const troubles = status ? countTroubles(status, servers) : 0;
   const n = servers.filter(needsAttention).length + approvals + lost.length + troubles;
   if (n === 0 && status?.idle)
     return <span className="font-medium text-ink3">{status.idle.reason}</span>;

@@ -1,9 +1,10 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { sessionsQuery } from '@/features/calls/api';
+import { liveCallsQuery, sessionsQuery } from '@/features/calls/api';
 import { toolsQuery } from '@/features/tools/api';
 import { tokenCost } from '@/features/tools/groups';
 import { usageQuery } from '@/features/usage/api';
+import type { Call } from '@/types/api';
 
 /** An offered tool with the size of its definition in a model's context. */
 export interface CostedTool {
@@ -20,6 +21,11 @@ const day = 86_400_000;
 
 /** Fewer sessions than this say nothing about which tools are needed. */
 const enoughSessions = 5;
+
+const keyOf = ({ server, tool }: { server?: string; tool?: string }) => `${server}/${tool}`;
+
+/** Sorted, so that calls of the same tools are no change. */
+const toolsOf = (calls: Call[]) => [...new Set(calls.map(keyOf))].sort();
 
 /** All offered tools, and which of them clients could do without. */
 export function useCostedTools(): {
@@ -42,11 +48,13 @@ export function useCostedTools(): {
   );
   const sessions = useInfiniteQuery(sessionsQuery);
   const enough = (sessions.data?.pages[0]?.items?.length ?? 0) >= enoughSessions;
+  // The report may be a minute old, and has no calls that have not ended.
+  const { data: recent } = useQuery({ ...liveCallsQuery, select: toolsOf });
   const all = tools.data;
   const [uses, early] = [report.data?.tools, before.data?.servers];
   return {
     tools: useMemo(() => {
-      const used = new Set(uses?.map((use) => `${use.server}/${use.tool}`));
+      const used = new Set([...(uses ?? []).map(keyOf), ...(recent ?? [])]);
       const known = new Set(enough && uses ? early?.map((use) => use.server) : []);
       return (all ?? []).map((tool) => ({
         server: tool.server,
@@ -54,13 +62,10 @@ export function useCostedTools(): {
         publicName: tool.name,
         title: tool.title || tool.description.slice(0, 200),
         tokens: tokenCost(tool),
-        unused: known.has(tool.server) && !used.has(`${tool.server}/${tool.tool}`),
+        unused: known.has(tool.server) && !used.has(keyOf(tool)),
       }));
-    }, [all, uses, early, enough]),
-    calls: useMemo(
-      () => uses && new Map(uses.map((use) => [`${use.server}/${use.tool}`, use.calls])),
-      [uses],
-    ),
+    }, [all, uses, early, enough, recent]),
+    calls: useMemo(() => uses && new Map(uses.map((use) => [keyOf(use), use.calls])), [uses]),
     isPending: [tools, report, before, sessions].some((query) => query.isPending),
   };
 }

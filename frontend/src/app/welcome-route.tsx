@@ -9,6 +9,7 @@ import { liveCallsQuery, useLiveCalls } from '@/features/calls/api';
 import { clientsQuery, connectionsQuery, takeoverQuery } from '@/features/clients/api';
 import { isOnline } from '@/features/clients/online';
 import { serversQuery } from '@/features/servers/api';
+import { serversText } from '@/features/servers/servers-needing-attention';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -79,6 +80,7 @@ function useDone(): Record<Step, boolean> {
 function Welcome() {
   const { step } = getRouteApi('/welcome').useSearch();
   const done = useDone();
+  const { data: servers } = useSuspenseQuery(serversQuery);
   const { data: connections } = useQuery(connectionsQuery);
   // The steps are below each other: one that grows later would move the buttons below it.
   const ready = useAllQueriesAnswered([
@@ -108,6 +110,7 @@ function Welcome() {
             done={done.servers}
             asked={step === 'servers'}
             {...(found ? stepsTexts.servers : nothingFoundTexts)}
+            {...(done.servers && { body: `${serversText(servers)} added. You can add more.` })}
           >
             <ServersStep />
           </StepSection>
@@ -116,16 +119,28 @@ function Welcome() {
             done={done.clients}
             asked={step === 'clients'}
             {...(listed ? stepsTexts.clients : noneFoundTexts)}
+            {...(done.clients && { body: 'A client is connected. You can connect more.' })}
           >
             <ClientsStep />
           </StepSection>
-          <StepSection number={3} done={done.call} asked={step === 'call'} {...stepsTexts.call}>
+          <StepSection
+            number={3}
+            done={done.call}
+            asked={step === 'call'}
+            {...stepsTexts.call}
+            {...(done.call && { body: 'Calls are recorded. All of them are under Calls.' })}
+          >
             <FirstCallStep done={done} />
           </StepSection>
         </ol>
         {(done.servers || done.clients) && <ChangedFiles />}
         <UpdateQuestion />
-        <div className="mt-5 max-w-3xl">
+        <div className="mt-5 max-w-3xl space-y-2">
+          {all && (
+            <p className="text-sm text-ink2">
+              The setup is complete. The overview shows what runs and what needs your attention.
+            </p>
+          )}
           <Link to="/" className={buttonClasses(all ? 'primary' : 'secondary')}>
             Go to the overview
           </Link>
@@ -199,7 +214,7 @@ function ChangedFiles() {
         {servers.length > 0 && status.configPath && (
           <Changed
             path={status.configPath}
-          >{`Drawbridge’s configuration, with ${servers.length === 1 ? '1 server' : `${servers.length} servers`}.`}</Changed>
+          >{`Drawbridge’s configuration, with ${serversText(servers)}.`}</Changed>
         )}
         {written.map((one) => (
           <Changed key={one.key} path={one.path}>

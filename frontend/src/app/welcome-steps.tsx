@@ -39,7 +39,7 @@ export function ServersStep() {
     setAdding(servers.length === 0 && takeover.clients?.length === 0);
   return (
     <div className="space-y-4">
-      <TakeOver />
+      <TakeOver look={servers.length > 0 ? 'secondary' : 'primary'} />
       {servers.length > 0 && <CompactServerList />}
       <div className="flex flex-wrap gap-2">
         <Button aria-expanded={adding === true} onClick={() => setAdding((on) => !on)}>

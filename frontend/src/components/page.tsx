@@ -64,11 +64,12 @@ export const PageViews = createContext<{
   views: { to: string; text: string }[];
 }>({ at: undefined, views: [] });
 
-/** The page's heading. If the page is one of several views, links to the others are beside it. */
+/** The page's heading. If the page is itself one of several views, links to the others are beside it. */
 function Title({ title }: { title: string }) {
   const { at, views } = useContext(PageViews);
   const heading = 'text-xl font-semibold tracking-tight';
-  if (views.length === 0) return <h1 className={heading}>{title}</h1>;
+  if (!views.some(({ to, text }) => to === at && text === title))
+    return <h1 className={heading}>{title}</h1>;
   return (
     <nav aria-label="Views">
       <ul className="flex flex-wrap items-baseline gap-x-4">

@@ -24,8 +24,12 @@ export interface TimeChartProps {
   series: Series[];
   format: (value: number) => string;
   height: number;
+  /** What is counted, for the values of each slot. */
+  unit?: string;
   /** Moments that are drawn as vertical lines; the caption names those of the selected slot. */
   events?: { at: number; name: string }[];
+  /** What these moments are. */
+  eventName?: string;
   /** Shown in the middle of an empty chart. */
   empty?: string | undefined;
   /** Called with the slot that was clicked or selected with Enter. */
@@ -110,15 +114,21 @@ export function TimeChart(props: TimeChartProps) {
             )}
           </span>
         ))}
+        {begun.length === 0 && props.events?.some((one) => one.at >= (at[0] ?? 0)) && (
+          <span className="inline-flex items-center gap-1.5">
+            <span className="h-3 border-l border-ink3" aria-hidden />
+            {props.eventName}
+          </span>
+        )}
         {begun.slice(0, 3).map((one) => (
           <span key={`${one.at} ${one.name}`} className="max-w-full truncate text-ink">
             {one.name}
           </span>
         ))}
         {begun.length > 3 && <span>+{begun.length - 3}</span>}
-        {here !== undefined && (
-          <span className="ml-auto text-ink3">{slotName(at[here] ?? 0, stepMs)}</span>
-        )}
+        <span className="ml-auto text-ink3">
+          {here === undefined ? props.unit : slotName(at[here] ?? 0, stepMs)}
+        </span>
       </figcaption>
       <div
         ref={parent}

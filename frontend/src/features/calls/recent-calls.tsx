@@ -129,10 +129,10 @@ function CallLines({
         <li
           key={call.id}
           className={classes(
-            'relative flex items-center gap-3 border-t px-4 py-1.5 text-sm first:border-t-0 hover:bg-hover',
+            'relative flex items-center gap-x-3 border-t px-4 py-1.5 text-sm first:border-t-0 hover:bg-hover max-sm:flex-wrap',
           )}
         >
-          <span className="hidden w-24 shrink-0 whitespace-nowrap text-ink3 sm:block">
+          <span className="shrink-0 whitespace-nowrap text-ink3 max-sm:order-last max-sm:w-full max-sm:text-xs sm:w-24">
             {clock(call.at, now)}
           </span>
           <Link

@@ -143,7 +143,7 @@ export function ConnectionState({
           )}
           {(connection.state === 'vanished' || connection.state === 'changed') && (
             <>
-              <Button look="primary" disabled={action.isPending} onClick={() => act('restore')}>
+              <Button disabled={action.isPending} onClick={() => act('restore')}>
                 {t.restore}
               </Button>
               <Button disabled={action.isPending} onClick={() => setAsking('forget')}>

@@ -20,7 +20,7 @@ const words = {
 const short = (text: string, limit = 400) => escapeControlCharacters(text.slice(0, limit));
 
 /** Takes over the servers of all clients: one plan, one confirmation, one undo. */
-export function TakeOver() {
+export function TakeOver({ look = 'primary' }: { look?: 'primary' | 'secondary' }) {
   const plan = useQuery(takeoverQuery());
   const [open, setOpen] = useState(false);
   const clients = plan.data?.clients ?? [];
@@ -28,7 +28,7 @@ export function TakeOver() {
     <>
       {plan.data && clients.length > 0 && (
         <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
-          <Button look="primary" onClick={() => setOpen(true)} className="max-sm:w-full">
+          <Button look={look} onClick={() => setOpen(true)} className="max-sm:w-full">
             {words.action(plan.data.servers, clients.length)}
           </Button>
           <p className="min-w-0 flex-1 basis-60 text-sm text-ink2">

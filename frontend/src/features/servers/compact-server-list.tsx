@@ -24,10 +24,10 @@ export function CompactServerList({ calls }: { calls?: Map<string, number> | und
         <li
           key={server.id}
           className={classes(
-            'relative grid items-center gap-x-4 border-t px-4 py-1.5 text-sm first:border-t-0 hover:bg-hover',
+            'relative grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 border-t px-4 py-1.5 text-sm first:border-t-0 hover:bg-hover',
             calls
-              ? 'grid-cols-[minmax(0,1fr)_auto] @lg:grid-cols-[minmax(0,1fr)_8.5rem_5rem_6rem_4.5rem]'
-              : 'grid-cols-[minmax(0,1fr)_auto_auto] @lg:grid-cols-[minmax(0,1fr)_8.5rem_6rem_4.5rem]',
+              ? '@lg:grid-cols-[minmax(0,1fr)_8.5rem_5rem_6rem_4.5rem]'
+              : '@lg:grid-cols-[minmax(0,1fr)_8.5rem_6rem_4.5rem]',
           )}
         >
           <Link
@@ -44,7 +44,6 @@ export function CompactServerList({ calls }: { calls?: Map<string, number> | und
             />
           )}
           <TextCell
-            narrow={!calls}
             text={server.tools > 0 && texts.servers.tools(server.tools, visible?.[server.id])}
           />
           <TextCell text={memory.has(server.id) && bytes(memory.get(server.id))} />
@@ -61,16 +60,9 @@ export function CompactServerList({ calls }: { calls?: Map<string, number> | und
   );
 }
 
-/** A text at the right. Where there is little space, it is shown only with narrow. */
-function TextCell({ text, narrow }: { text: string | false | 0 | undefined; narrow?: boolean }) {
+/** A text at the right, where there is space for it. */
+function TextCell({ text }: { text: string | false | 0 | undefined }) {
   return (
-    <span
-      className={classes(
-        'text-right whitespace-nowrap text-ink3',
-        narrow ? '' : 'hidden @lg:block',
-      )}
-    >
-      {text || ''}
-    </span>
+    <span className="hidden text-right whitespace-nowrap text-ink3 @lg:block">{text || ''}</span>
   );
 }

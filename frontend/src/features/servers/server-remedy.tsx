@@ -53,14 +53,15 @@ export function hasRemedy({ remedy }: ServerStatus, own = false) {
   return kind === 'approve' || kind.startsWith('set-') || Boolean(commands[kind] ?? links[kind]);
 }
 
-/** The action as a button. */
+/** The action as a button: the main one of a server's own page, one of many in a list. */
 export function RemedyButton({ server, own = false }: { server: ServerStatus; own?: boolean }) {
   const [open, setOpen] = useState(false);
   const { remedy } = server;
   if (!remedy || !hasRemedy(server, own)) return null;
   const { kind, name = '' } = remedy;
   const label = server.label || server.id;
-  const look = classes(buttonClasses('primary', true), 'relative z-10');
+  const emphasis = own ? 'primary' : 'secondary';
+  const look = classes(buttonClasses(emphasis, true), 'relative z-10');
   const link = links[kind];
   if (link)
     return (
@@ -87,7 +88,7 @@ export function RemedyButton({ server, own = false }: { server: ServerStatus; ow
   const close = () => setOpen(false);
   return (
     <>
-      <Button small look="primary" className="relative z-10" onClick={() => setOpen(true)}>
+      <Button small look={emphasis} className="relative z-10" onClick={() => setOpen(true)}>
         <Icon className="size-3.5" aria-hidden />
         {action}
       </Button>

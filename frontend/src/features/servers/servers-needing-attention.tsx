@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { GuardedItem, GuardedList } from '@/components/guarded-list';
 import { StateBadge, stateTone } from '@/components/state-badge';
-import { age, escapeControlCharacters, sentence } from '@/lib/format';
+import { age, count, escapeControlCharacters, sentence } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
@@ -11,21 +11,28 @@ import { serversQuery, visibleToolsQuery } from './api';
 import { RemedyButton } from './server-remedy';
 import { ServerMenu } from './start-stop-buttons';
 
-/** Whether the state of a server requires the user's attention, or soon may. */
-export function needsAttention(server: ServerStatus): boolean {
-  const tone = stateTone(server.state);
-  return tone === 'bad' || tone === 'warn';
+/** Whether the state of a server requires the user's attention, or soon may. Its new command is an approval of its own. */
+export function needsAttention({ state }: ServerStatus): boolean {
+  return state !== 'needs-approval' && ['bad', 'warn'].includes(stateTone(state));
+}
+
+const isEnabled = ({ state }: ServerStatus) => state !== 'disabled';
+
+/** "13 servers, 1 disabled": every view counts the enabled ones, as the tray does. */
+export function serversText(servers: ServerStatus[]): string {
+  const all = servers.filter(isEnabled).length;
+  const rest = servers.length - all;
+  return texts.connections.servers(all) + (rest > 0 ? `, ${count(rest)} disabled` : '');
 }
 
 export function useServerNumbers() {
   const { data: servers } = useSuspenseQuery(serversQuery);
   const { data: visible } = useQuery(visibleToolsQuery);
   return {
-    all: servers.filter((server) => server.state !== 'disabled').length,
+    all: servers.filter(isEnabled).length,
     up: servers.filter((server) => server.state === 'running' || server.state === 'degraded')
       .length,
     tools: servers.reduce((sum, server) => sum + (visible?.[server.id] ?? server.tools), 0),
-    known: servers.length,
   };
 }
 

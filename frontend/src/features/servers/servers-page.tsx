@@ -14,6 +14,7 @@ import { serversQuery, versionsQuery, visibleToolsQuery } from './api';
 import { NoServers } from './no-servers';
 import type { ServerFilters } from './server-page-views';
 import { ServerRow, wideCell, widestCell } from './server-row';
+import { serversText } from './servers-needing-attention';
 
 const idOf = ({ id }: ServerStatus) => id;
 
@@ -97,9 +98,7 @@ export function ServersPage({
     <>
       <PageHeader
         title={texts.servers.title}
-        note={
-          servers.length > 0 && (servers.length === 1 ? '1 server' : `${servers.length} servers`)
-        }
+        note={servers.length > 0 && serversText(servers)}
         action={
           servers.length > 0 && (
             <Link to="/add" className={buttonClasses('primary')}>

@@ -15,6 +15,10 @@ import { versionPath } from './server-version';
 import { ToolDiff, Warnings } from './tool-changes';
 import { comparisonSummary, VersionComparison } from './version-comparison';
 
+/** The version that the configuration names, or the one that runs. */
+const before = ({ from, package: name, version }: VersionPlan) =>
+  from !== name ? texts.versions.of(from) : version ? texts.versions.short(version) : 'not pinned';
+
 /** What the latest version of a server changes: its definitions, and its results for recorded calls. */
 export function UpdatePage({ server }: { server: string }) {
   const client = useQueryClient();
@@ -72,14 +76,16 @@ export function UpdatePage({ server }: { server: string }) {
             <Failed error={plan.error} onRetry={noSuchServer ? undefined : () => plan.refetch()} />
           )}
           {plan.data && !key && <p>This is the latest version.</p>}
-          {key && (
+          {plan.data && key && (
             <div>
               <p className="text-lg font-semibold" role="status">
                 {summaryOf(changes) || 'No tools will change'}.{' '}
                 {report ? comparisonSummary(report) : !compared.error && 'Replaying calls…'}
               </p>
               <p className="text-sm text-ink3 [overflow-wrap:anywhere]">
-                {`${escapeControlCharacters(plan.data?.from ?? '')} → ${escapeControlCharacters(plan.data?.to ?? '')}`}
+                {escapeControlCharacters(
+                  `${plan.data.package}: ${before(plan.data)} → ${texts.versions.of(plan.data.to)}`,
+                )}
               </p>
             </div>
           )}

@@ -50,13 +50,6 @@ export function useUsualRange(): Range {
   return (['15m', '1h'] as const).find((range) => Date.now() - first < lengths[range]) ?? '24h';
 }
 
-/** The number of full days with recorded calls, from the report of 30 days. */
-export function recordedDays(report: UsageReport): number {
-  const to = Date.parse(report.to);
-  const first = Date.parse(report.series[0]?.at ?? '');
-  return Math.floor((to - (first || to)) / 86_400_000);
-}
-
 /** The series as slots of equal length, including empty ones. */
 export function seriesOf(report: UsageReport): {
   at: number[];

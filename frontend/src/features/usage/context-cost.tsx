@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { buttonClasses } from '@/components/button';
@@ -6,7 +5,6 @@ import { ServerPrefix } from '@/components/server-prefix';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
-import { recordedDays, usageQuery } from './api';
 import { Card } from './card';
 
 const unusedNote = (n: number, tokens: string) =>
@@ -21,6 +19,7 @@ export interface ToolCost {
   tool: string;
   publicName: string;
   tokens: number;
+  unused: boolean;
 }
 
 /** The cost of the tool list by server, for each model that reads it. */
@@ -90,51 +89,37 @@ function More({ all, n, onToggle }: { all: boolean; n: number; onToggle: () => v
   );
 }
 
-/** Tools that use context and were not called for 30 days. */
+/** Tools that use context and were not called for 30 days; nothing if there are none. */
 export function Unused({ costs }: { costs: ToolCost[] }) {
   const labelOf = useServerName();
-  const { data } = useQuery(usageQuery({ range: '30d' }, 60_000));
   const [all, setAll] = useState(false);
-  if (!data || costs.length === 0) return null; // nothing to show without tools
-  const used = new Set(data.tools.map((use) => `${use.server}/${use.tool}`));
-  const list = costs
-    .filter((cost) => !used.has(`${cost.server}/${cost.tool}`))
-    .sort((a, b) => b.tokens - a.tokens);
+  const list = costs.filter((cost) => cost.unused).sort((a, b) => b.tokens - a.tokens);
   const tokens = list.reduce((sum, cost) => sum + cost.tokens, 0);
-  const days = recordedDays(data);
   const shown = all ? list.slice(0, 500) : list.slice(0, 8);
+  if (list.length === 0) return null;
   return (
-    <Card
-      title="Not used in the last 30 days"
-      note={list.length > 0 && unusedNote(list.length, count(tokens))}
-    >
-      {list.length === 0 ? (
-        <p className="text-sm text-ink3">All tools were used in the last 30 days.</p>
-      ) : (
-        <>
-          <p className="mb-3 text-sm text-ink2">
-            These tools take up context but have not been called. Hide those you do not need.{' '}
-            {days < 29 && texts.profiles.recordedFor(days)}
-          </p>
-          <ul className="space-y-1 text-sm">
-            {shown.map((cost) => (
-              <li key={cost.publicName} className="flex items-baseline gap-3">
-                <Link
-                  to="/tools"
-                  search={{ tool: cost.publicName }}
-                  className="min-w-0 flex-1 truncate underline-offset-2 hover:underline"
-                >
-                  <ServerPrefix label={labelOf(cost.server)} />
-                  {escapeControlCharacters(cost.tool.slice(0, 200))}
-                </Link>
-                <span className="shrink-0 text-ink3">{texts.tools.tokens(count(cost.tokens))}</span>
-              </li>
-            ))}
-          </ul>
-          {list.length > 8 && (
-            <More all={all} onToggle={() => setAll((on) => !on)} n={list.length - 8} />
-          )}
-        </>
+    <Card title="Not called in 30 days" note={unusedNote(list.length, count(tokens))}>
+      <p className="mb-3 text-sm text-ink2">
+        These tools take up context, and their servers have been in use for at least seven days.
+        Hide those you do not need.
+      </p>
+      <ul className="space-y-1 text-sm">
+        {shown.map((cost) => (
+          <li key={cost.publicName} className="flex items-baseline gap-3">
+            <Link
+              to="/tools"
+              search={{ tool: cost.publicName }}
+              className="min-w-0 flex-1 truncate underline-offset-2 hover:underline"
+            >
+              <ServerPrefix label={labelOf(cost.server)} />
+              {escapeControlCharacters(cost.tool.slice(0, 200))}
+            </Link>
+            <span className="shrink-0 text-ink3">{texts.tools.tokens(count(cost.tokens))}</span>
+          </li>
+        ))}
+      </ul>
+      {list.length > 8 && (
+        <More all={all} onToggle={() => setAll((on) => !on)} n={list.length - 8} />
       )}
     </Card>
   );

@@ -45,7 +45,9 @@ export function CallsChart({
       label="Calls and errors"
       at={at}
       stepMs={stepMs}
+      unit={`calls per ${roundDuration(stepMs * 1e6)}`}
       events={events}
+      eventName="New version"
       height={height}
       empty={empty}
       format={(n) => count(Math.round(n * 10) / 10)}
@@ -125,7 +127,9 @@ export function DurationChart({
       label="Latency"
       at={at}
       stepMs={stepMs}
+      unit="time per call, logarithmic"
       events={events}
+      eventName="New version"
       height={height}
       empty={empty}
       format={tickOrDuration}

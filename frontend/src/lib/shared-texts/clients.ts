@@ -42,10 +42,6 @@ export const clientsTexts = {
       n === 1
         ? `Client ${names} uses this profile. Choose another profile for it first.`
         : `These clients use this profile. Choose another profile for them first: ${names}.`,
-    recordedFor: (days: number) =>
-      days < 1
-        ? 'Less than one day recorded so far.'
-        : `Only ${days === 1 ? 'one day' : `${days} days`} recorded so far.`,
     takeOut: (n: number, tokens: string | undefined) =>
       `Remove ${n === 1 ? '1 unused tool' : `${count(n)} unused tools`}${tokens ? ` (saves ~${tokens} tokens)` : ''}`,
     takenOut: (n: number) => `${tools(n)} removed; save to apply.`,

@@ -94,6 +94,7 @@ export const serversTexts = {
   },
   versions: {
     short: shortVersion,
+    of: versionOf,
 
     pin: (to: string) => `Pin to ${versionOf(to)}`,
     back: (to: string) => `Roll back to ${versionOf(to)}`,
