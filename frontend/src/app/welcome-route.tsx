@@ -110,7 +110,7 @@ function Welcome() {
             done={done.servers}
             asked={step === 'servers'}
             {...(found ? stepsTexts.servers : nothingFoundTexts)}
-            {...(done.servers && { body: `${serversText(servers)} added. You can add more.` })}
+            {...(done.servers && { body: `Added: ${serversText(servers)}. You can add more.` })}
           >
             <ServersStep />
           </StepSection>

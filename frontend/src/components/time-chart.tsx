@@ -24,8 +24,6 @@ export interface TimeChartProps {
   series: Series[];
   format: (value: number) => string;
   height: number;
-  /** What is counted, for the values of each slot. */
-  unit?: string;
   /** Moments that are drawn as vertical lines; the caption names those of the selected slot. */
   events?: { at: number; name: string }[];
   /** What these moments are. */
@@ -126,9 +124,9 @@ export function TimeChart(props: TimeChartProps) {
           </span>
         ))}
         {begun.length > 3 && <span>+{begun.length - 3}</span>}
-        <span className="ml-auto text-ink3">
-          {here === undefined ? props.unit : slotName(at[here] ?? 0, stepMs)}
-        </span>
+        {here !== undefined && (
+          <span className="ml-auto text-ink3">{slotName(at[here] ?? 0, stepMs)}</span>
+        )}
       </figcaption>
       <div
         ref={parent}

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { memo, type ReactNode } from 'react';
+import { type ComponentProps, memo, type ReactNode } from 'react';
 import { GuestBadge } from '@/components/guest-badge';
 import { OutcomeBadge, outcomeIcon } from '@/components/outcome-badge';
 import { ServerPrefix } from '@/components/server-prefix';
@@ -140,17 +140,9 @@ export const CallRow = memo(function CallRow({
 });
 
 const narrowCells: ColumnId[] = ['time', 'call', 'outcome', 'duration'];
-function Cell({
-  wide,
-  className,
-  children,
-}: {
-  wide: boolean;
-  className: string;
-  children: ReactNode;
-}) {
+function Cell({ wide, children, ...rest }: ComponentProps<'span'> & { wide: boolean }) {
   return (
-    <span role={wide ? 'cell' : undefined} className={className}>
+    <span role={wide ? 'cell' : undefined} {...rest}>
       {children}
     </span>
   );
@@ -160,6 +152,7 @@ function TextCell({ text, code, number }: { text: string; code?: boolean; number
   return (
     <Cell
       wide
+      title={code ? text : undefined}
       className={classes(
         'truncate',
         number ? 'text-right text-ink3' : 'text-ink2',

@@ -71,7 +71,13 @@ export function SessionTimeline({
             (first.client || first.token || texts.calls.unknownClient).slice(0, 200),
           )}
           {first.workspace && (
-            <span className="font-normal text-ink2"> in {folderName(first.workspace)}</span>
+            <span
+              title={escapeControlCharacters(first.workspace)}
+              className="font-normal text-ink2"
+            >
+              {' '}
+              in {folderName(first.workspace)}
+            </span>
           )}
         </>
       }

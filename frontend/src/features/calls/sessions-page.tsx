@@ -107,7 +107,12 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
             )}
           </span>
           {session.workspace && (
-            <span className="ml-2 text-sm text-ink2">in {folderName(session.workspace)}</span>
+            <span
+              title={escapeControlCharacters(session.workspace)}
+              className="ml-2 text-sm text-ink2"
+            >
+              in {folderName(session.workspace)}
+            </span>
           )}
         </Link>
         {/* The list is sorted by this time. */}

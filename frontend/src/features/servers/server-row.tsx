@@ -35,6 +35,7 @@ export function ServerRow({
   /** Those of the list, which its links keep. */
   filters?: ServerFilters;
 }) {
+  const reason = escapeControlCharacters(sentence(server.reason ?? ''));
   const helped = Boolean(server.reason || hasRemedy(server));
   const hidden = visible !== undefined && visible < server.tools;
   return (
@@ -86,12 +87,13 @@ export function ServerRow({
             {helped && (
               <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
                 <p
+                  title={reason}
                   className={classes(
                     'line-clamp-2 min-w-0 flex-1 basis-40 [overflow-wrap:anywhere]',
                     stateTone(server.state) === 'bad' ? 'text-bad' : 'text-ink2',
                   )}
                 >
-                  {escapeControlCharacters(sentence(server.reason ?? ''))}
+                  {reason}
                 </p>
                 <RemedyButton server={server} />
               </div>

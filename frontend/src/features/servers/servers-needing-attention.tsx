@@ -36,6 +36,9 @@ export function useServerNumbers() {
   };
 }
 
+const reasonOf = ({ reason, warnings, detail }: ServerStatus) =>
+  escapeControlCharacters(sentence(reason || warnings?.[0] || detail || ''));
+
 /** The number of servers that are shown at first; there may be hundreds. */
 const few = 8;
 
@@ -74,10 +77,11 @@ export function Attention({ lead }: { lead?: ReactNode }) {
                   <span className="text-xs text-ink3">{age(server.since, now)}</span>
                 </span>
               </div>
-              <p className="line-clamp-2 text-sm text-ink2 [overflow-wrap:anywhere]">
-                {escapeControlCharacters(
-                  sentence(server.reason || server.warnings?.[0] || server.detail || ''),
-                )}
+              <p
+                title={reasonOf(server)}
+                className="line-clamp-2 text-sm text-ink2 [overflow-wrap:anywhere]"
+              >
+                {reasonOf(server)}
               </p>
             </div>
             <div className="relative z-10 ml-auto flex items-center gap-1">

@@ -12,7 +12,7 @@ import type { Range } from '@/lib/time-range';
 import type { UsageReport } from '@/types/api';
 import { Card } from './card';
 import type { ToolCost } from './context-cost';
-import { CallsChart, DurationChart } from './usage-charts';
+import { CallsChart, DurationChart, slotText } from './usage-charts';
 
 const ordersTexts = withoutPrototypes({
   calls: 'Calls',
@@ -39,14 +39,14 @@ export function AtAGlance({
   const empty = report?.total.calls === 0 ? 'No calls in this period' : undefined;
   return (
     <div className="grid gap-4 lg:grid-cols-2 xl:grid-cols-3">
-      <Card title="Calls and errors">
+      <Card title="Calls and errors" note={report && slotText(report)}>
         {report ? (
           <CallsChart report={report} height={height} empty={empty} />
         ) : (
           <ChartSpace height={height} />
         )}
       </Card>
-      <Card title="Latency">
+      <Card title="Latency" note="logarithmic">
         {report ? (
           <DurationChart brief report={report} height={height} empty={empty} />
         ) : (

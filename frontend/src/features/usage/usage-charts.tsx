@@ -20,6 +20,10 @@ function useVersionStarts(report: UsageReport) {
   );
 }
 
+/** What one bar contains: "per 30 min". */
+export const slotText = (report: UsageReport) =>
+  `per ${roundDuration(seriesOf(report).stepMs * 1e6).replace(/^1 /, '')}`;
+
 /** Calls and errors over time; a click shows the calls of that time. */
 export function CallsChart({
   report,
@@ -45,7 +49,6 @@ export function CallsChart({
       label="Calls and errors"
       at={at}
       stepMs={stepMs}
-      unit={`calls per ${roundDuration(stepMs * 1e6)}`}
       events={events}
       eventName="New version"
       height={height}
@@ -53,7 +56,7 @@ export function CallsChart({
       format={(n) => count(Math.round(n * 10) / 10)}
       series={[
         {
-          name: 'Without errors',
+          name: 'OK',
           colour: 'accent' as const,
           values: values.map((use) => (use ? use.calls - use.errors - use.rejected : 0)),
         },
@@ -127,7 +130,6 @@ export function DurationChart({
       label="Latency"
       at={at}
       stepMs={stepMs}
-      unit="time per call, logarithmic"
       events={events}
       eventName="New version"
       height={height}

@@ -14,7 +14,7 @@ import { Card } from './card';
 import { ContextCost, type ToolCost, Unused } from './context-cost';
 import { RangePicker } from './range-picker';
 import { SessionCosts } from './session-costs';
-import { CallsChart, DurationChart } from './usage-charts';
+import { CallsChart, DurationChart, slotText } from './usage-charts';
 import { Figures } from './usage-totals';
 
 const route = getRouteApi('/usage');
@@ -94,10 +94,10 @@ export function UsagePage({ costs }: { costs: ToolCost[] }) {
             <>
               <Figures total={total} />
               <div className="grid gap-4 lg:grid-cols-2">
-                <Card title="Calls and errors">
+                <Card title="Calls and errors" note={slotText(report)}>
                   <CallsChart report={report} filters={filters} />
                 </Card>
-                <Card title="Latency">
+                <Card title="Latency" note="logarithmic">
                   <DurationChart report={report} filters={filters} />
                 </Card>
               </div>
