@@ -285,6 +285,7 @@ func (b *Bridge) endSession(s *session, why string) {
 
 // Session describes a legacy session, for status pages.
 type Session struct {
+	ID       string
 	Client   core.Client
 	Endpoint string
 	Version  string // the negotiated protocol version

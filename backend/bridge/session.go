@@ -337,7 +337,7 @@ func (t *sessionTable) snapshot() []Session {
 	for _, s := range t.byID {
 		s.mu.Lock()
 		list = append(list, Session{
-			Client: s.client, Endpoint: s.endpoint, Version: s.version, LastUsed: s.lastUsed, InFlight: len(s.calls),
+			ID: s.id, Client: s.client, Endpoint: s.endpoint, Version: s.version, LastUsed: s.lastUsed, InFlight: len(s.calls),
 			Peer: Peer{Era: core.Legacy, Capabilities: s.capabilities},
 		})
 		s.mu.Unlock()

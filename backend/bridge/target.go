@@ -128,7 +128,7 @@ func (vs *views) canSee(rq *request) bool {
 func (vs *views) stillAdmitted(rq *request, call *core.Call) error {
 	if vs.Credential != nil {
 		if now, ok := vs.Credential(rq.client.Token); !ok || now != rq.credential {
-			return core.Errorf(core.CodeRejected, "the token of the client was changed or revoked while the call waited")
+			return core.Errorf(core.CodeRejected, "the access token of the client was changed or revoked while the call waited")
 		}
 	}
 	ep, refusal := vs.authorize(rq.endpoint.unscoped(), requestOrigin{token: rq.client.Token, shim: rq.shim, workspace: rq.workspace})

@@ -224,7 +224,7 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 	}
 	p.printNotices(s.Notices)
 	if !s.RequireToken {
-		fmt.Fprintln(p.Stdout, "No token is required: every program on this machine can call every tool.")
+		fmt.Fprintln(p.Stdout, "No access token is required: every program on this machine can call every tool.")
 	}
 	if p.Terminal() {
 		fmt.Fprintln(p.Stdout, "\nList the tools:            drawbridge tools\nEverything about one:      drawbridge status SERVER")

@@ -44,7 +44,7 @@ func clients(e *terminal.Env) *cobra.Command {
 	cmd.Flags().BoolVar(&all, "all", false, "include clients that are not installed")
 	cmd.Flags().BoolVar(&withFeatures, "features", false, "show which MCP features work between each connected client and server")
 	cmd.Flags().StringVar(&server, "server", "", "show only the features between clients and this `SERVER`")
-	cmd.Flags().StringVar(&client, "client", "", "with --features: only this `CLIENT`, by the name of its token or application")
+	cmd.Flags().StringVar(&client, "client", "", "with --features: only this `CLIENT`, by the name of its access token or application")
 	cmd.AddCommand(clientsConnect(e), clientsDisconnect(e), clientsUndo(e), clientsImport(e), clientsMove(e))
 	return cmd
 }
@@ -272,7 +272,7 @@ func clientsConnect(e *terminal.Env) *cobra.Command {
 	})
 	f.yesFlag(cmd)
 	cmd.Flags().BoolVar(&f.http, "http", false, "write a URL instead of a command; Drawbridge must then be running before the client starts")
-	cmd.Flags().BoolVar(&f.byVariable, "token-by-variable", false, "with --http: refer to "+TokenVar+" instead of writing the token")
+	cmd.Flags().BoolVar(&f.byVariable, "token-by-variable", false, "with --http: refer to "+TokenVar+" instead of writing the access token")
 	cmd.Flags().StringVar(&f.server, "server", "", "connect only this `SERVER`, under its own name")
 	cmd.Flags().BoolVar(&f.snippet, "snippet", false, "print a snippet to paste, and write nothing")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change, and write nothing")

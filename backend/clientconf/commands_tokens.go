@@ -14,8 +14,8 @@ import (
 func token(e *terminal.Env) *cobra.Command {
 	var rotate, revoke bool
 	cmd := &cobra.Command{
-		Use: "token NAME", Short: "Print the bearer token of a client; create one if there is none", Args: terminal.ArgCount(1, 1),
-		Long: "Print the bearer token of a client; create one if there is none. The command works whether or not Drawbridge is running.",
+		Use: "token NAME", Short: "Print the access token of a client; create one if there is none", Args: terminal.ArgCount(1, 1),
+		Long: "Print the access token of a client; create one if there is none. The command works whether or not Drawbridge is running.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rotate && revoke {
 				return terminal.UsageError(errors.New("--rotate and --revoke cannot be combined"))
@@ -41,7 +41,7 @@ func token(e *terminal.Env) *cobra.Command {
 				if e.JSON {
 					return e.PrintJSON(map[string]any{"name": args[0], "revoked": true})
 				}
-				_, err := fmt.Fprintf(e.Stdout, "The token of %s was revoked.\n", args[0])
+				_, err := fmt.Fprintf(e.Stdout, "The access token of %s was revoked.\n", args[0])
 				return err
 			}
 			create := tokens.Create
@@ -64,8 +64,8 @@ func token(e *terminal.Env) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&rotate, "rotate", false, "create a new token; the old one is revoked immediately")
-	cmd.Flags().BoolVar(&revoke, "revoke", false, "revoke the token")
+	cmd.Flags().BoolVar(&rotate, "rotate", false, "create a new access token; the old one is revoked immediately")
+	cmd.Flags().BoolVar(&revoke, "revoke", false, "revoke the access token")
 	return cmd
 }
 

@@ -153,7 +153,7 @@ func (p *Plan) warnings() (all []string) {
 		all = append(all, p.Client.Name+" is running and rewrites its whole file from memory: quit it first, or it will overwrite the entry.")
 	}
 	if info, err := os.Stat(p.target); err == nil && p.choice.HTTP && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
-		all = append(all, "Other users of this machine can read the file, which will contain the client's token: restrict it with chmod 600.")
+		all = append(all, "Other users of this machine can read the file, which will contain the client's access token: restrict it with chmod 600.")
 	}
 	return all
 }

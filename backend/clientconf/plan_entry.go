@@ -125,13 +125,13 @@ func httpEntry(client Client, s ServerEntry, choice Choice, file string) (json.R
 		if token = variableReference(client, TokenVar); token == "" {
 			return nil, &core.Error{
 				Code:    core.CodeRejected,
-				Message: "cannot write the token to this file: the file may leave this machine, and " + client.Name + " cannot read a token from a variable",
-				Hint:    "Nothing was changed. Connect without --http: the shim keeps the token out of the file.",
+				Message: "cannot write the access token to this file: the file may leave this machine, and " + client.Name + " cannot read one from a variable",
+				Hint:    "Nothing was changed. Connect without --http: the shim keeps it out of the file.",
 			}
 		}
 	}
 	if token == "" {
-		return nil, errors.New("an entry with a URL requires the client's token")
+		return nil, errors.New("an entry with a URL requires the client's access token")
 	}
 	return json.RawMessage(strings.NewReplacer(
 		`{{URL}}`, jsonStringContent(address), `{{TOKEN}}`, jsonStringContent(token), `{{NAME}}`, jsonStringContent(s.Name),

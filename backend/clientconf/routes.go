@@ -449,7 +449,7 @@ func (f *Feature) changeToken(ctx context.Context, in *tokenInput) (*web.Answer[
 	}
 	if err != nil || !ok {
 		if err == nil {
-			err = core.Errorf(core.CodeNotFound, "there is no token named %q", in.Name)
+			err = core.Errorf(core.CodeNotFound, "there is no access token named %q", in.Name)
 		}
 		return nil, err
 	}
@@ -488,7 +488,7 @@ func (f *Feature) changeToken(ctx context.Context, in *tokenInput) (*web.Answer[
 // createToken creates the token of a client that has none: an existing token is never shown again.
 func (f *Feature) createToken(name string, taken bool) (*web.Answer[TokenChange], error) {
 	if taken {
-		return nil, core.Errorf(core.CodeConflict, "%q already has a token; rotate it instead", name)
+		return nil, core.Errorf(core.CodeConflict, "%q already has an access token; rotate it instead", name)
 	}
 	token, err := f.Tokens.Create(name)
 	if err != nil {

@@ -280,8 +280,8 @@ func (o Options) checkConnection(ctx context.Context, s clientconf.Status, f Fin
 		return f
 	}
 	if err := o.Ping(ctx, s.Client.ID); err != nil {
-		f.Level, f.Message, f.Fix = Problem, "its token is not accepted: "+err.Error(), "Create a new one: drawbridge token "+s.Client.ID+" --rotate"
-		setAction(&f, "Rotate token", o.Rotate, s.Client.ID)
+		f.Level, f.Message, f.Fix = Problem, "its access token is not accepted: "+err.Error(), "Create a new one: drawbridge token "+s.Client.ID+" --rotate"
+		setAction(&f, "Rotate access token", o.Rotate, s.Client.ID)
 	}
 	return f
 }

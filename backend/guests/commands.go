@@ -61,6 +61,6 @@ func printSetup(e *terminal.Env, g Guest) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintln(e.Stdout, "The folder contains the token: mount it in no other container. Remove the guest with: drawbridge guests remove "+g.Name)
+	_, err := fmt.Fprintln(e.Stdout, "The folder contains the access token: mount it in no other container. Remove the guest with: drawbridge guests remove "+g.Name)
 	return err
 }

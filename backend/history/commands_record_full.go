@@ -39,7 +39,7 @@ func recordFull(e *terminal.Env) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&what.Session, "session", "", "record the calls of the session with this `ID`, which \"drawbridge history --json\" shows, or last for the newest one")
-	f.StringVar(&what.Client, "client", "", "record the calls of this `CLIENT`, by its name or the name of its token")
+	f.StringVar(&what.Client, "client", "", "record the calls of this `CLIENT`, by its name or the name of its access token")
 	f.StringVar(&what.Server, "server", "", "record the calls of this `SERVER`")
 	f.DurationVar(&length, "for", time.Hour, "record in full for this `DURATION`, from 1m to 24h")
 	f.BoolVar(&stop, "stop", false, "stop full recording now")

@@ -28,7 +28,7 @@ func usage(e *terminal.Env) *cobra.Command {
 			return terminal.Show(cmd.Context(), e, http.MethodGet, "usage/sessions", query, nil, func(list web.List[SessionCost]) error { return printSessionCosts(e, list) })
 		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "only this `CLIENT`, by the name of its token or application")
+	cmd.Flags().StringVar(&client, "client", "", "only this `CLIENT`, by the name of its access token or application")
 	cmd.Flags().IntVar(&days, "days", 30, "only sessions of the last `NUMBER` of days")
 	return cmd
 }

@@ -302,6 +302,7 @@ type Session struct {
 	Calls         int64     `json:"calls"`
 	Errors        int64     `json:"errors"`
 	Servers       []string  `json:"servers" nullable:"false" doc:"Ids of the servers that were called"`
+	Open          bool      `json:"open,omitempty" doc:"Whether the client is connected with it"`
 }
 
 func (f *Feature) listSessions(ctx context.Context, in *web.PageInput) (*web.Answer[web.List[Session]], error) {
@@ -310,9 +311,13 @@ func (f *Feature) listSessions(ctx context.Context, in *web.PageInput) (*web.Ans
 	if err != nil {
 		return nil, err
 	}
+	open := map[string]bool{}
+	for _, s := range f.Sessions() {
+		open[s.ID] = true
+	}
 	list := web.List[Session]{Items: make([]Session, len(stories))}
 	for i, s := range stories {
-		list.Items[i] = Session{s.Session, s.Client.Name, s.Client.Version, s.Client.Token, s.Workspace, s.First, s.Last, s.Calls, s.Errors, web.NonNil(s.Servers)}
+		list.Items[i] = Session{s.Session, s.Client.Name, s.Client.Version, s.Client.Token, s.Workspace, s.First, s.Last, s.Calls, s.Errors, web.NonNil(s.Servers), open[s.Session]}
 	}
 	list.Next = web.NextPage(next)
 	return web.Reply(list)

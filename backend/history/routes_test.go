@@ -291,6 +291,20 @@ func TestChangedNoteIsAConflict(t *testing.T) {
 	s.Want(t, "PUT", at, `{"title":"mine","note":"","tags":[],"base":`+theirs+`}`, 200, `"mine"`)
 }
 
+func TestOpenSessionsAreMarked(t *testing.T) {
+	s := newSite(t)
+	for i, session := range []string{"ended", "open"} {
+		s.store.Recorder().Record(&core.Call{ID: int64(5_000_000 + i), At: time.UnixMicro(5_000_000), Session: session, Method: "tools/call", Outcome: core.OutcomeOK}, core.Reply{})
+	}
+	s.sessions = []bridge.Session{{ID: "open"}}
+	var list web.List[Session]
+	s.Get(t, "/api/v1/sessions", &list)
+	require.Len(t, list.Items, 2)
+	for _, one := range list.Items {
+		assert.Equal(t, one.Session == "open", one.Open, one.Session)
+	}
+}
+
 func TestClientsJoinHistorySessionsAndTokens(t *testing.T) {
 	s := newSite(t)
 	cursor := core.Client{Token: "cursor", Name: "Cursor", Version: "1"}

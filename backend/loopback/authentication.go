@@ -29,7 +29,7 @@ type BearerOptions struct {
 // ClientHeader, which holds the client's name. It must be wrapped by Guard. A token in the URL is
 // ignored.
 func Bearer(o BearerOptions) func(http.Handler) http.Handler {
-	return authenticate(o.Log, "this endpoint requires a client token",
+	return authenticate(o.Log, "this endpoint requires the access token of a client",
 		"Send it in the header Authorization: Bearer TOKEN. To print one, run: drawbridge token NAME.",
 		func(_ http.ResponseWriter, r *http.Request) (name string, ok bool) {
 			if token, shown := BearerOf(r); shown {
@@ -41,7 +41,7 @@ func Bearer(o BearerOptions) func(http.Handler) http.Handler {
 
 // GuestBearer is Bearer for the socket of one guest: only the token of that guest is accepted.
 func GuestBearer(tokens *Tokens, guest string, log *slog.Logger) func(http.Handler) http.Handler {
-	return authenticate(log, "this socket requires the token of its guest", "Ask the user for it: drawbridge guests shows where it is.",
+	return authenticate(log, "this socket requires the access token of its guest", "Ask the user for it: drawbridge guests shows where it is.",
 		func(_ http.ResponseWriter, r *http.Request) (string, bool) {
 			token, _ := BearerOf(r)
 			name, ok := tokens.find(token, true)
@@ -69,9 +69,9 @@ func authenticate(log *slog.Logger, detail, hint string, identify func(http.Resp
 				next.ServeHTTP(w, r)
 			case !failures.Allow():
 				w.Header().Set("Retry-After", "1")
-				writeProblem(w, http.StatusTooManyRequests, core.CodeRateLimited, "too many requests without a valid token", hint)
+				writeProblem(w, http.StatusTooManyRequests, core.CodeRateLimited, "too many requests without a valid access token", hint)
 			default:
-				log.Warn("Refused a request without a valid token", "method", r.Method, "path", r.URL.Path)
+				log.Warn("Refused a request without a valid access token", "method", r.Method, "path", r.URL.Path)
 				w.Header().Set("WWW-Authenticate", `Bearer realm="drawbridge"`)
 				writeProblem(w, http.StatusUnauthorized, core.CodeUnauthorized, detail, hint)
 			}
@@ -163,7 +163,7 @@ func noAuthorizationServer(w http.ResponseWriter) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusNotFound)
-	_, _ = w.Write([]byte(`{"error":"not_found","error_description":"Drawbridge has no authorization server. Use a bearer token: drawbridge token NAME prints one."}`))
+	_, _ = w.Write([]byte(`{"error":"not_found","error_description":"Drawbridge has no authorization server. Use an access token: drawbridge token NAME prints one."}`))
 }
 
 // NewAPIRequest returns a request to the API of the daemon at base, authorized by its admin token.

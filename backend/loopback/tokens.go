@@ -236,7 +236,7 @@ func (t *Tokens) revoke(name string, guest bool) error {
 		return slices.Delete(all, i, i+1)
 	})
 	if err == nil && !found {
-		return core.Errorf(core.CodeNotFound, "there is no token named %q", name)
+		return core.Errorf(core.CodeNotFound, "there is no access token named %q", name)
 	}
 	return err
 }

@@ -262,7 +262,7 @@ func clientName(c core.Client) string {
 	case c.Token != "":
 		return shorten(c.Token)
 	case c.Name != "":
-		return "A client without a token (" + name + ")"
+		return "A client without an access token (" + name + ")"
 	}
 	return "An unnamed client"
 }

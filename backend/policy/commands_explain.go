@@ -65,7 +65,7 @@ func explainCall(e *terminal.Env) *cobra.Command {
 			return terminal.Show(cmd.Context(), e, http.MethodGet, "explain", query, nil, func(x Explanation) error { return printExplanation(e, x) })
 		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "evaluate the call for the client whose token has this `NAME`")
+	cmd.Flags().StringVar(&client, "client", "", "evaluate the call for the client whose access token has this `NAME`")
 	cmd.Flags().StringVar(&arguments, "arguments", "", "evaluate a call with these arguments (a `JSON` object), and show which argument rule applies")
 	cmd.Flags().StringVar(&folder, "folder", "", "evaluate the call for a client that works in this `FOLDER`")
 	cmd.Flags().BoolVar(&all, "all", false, "show whether each server is ready")

@@ -76,7 +76,7 @@ func Commands(e *terminal.Env, root *cobra.Command) {
 	var singleCopy bool
 	use := &cobra.Command{
 		Use: "use CLIENT [PROFILE]", Short: "Assign a client to a profile, or set how its tools are listed", Args: terminal.ArgCount(1, 2),
-		Long: "Assign a client, by the name of its token, to a profile. The client can then use only this profile, whichever endpoint it uses. With only CLIENT, the profile and the way in which its tools are listed are reset.",
+		Long: "Assign a client, by the name of its access token, to a profile. The client can then use only this profile, whichever endpoint it uses. With only CLIENT, the profile and the way in which its tools are listed are reset.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				if profile != "" && profile != args[1] {

@@ -49,7 +49,7 @@ func stdio(e *terminal.Env) *cobra.Command {
 	f.StringVar(&flags.client, "client", "stdio", "the `NAME` under which the calls are recorded")
 	f.StringVar(&flags.server, "server", "", "offer only this `SERVER`, with the original tool names")
 	f.StringVar(&flags.profile, "profile", "", "offer only this `PROFILE`")
-	f.StringVar(&flags.socket, "socket", "", "connect to this `SOCKET` of a guest, with the token in DRAWBRIDGE_TOKEN or beside it; also DRAWBRIDGE_SOCKET")
+	f.StringVar(&flags.socket, "socket", "", "connect to this `SOCKET` of a guest, with the access token in DRAWBRIDGE_TOKEN or beside it; also DRAWBRIDGE_SOCKET")
 	f.BoolVar(&flags.debug, "debug", false, "print debug messages on stderr")
 	return cmd
 }
@@ -114,7 +114,7 @@ func (g *guestSocket) find(context.Context, bool) (Address, error) {
 		file := filepath.Join(filepath.Dir(g.path), loopback.GuestToken)
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return Address{}, &core.Error{Code: core.CodeUnavailable, Message: "cannot read the token of this guest: " + err.Error(),
+			return Address{}, &core.Error{Code: core.CodeUnavailable, Message: "cannot read the access token of this guest: " + err.Error(),
 				Hint: "Mount the folder of the guest, or set DRAWBRIDGE_TOKEN. The command drawbridge guests show NAME, on the host, prints how."}
 		}
 		token = strings.TrimSpace(string(data))

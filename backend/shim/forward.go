@@ -97,7 +97,7 @@ func readResponse(m message, resp *http.Response, each func(data []byte)) error 
 			return nil
 		}
 		if resp.StatusCode == http.StatusUnauthorized {
-			return &core.Error{Code: core.CodeUnauthorized, Message: "Drawbridge does not accept this client's token", Hint: "Connect the client again: drawbridge clients connect. For a guest, run on its host: drawbridge guests."}
+			return &core.Error{Code: core.CodeUnauthorized, Message: "Drawbridge does not accept this client's access token", Hint: "Connect the client again: drawbridge clients connect. For a guest, run on its host: drawbridge guests."}
 		}
 		return fmt.Errorf("Drawbridge responded with status %d", resp.StatusCode)
 	}

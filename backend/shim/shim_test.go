@@ -257,7 +257,7 @@ func TestRefusedTokenIsExplained(t *testing.T) {
 	d := newDaemon(t, false)
 	term := start(t, func(context.Context, bool) (Address, error) { return Address{URL: d.URL, Token: "bad"}, nil })
 	term.send("%s", initializeLine)
-	require.Contains(t, term.expect(`"error"`), "does not accept this client's token")
+	require.Contains(t, term.expect(`"error"`), "does not accept this client's access token")
 }
 
 func TestOversizedMessageIsRefusedNextOneWorks(t *testing.T) {

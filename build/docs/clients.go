@@ -73,7 +73,7 @@ func clients() ([]byte, error) {
 			notes = append(notes, strings.ToUpper(c.Limits.Source[:1])+c.Limits.Source[1:]+".")
 		}
 		if c.Synced {
-			notes = append(notes, "Its file is synchronized, so no token is written to it.")
+			notes = append(notes, "Its file is synchronized, so no access token is written to it.")
 		}
 		if len(notes) > 0 {
 			fmt.Fprintf(&b, "\n%s\n", strings.Join(notes, " "))

@@ -216,7 +216,7 @@ func TestForeignPagesInBrowserReachNothing(t *testing.T) {
 	if shells != 2 { // by the links in a new tab of the two pages that know our name
 		t.Errorf("the shell was reached %d times: %v", shells, counted.list())
 	}
-	assert.NotContains(t, d.log.String(), "without a valid token", "something came past the guard, up to the token")
+	assert.NotContains(t, d.log.String(), "without a valid access token", "something came past the guard, up to the token")
 	assert.Empty(t, d.calls(), "a call was recorded")
 	now, err := os.ReadFile(filepath.Join(d.data, "config.jsonc"))
 	assert.Truef(t, err == nil && string(now) == string(config), "the configuration was changed (%v):\n%s", err, now)

@@ -104,7 +104,7 @@ func TestNET06OnlyHeaderTokenAuthenticates(t *testing.T) {
 	for _, secret := range []string{token, d.admin, "dbr_"} {
 		assert.NotContains(t, logged, secret, "a token is in the log")
 	}
-	assert.Contains(t, logged, "without a valid token", "a refused request is not in the log")
+	assert.Contains(t, logged, "without a valid access token", "a refused request is not in the log")
 }
 
 // endless is a body that does not end; after limit bytes the test has failed.

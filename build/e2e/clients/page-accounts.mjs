@@ -114,7 +114,7 @@ await step('a client uses the account that is chosen for it', async () => {
   const answer = async () => /I am \w+/.exec(JSON.stringify(await callAsClient('keys', 'whoami', {})))?.[0]
   if ((await answer()) !== 'I am default') throw new Error(`before: ${await answer()}`)
   await go('/clients')
-  await page.getByRole('listitem').filter({ hasText: 'Token ann' }).getByText(/^Tools and limits/).click()
+  await page.getByRole('listitem').filter({ hasText: 'Access token ann' }).getByText(/^Tools and limits/).click()
   const choice = page.getByLabel('keys account for ann')
   for (const [account, user] of [['home', 'home'], ['work', 'work'], ['', 'default']]) {
     await choice.selectOption(account)

@@ -191,7 +191,7 @@ await step('rotate a refused token in the doctor, also in the file of its client
   const was = spoiled.token
   spoiled.token = was.slice(4)
   await writeFile(stored, JSON.stringify({ tokens }))
-  await mended('Rotate token')
+  await mended('Rotate access token')
   if ((await file()).includes(was)) throw new Error('the old token is still in the file')
   await calls()
   await disconnect()
@@ -260,7 +260,7 @@ await step('sign in to a server in the browser, and sign out after confirmation'
   await until('the browser was there', async () => (await readFile(input.opened, 'utf8')).includes('/authorize?'))
   const out = detail.getByRole('button', { name: 'Sign out' })
   await out.click()
-  await dialog.getByText(/Its tokens will be deleted/).waitFor()
+  await dialog.getByText(/Its access tokens will be deleted/).waitFor()
   await accessible('/servers/web, signing out')
   await pressDefault()
   if ((await login()) !== 'done') throw new Error('it is signed out without a yes')

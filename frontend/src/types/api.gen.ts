@@ -2036,6 +2036,10 @@ export interface Session {
   first: string;
   last: string;
   /**
+   * Whether the client is connected with it
+   */
+  open?: boolean;
+  /**
    * Ids of the servers that were called
    */
   servers: string[];

@@ -52,7 +52,7 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
           'Client',
           escapeControlCharacters([call.client, call.clientVersion].filter(Boolean).join(' ')),
         ],
-        ['Token', escapeControlCharacters(call.token)],
+        ['Access token', escapeControlCharacters(call.token)],
         [
           'Server',
           call.server && (

@@ -17,7 +17,10 @@ import { erasuresQuery, sessionsQuery } from './api';
 const t = texts.sessions;
 const idOf = ({ session }: Session) => session;
 
-/** All sessions, one per row. */
+const openFirst = (sessions: Session[]) =>
+  sessions.toSorted((a, b) => Number(b.open ?? false) - Number(a.open ?? false));
+
+/** All sessions, one per row, open ones first. */
 export function SessionsPage({ selected }: { selected: string | undefined }) {
   const { data, hasNextPage, fetchNextPage, isFetchingNextPage } =
     useSuspenseInfiniteQuery(sessionsQuery);
@@ -28,7 +31,7 @@ export function SessionsPage({ selected }: { selected: string | undefined }) {
     newer,
     show,
   } = useHeldList(
-    useMemo(() => data.pages.flatMap((page) => page.items ?? []), [data.pages]),
+    useMemo(() => openFirst(data.pages.flatMap((page) => page.items ?? [])), [data.pages]),
     idOf,
     reading || selected !== undefined,
     erasures,
@@ -115,8 +118,11 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
             </span>
           )}
         </Link>
-        {/* The list is sorted by this time. */}
-        <span className="shrink-0 text-sm text-ink3">{clock(session.first, now)}</span>
+        {/* The list is sorted by these. */}
+        <span className="shrink-0 text-sm text-ink3">
+          {session.open && <span className="mr-3 text-ok">Open</span>}
+          {clock(session.first, now)}
+        </span>
       </div>
       <div className="flex items-baseline gap-3 text-xs text-ink3">
         <span className="min-w-0 flex-1 truncate">

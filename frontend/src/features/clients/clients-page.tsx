@@ -83,7 +83,7 @@ export function ClientsPage({
           <TakenOver />
           <section aria-labelledby="tokens-title">
             <h2 id="tokens-title" className="mb-2 font-semibold">
-              Tokens
+              Access tokens
             </h2>
             {tokensPanel}
           </section>
@@ -218,7 +218,9 @@ function Facts({ client, context }: { client: JoinedClient; context: ReactNode }
         </span>
       )}
       <span className="max-w-full truncate text-ink3">
-        {client.token ? `Token ${escapeControlCharacters(client.token.slice(0, 100))}` : 'No token'}
+        {client.token
+          ? `Access token ${escapeControlCharacters(client.token.slice(0, 100))}`
+          : 'No access token'}
       </span>
     </p>
   );
@@ -235,13 +237,13 @@ export function ConnectHelp() {
       <div className="mt-3 grid gap-3 lg:grid-cols-2">
         <Card title="Connect by URL">
           <p className="text-sm text-ink2">
-            For a client that supports streamable HTTP: use this URL and a token.
+            For a client that supports streamable HTTP: use this URL and an access token.
           </p>
           <CopyField titled text={`${url}/mcp`} label="URL" />
           {requireToken && (
             <>
               <p className="text-sm text-ink2">
-                Create a token on the page Clients, or with{' '}
+                Create an access token on the page Clients, or with{' '}
                 <code className="font-mono text-xs">drawbridge token my-client</code>.
               </p>
               <CopyField titled text="Authorization: Bearer TOKEN" label="Header" />

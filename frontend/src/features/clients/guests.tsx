@@ -93,7 +93,7 @@ function GuestRow({ guest }: { guest: Guest }) {
           onClose={() => setAsking(false)}
           onConfirm={() => remove.mutate()}
         >
-          <p>Its connections and calls end immediately, and its token is revoked.</p>
+          <p>Its connections and calls end immediately, and its access token is revoked.</p>
         </Confirm>
       )}
     </li>

@@ -165,13 +165,16 @@ export function SignedIn({ server }: { server: ServerStatus }) {
     >
       <Facts
         rows={[
-          ['Token issuer', escapeControlCharacters(data.issuer)],
+          ['Access token issuer', escapeControlCharacters(data.issuer)],
           [
             'Permissions',
             data.scopes?.length ? escapeControlCharacters(data.scopes.join(', ')) : '',
           ],
           ['Signed in', data.since && texts.servers.ago(age(data.since, now))],
-          ['Renewal', data.renews ? 'Automatic' : 'You must sign in again when the token expires'],
+          [
+            'Renewal',
+            data.renews ? 'Automatic' : 'You must sign in again when the access token expires',
+          ],
         ]}
       />
     </Section>
@@ -203,7 +206,7 @@ export function SignOut({ id, name, issuer }: { id: string; name: string; issuer
           onConfirm={() => out.mutate()}
           onClose={() => setAsking(false)}
         >
-          {`Its tokens will be deleted and revoked at ${escapeControlCharacters(issuer)}. Its tools will fail until you sign in again.`}
+          {`Its access tokens will be deleted and revoked at ${escapeControlCharacters(issuer)}. Its tools will fail until you sign in again.`}
         </Confirm>
       )}
     </>

@@ -35,7 +35,7 @@ export function DoctorPanel() {
               : bad === 1
                 ? '1 issue found.'
                 : `${bad} issues found.`
-            : 'Checks programs, ports, clients and tokens, and suggests fixes.'}
+            : 'Checks programs, ports, clients and access tokens, and suggests fixes.'}
         </span>
       </div>
       <Failure error={found.error} />

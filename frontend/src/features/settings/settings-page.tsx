@@ -194,7 +194,7 @@ function About({ status }: { status: Status }) {
           </span>,
         ],
         [
-          'Tokens',
+          'Access tokens',
           status.requireToken ? (
             'Required'
           ) : (

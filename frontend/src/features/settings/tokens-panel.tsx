@@ -16,7 +16,7 @@ import type { Client } from '@/types/api';
 import { tokensQuery, useNewToken, useTokenChange } from './api';
 
 const words = {
-  token: (name: string) => `Token for ${name}`,
+  token: (name: string) => `Access token for ${name}`,
   rotate: 'Rotate',
   revoke: 'Revoke',
 };
@@ -39,7 +39,7 @@ export function TokensPanel() {
   return (
     <div className="space-y-3">
       {tokens.size === 0 ? (
-        <p className="text-sm text-ink3">{data ? 'No tokens yet.' : texts.loading}</p>
+        <p className="text-sm text-ink3">{data ? 'No access tokens yet.' : texts.loading}</p>
       ) : (
         <ul className="overflow-hidden rounded-md border">
           {[...tokens].map(([name, client]) => (
@@ -55,8 +55,8 @@ export function TokensPanel() {
       {fresh && (
         <div role="status" className="rounded-md bg-ok-soft p-3">
           <p className="mb-1.5 text-sm font-medium text-ok">
-            {words.token(escapeControlCharacters(fresh.name))}. Copy the token now. To show it again
-            later, run “drawbridge token NAME”.
+            {words.token(escapeControlCharacters(fresh.name))}. Copy it now. To show it again later,
+            run “drawbridge token NAME”.
           </p>
           <CopyField text={fresh.token} label={words.token(escapeControlCharacters(fresh.name))} />
         </div>
@@ -102,7 +102,7 @@ function NewToken({
       />
       <Button type="submit" disabled={!sound || make.isPending}>
         <Plus className="size-4" aria-hidden />
-        Create token
+        Create access token
       </Button>
     </form>
   );
@@ -131,15 +131,16 @@ function TokenRow({
     asking === 'revoke'
       ? {
           body: 'The client will lose access immediately.',
-          files: 'Entries that contain the token will be removed from the files listed below.',
+          files:
+            'Entries that contain the access token will be removed from the files listed below.',
           noFile:
-            'Drawbridge did not write this token to a file. Remove it from the client yourself.',
+            'Drawbridge did not write this access token to a file. Remove it from the client yourself.',
         }
       : {
-          body: 'The old token will stop working immediately.',
+          body: 'The old access token will stop working immediately.',
           files: 'Drawbridge will update the files listed below.',
           noFile:
-            'Drawbridge did not write this token to a file. Enter the new one in the client yourself.',
+            'Drawbridge did not write this access token to a file. Enter the new one in the client yourself.',
         };
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-1 border-t px-3 py-2 text-sm first:border-t-0">
@@ -164,8 +165,8 @@ function TokenRow({
         <Confirm
           title={
             asking === 'rotate'
-              ? `Rotate the token for ${escapeControlCharacters(name)}?`
-              : `Revoke the token for ${escapeControlCharacters(name)}?`
+              ? `Rotate the access token for ${escapeControlCharacters(name)}?`
+              : `Revoke the access token for ${escapeControlCharacters(name)}?`
           }
           action={asking === 'rotate' ? words.rotate : words.revoke}
           danger={asking === 'revoke'}
@@ -179,7 +180,10 @@ function TokenRow({
                 onSuccess: ({ token }) => {
                   setAsking(undefined);
                   if (token) onToken(token);
-                  toast('ok', asking === 'rotate' ? 'Token rotated.' : 'Token revoked.');
+                  toast(
+                    'ok',
+                    asking === 'rotate' ? 'Access token rotated.' : 'Access token revoked.',
+                  );
                 },
               },
             )
@@ -196,7 +200,7 @@ function TokenRow({
                 <p className="text-sm text-warn">{escapeControlCharacters(one.error)}</p>
               ) : onlyMasked(one.diff) ? (
                 <p className="text-sm">
-                  The new token replaces the old one. Nothing else in this file changes.
+                  The new access token replaces the old one. Nothing else in this file changes.
                 </p>
               ) : (
                 <DiffView
