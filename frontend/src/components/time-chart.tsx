@@ -114,7 +114,7 @@ export function TimeChart(props: TimeChartProps) {
         ))}
         {begun.length === 0 && props.events?.some((one) => one.at >= (at[0] ?? 0)) && (
           <span className="inline-flex items-center gap-1.5">
-            <span className="h-3 border-l border-ink3" aria-hidden />
+            <span className="h-2 border-l border-ink3" aria-hidden />
             {props.eventName}
           </span>
         )}

@@ -20,9 +20,9 @@ function useVersionStarts(report: UsageReport) {
   );
 }
 
-/** What one bar contains: "per 30 min". */
+/** What one bar contains: "calls per 30 min". */
 export const slotText = (report: UsageReport) =>
-  `per ${roundDuration(seriesOf(report).stepMs * 1e6).replace(/^1 /, '')}`;
+  `calls per ${roundDuration(seriesOf(report).stepMs * 1e6).replace(/^1 /, '')}`;
 
 /** Calls and errors over time; a click shows the calls of that time. */
 export function CallsChart({
