@@ -19,7 +19,12 @@ import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
 import { CompactServerList } from './compact-server-list';
 import { ServerFacts } from './server-detail';
 import { ServerRow } from './server-row';
-import { Attention, useServerNumbers } from './servers-needing-attention';
+import {
+  Attention,
+  needsAttention,
+  serversText,
+  useServerNumbers,
+} from './servers-needing-attention';
 
 const tones: Record<string, string> = {
   stopped: 'off',
@@ -189,4 +194,13 @@ test('of many servers that need attention, the failed ones are shown first and t
   expect(names()).toHaveLength(8);
   fireEvent.click(more);
   expect(names()).toHaveLength(12);
+});
+
+test('disabled servers are counted apart, and a new command among the approvals', () => {
+  const [runs, off, waits] = (['running', 'disabled', 'needs-approval'] as const).map((state) =>
+    like({ state }),
+  ) as [ServerStatus, ServerStatus, ServerStatus];
+  expect(serversText([runs, off, waits])).toBe('2 servers, 1 disabled');
+  expect(serversText([runs])).toBe('1 server');
+  expect([runs, off, waits].filter(needsAttention)).toEqual([]);
 });
