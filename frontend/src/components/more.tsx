@@ -12,3 +12,26 @@ export function More({ of, shown }: { of: number; shown: number }) {
   if (of <= shown) return null;
   return <p className="text-sm text-ink3">{texts.problems.more(of - shown)}</p>;
 }
+
+/** The button that shows the rest of a list, or hides it again; nothing if there is no rest. */
+export function ShowMore({
+  n,
+  all,
+  onToggle,
+}: {
+  n: number;
+  all: boolean;
+  onToggle: (all: boolean) => void;
+}) {
+  if (n <= 0) return null;
+  return (
+    <button
+      type="button"
+      aria-expanded={all}
+      onClick={() => onToggle(!all)}
+      className="min-h-6 rounded text-accent underline-offset-2 hover:underline"
+    >
+      {all ? texts.problems.less : texts.problems.more(n)}
+    </button>
+  );
+}

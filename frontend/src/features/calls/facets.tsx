@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { DateTimeField } from '@/components/date-time-field';
+import { ShowMore } from '@/components/more';
 import { ScrollArea } from '@/components/scroll-area';
 import { classes } from '@/lib/class-names';
 import { count, escapeControlCharacters } from '@/lib/format';
@@ -170,16 +171,9 @@ function Group({
           );
         })}
       </ul>
-      {named.length > few && (
-        <button
-          type="button"
-          aria-expanded={all}
-          onClick={() => setAll((on) => !on)}
-          className="mt-0.5 min-h-6 rounded px-1.5 text-xs text-accent underline-offset-2 hover:underline"
-        >
-          {all ? texts.problems.less : texts.problems.more(named.length - few)}
-        </button>
-      )}
+      <div className="mt-0.5 px-1.5 text-xs">
+        <ShowMore n={named.length - few} all={all} onToggle={setAll} />
+      </div>
     </fieldset>
   );
 }

@@ -1,6 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { ShowMore } from '@/components/more';
 import { age, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { withoutPrototypes } from '@/lib/own-property';
@@ -22,8 +23,6 @@ const kindsTexts = withoutPrototypes({
 const words = {
   title: 'What changed this week',
 };
-
-const t = texts.changes;
 
 export const recentChangesQuery = queryOptions({
   queryKey: ['recent-changes'],
@@ -66,14 +65,7 @@ export function RecentChanges() {
         ))}
         {list.length > few && (
           <li className="border-t px-4 py-1.5 text-sm">
-            <button
-              type="button"
-              aria-expanded={all}
-              onClick={() => setAll((on) => !on)}
-              className="text-accent underline-offset-2 hover:underline"
-            >
-              {all ? t.less : t.more(Math.min(list.length, most) - few)}
-            </button>
+            <ShowMore n={Math.min(list.length, most) - few} all={all} onToggle={setAll} />
           </li>
         )}
       </ul>

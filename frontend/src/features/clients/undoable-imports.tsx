@@ -3,6 +3,7 @@ import { Undo2 } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
+import { ShowMore } from '@/components/more';
 import { age, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
@@ -59,14 +60,7 @@ export function TakenImports() {
         ))}
         {data.length > few && (
           <li className="border-t px-4 py-1.5 text-sm">
-            <button
-              type="button"
-              aria-expanded={all}
-              onClick={() => setAll((on) => !on)}
-              className="text-accent underline-offset-2 hover:underline"
-            >
-              {all ? texts.problems.less : texts.problems.more(data.length - few)}
-            </button>
+            <ShowMore n={data.length - few} all={all} onToggle={setAll} />
           </li>
         )}
       </ul>

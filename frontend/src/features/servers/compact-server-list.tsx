@@ -6,8 +6,6 @@ import { bytes, count, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
 
-const moreServers = (n: number) => `${count(n)} more`;
-
 const most = 12;
 /** A line "1 more" would take the place of the server that it hides. */
 const limit = (all: number) => (all === most + 1 ? all : most);
@@ -52,7 +50,7 @@ export function CompactServerList({ calls }: { calls?: Map<string, number> | und
       {servers.length > limit(servers.length) && (
         <li className="border-t px-4 py-1.5 text-sm">
           <Link to="/servers" className="text-accent underline-offset-2 hover:underline">
-            {moreServers(servers.length - most)}
+            {texts.problems.more(servers.length - most)}
           </Link>
         </li>
       )}

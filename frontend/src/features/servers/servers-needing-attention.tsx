@@ -2,6 +2,7 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { GuardedItem, GuardedList } from '@/components/guarded-list';
+import { ShowMore } from '@/components/more';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { age, count, escapeControlCharacters, sentence } from '@/lib/format';
 import { useNow } from '@/lib/now';
@@ -92,14 +93,7 @@ export function Attention({ lead }: { lead?: ReactNode }) {
         ))}
         {list.length > few && (
           <li className="border-t px-4 py-1.5 text-sm">
-            <button
-              type="button"
-              aria-expanded={all}
-              onClick={() => setAll((on) => !on)}
-              className="text-accent underline-offset-2 hover:underline"
-            >
-              {all ? 'Show less' : texts.changes.more(list.length - few)}
-            </button>
+            <ShowMore n={list.length - few} all={all} onToggle={setAll} />
           </li>
         )}
       </GuardedList>

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { Button } from '@/components/button';
+import { ShowMore } from '@/components/more';
 import { ScrollArea } from '@/components/scroll-area';
 import { SegmentedControl } from '@/components/segmented-control';
 import { classes } from '@/lib/class-names';
@@ -198,17 +198,9 @@ export function Breakdown({
           </tbody>
         </table>
       </ScrollArea>
-      {sorted.length > shownRows && (
-        <Button
-          className="mt-2"
-          small
-          look="quiet"
-          aria-expanded={all}
-          onClick={() => setAll((on) => !on)}
-        >
-          {all ? texts.problems.less : texts.problems.more(sorted.length - shownRows)}
-        </Button>
-      )}
+      <div className="mt-2 text-sm">
+        <ShowMore n={sorted.length - shownRows} all={all} onToggle={setAll} />
+      </div>
     </section>
   );
 }

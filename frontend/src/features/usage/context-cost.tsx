@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { buttonClasses } from '@/components/button';
+import { ShowMore } from '@/components/more';
 import { ServerPrefix } from '@/components/server-prefix';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { useServerName } from '@/lib/server-lookup';
@@ -68,24 +68,10 @@ export function ContextCost({ costs }: { costs: ToolCost[] }) {
           </li>
         ))}
       </ul>
-      {list.length > few && (
-        <More all={all} onToggle={() => setAll((on) => !on)} n={list.length - few} />
-      )}
+      <div className="mt-2 text-sm">
+        <ShowMore n={list.length - few} all={all} onToggle={setAll} />
+      </div>
     </Card>
-  );
-}
-
-/** Shows the rest of a list, or hides it again. */
-function More({ all, n, onToggle }: { all: boolean; n: number; onToggle: () => void }) {
-  return (
-    <button
-      type="button"
-      aria-expanded={all}
-      onClick={onToggle}
-      className={`mt-2 ${buttonClasses('quiet', true)}`}
-    >
-      {all ? texts.problems.less : texts.problems.more(n)}
-    </button>
   );
 }
 
@@ -118,9 +104,9 @@ export function Unused({ costs }: { costs: ToolCost[] }) {
           </li>
         ))}
       </ul>
-      {list.length > 8 && (
-        <More all={all} onToggle={() => setAll((on) => !on)} n={list.length - 8} />
-      )}
+      <div className="mt-2 text-sm">
+        <ShowMore n={list.length - 8} all={all} onToggle={setAll} />
+      </div>
     </Card>
   );
 }

@@ -1,13 +1,7 @@
-import { count } from '@/lib/format';
-
 /** The overview, the first steps and the usage. */
 export const overviewTexts = {
   overview: {
     p95: (most: string) => `p95 ${most}`,
-  },
-  changes: {
-    more: (n: number) => `${count(n)} more`,
-    less: 'Show less',
   },
   welcome: {
     title: 'Get started',
