@@ -388,7 +388,7 @@ var editorKinds = []string{"workspaceFolder", "workspaceFolderBasename", "config
 
 func (b *entryConverter) cannotCompute(ref string) {
 	b.disabled = true
-	b.addNote("Only %s knows the value of %s: replace it, then enable the server", cmp.Or(b.client.Name, "the editor"), core.Shorten(ref, 60))
+	b.addNote("The value of %s is known only to %s: replace it, then enable the server", core.Shorten(ref, 60), cmp.Or(b.client.Name, "the editor"))
 }
 
 // editorVariable returns the value of a variable of VS Code and its relatives, if it is known.

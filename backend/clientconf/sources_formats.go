@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -69,7 +68,7 @@ func (s System) addFrom(found *foundServers, p *Plan) (ok bool) {
 			found.add(filepath.Base(p.target), "", errNoServer)
 		}
 	case "claude-desktop-extensions":
-		found.addExtension(p.root, filepath.Dir(p.target), p.Client, s.GOOS)
+		s.addExtension(found, p.root, filepath.Dir(p.target), p.Client)
 	case "claude-code-plugins", "codex-plugins", "vscode-plugins", "agent-plugins":
 		s.addPlugins(found, p.Client, p.root, p.target)
 	default:
@@ -150,7 +149,7 @@ func (c *Connector) askForSecrets(client Client, all []ImportedServer) {
 			i.literal = []byte(secretReference().ReplaceAllStringFunc(string(i.literal), rename))
 		}
 		for _, found := range secretReference().FindAllStringSubmatch(string(i.literal), -1) {
-			note := fmt.Sprintf("%s keeps %s in its keyring: store the value with drawbridge secret set %s", client.Name, found[2], found[2])
+			note := fmt.Sprintf("The secret %s cannot be copied from %s: store the value with drawbridge secret set %s", found[2], client.Name, found[2])
 			if c.vault != nil {
 				if _, err := c.vault.Get(context.Background(), found[2]); err == nil {
 					note = fmt.Sprintf("It uses the secret %s, which is stored here", found[2])
@@ -159,180 +158,6 @@ func (c *Connector) askForSecrets(client Client, all []ImportedServer) {
 			if found[1] == "" && !slices.Contains(i.Notes, note) {
 				i.Notes = append(i.Notes, note)
 			}
-		}
-	}
-}
-
-// simplifyHub replaces the settings of the tools in a file of MCPHub, and removes what is about its own users
-// and processes.
-func simplifyHub(m map[string]any) {
-	servers, _ := m["mcpServers"].(map[string]any)
-	for _, v := range servers {
-		server, ok := v.(map[string]any)
-		if !ok {
-			continue
-		}
-		tools, _ := server["tools"].(map[string]any)
-		var denied []any
-		for _, name := range slices.Sorted(maps.Keys(tools)) {
-			if settings, _ := tools[name].(map[string]any); settings["enabled"] == false {
-				denied = append(denied, name)
-			}
-		}
-		server["timeout"] = cmp.Or(server["timeout"], valueAt(server, []string{"options", "timeout"}))
-		for _, kind := range []string{"prompts", "resources"} {
-			listed, _ := server[kind].(map[string]any)
-			for name := range listed {
-				if valueAt(listed, []string{name, "enabled"}) == false {
-					server[kind+"."+name+".enabled"] = false
-				}
-			}
-			delete(server, kind)
-		}
-		if login, ok := server["oauth"].(map[string]any); ok {
-			for _, key := range []string{"accessToken", "refreshToken", "expiresAt", "tokenType", "pendingAuthorization"} {
-				delete(login, key)
-			}
-		}
-		for _, key := range []string{"tools", "owner", "visibility", "startOnDemand", "idleTimeoutMs", "keepAliveInterval", "enableKeepAlive", "options"} {
-			delete(server, key)
-		}
-		if len(denied) > 0 {
-			server["excludeTools"] = denied
-		}
-	}
-}
-
-// applyProfile applies to the servers of Toolport what is beside them: the switches and tools of the active
-// profile, and what its gateway asks or denies.
-func applyProfile(m map[string]any) {
-	profiles, _ := m["profiles"].([]any)
-	servers, _ := m["servers"].([]any)
-	isActive := func(v any) bool {
-		profile, _ := v.(map[string]any)
-		return firstString(profile, "id") == firstString(m, "activeProfileId")
-	}
-	active := slices.IndexFunc(profiles, isActive)
-	var slugs []string
-	for _, s := range servers {
-		server, ok := s.(map[string]any)
-		if !ok {
-			continue
-		}
-		id, slug := firstString(server, "id"), core.Slug(firstString(server, "name"))
-		if slug = cmp.Or(slug, "server"); slices.Contains(slugs, slug) {
-			slug += "-" + strconv.Itoa(len(slugs)-1)
-		}
-		slugs = append(slugs, slug)
-		if listed, isList := server["env"].([]any); isList {
-			env := map[string]any{}
-			for _, v := range listed {
-				one, _ := v.(map[string]any)
-				if key := firstString(one, "key"); one["secret"] == true {
-					env[key] = askFor(slug + "." + key) // it is in the keyring
-				} else if key != "" {
-					env[key] = one["value"]
-				}
-			}
-			server["env"] = env
-		}
-		var scopes []any
-		for n, p := range profiles {
-			profile, _ := p.(map[string]any)
-			if n != active && active >= 0 {
-				continue
-			}
-			if scope := valueAt(profile, []string{"toolScope", id}); scope != nil {
-				scopes = append(scopes, scope)
-			}
-			if n == active && !slices.Contains(stringList(profile["enabledServerIds"]), id) {
-				server["disabled"] = true
-			}
-		}
-		if len(scopes) == 1 {
-			server["includeTools"] = scopes[0]
-		} else if len(scopes) > 1 {
-			server["toolScope"] = scopes
-		}
-		if slices.Contains([]any{m["humanApproval"], m["teamForcedHumanApproval"], m["confirmDestructive"]}, any(true)) {
-			server["default_tools_approval_mode"] = "ask"
-		}
-		leaveOut(server, map[string]any{"toolOverrides": valueAt(m, []string{"toolOverrides", id})}, "", "")
-		leaveOut(server, m, "", "version servers profiles activeProfileId humanApproval teamForcedHumanApproval confirmDestructive toolOverrides")
-	}
-}
-
-var keyringReference = osutil.LazyRegexp(`\$\{keyring:([^{}]*)\}`)
-
-// simplifyProxy writes the servers of MCPProxy as clients do, and applies what is beside them.
-func simplifyProxy(m map[string]any) {
-	servers, _ := m["mcpServers"].([]any)
-	variables, _ := valueAt(m, []string{"environment", "custom_vars"}).(map[string]any)
-	for n, v := range servers {
-		server, ok := v.(map[string]any)
-		if !ok {
-			continue
-		}
-		server, _ = mapTexts(server, func(text string) string {
-			return keyringReference().ReplaceAllStringFunc(text, func(one string) string { return askFor(keyringReference().FindStringSubmatch(one)[1]) })
-		}).(map[string]any)
-		servers[n] = server
-		withDefaults(server, map[string]any{"env": variables})
-		if kind := firstString(server, "protocol"); kind != "auto" {
-			server["type"] = kind
-		}
-		if server["enabled"] == nil {
-			server["enabled"] = false
-		}
-		// A program runs in a container, unless it is excepted.
-		isolation, _ := server["isolation"].(map[string]any)
-		if delete(server, "isolation"); isolation["enabled"] == true {
-			server["isolation"] = isolation
-		} else if isolation["enabled"] == nil && valueAt(m, []string{"docker_isolation", "enabled"}) == true && server["command"] != nil {
-			server["docker_isolation"] = true
-		}
-	}
-}
-
-// applyDefaults applies the defaults of 1MCP to its servers, and adds its templates as what they are.
-func applyDefaults(m map[string]any) {
-	servers, _ := m["mcpServers"].(map[string]any)
-	defaults, _ := m["serverDefaults"].(map[string]any)
-	for _, v := range servers {
-		if server, ok := v.(map[string]any); ok {
-			withDefaults(server, defaults)
-		}
-	}
-	templates, _ := m["mcpTemplates"].(map[string]any)
-	for name := range templates {
-		if servers != nil && servers[name] == nil {
-			servers[name] = errors.New("it is a template, which depends on the project")
-		}
-	}
-}
-
-// withDefaults adds the members that an entry does not have. Variables are for programs, and headers for others.
-func withDefaults(entry, defaults map[string]any) {
-	for key, value := range defaults {
-		if isProgram := entry["command"] != nil; isBlank(value) || key == "env" && !isProgram || key == "headers" && isProgram {
-			continue
-		}
-		shared, _ := value.(map[string]any)
-		switch own := entry[key].(type) {
-		case nil:
-			entry[key] = value
-		case map[string]any:
-			all := map[string]any{}
-			maps.Copy(all, shared)
-			maps.Copy(all, own)
-			entry[key] = all
-		case []any: // NAME=VALUE
-			for _, name := range slices.Sorted(maps.Keys(shared)) {
-				if !slices.ContainsFunc(stringList(own), func(text string) bool { return strings.HasPrefix(text, name+"=") }) {
-					own = append(own, name+"="+fmt.Sprint(shared[name]))
-				}
-			}
-			entry[key] = own
 		}
 	}
 }
@@ -349,7 +174,14 @@ func (f *foundServers) addDatabase(source, path string) error {
 		return err
 	case "mcpmux":
 		rows, err := store.ReadForeign(path, `SELECT i.*, s.name AS space FROM installed_servers i LEFT JOIN spaces s ON s.id = i.space_id ORDER BY s.sort_order, i.server_id`)
+		limits, failed := store.ReadForeign(path, `SELECT DISTINCT f.space_id, f.server_id FROM feature_set_members m JOIN server_features f ON f.id = m.member_id`)
+		if failed != nil { // whose servers they limit is not known
+			limits, _ = store.ReadForeign(path, `SELECT NULL AS space_id, NULL AS server_id FROM feature_set_members LIMIT 1`)
+		}
 		for _, row := range rows {
+			row["limited"] = slices.ContainsFunc(limits, func(l map[string]any) bool {
+				return l["server_id"] == nil || l["server_id"] == row["server_id"] && l["space_id"] == row["space_id"]
+			})
 			f.addInstalled(row)
 		}
 		return err
@@ -486,12 +318,16 @@ func (f *foundServers) addInstalled(row map[string]any) {
 		entry["headers"] = all
 	}
 	entry["disabled"] = row["enabled"] != int64(1)
-	f.add(name, space, entry)
+	var notes []string
+	if row["limited"] == true {
+		entry["disabled"], notes = true, []string{"The server is disabled, because feature sets of McpMux limit it, which are not copied"}
+	}
+	f.add(name, space, entry, notes...)
 }
 
-// addExtension adds the server of an unpacked extension (.mcpb). What the user has entered for it is encrypted
-// by Claude Desktop.
-func (f *foundServers) addExtension(m map[string]any, dir string, client Client, system string) {
+// addExtension adds the server of an unpacked extension (.mcpb). Secrets that the user has entered for it are
+// encrypted by Claude Desktop.
+func (s System) addExtension(f *foundServers, m map[string]any, dir string, client Client) {
 	server, _ := m["server"].(map[string]any)
 	entry, _ := server["mcp_config"].(map[string]any)
 	name := firstString(m, "name")
@@ -500,29 +336,90 @@ func (f *foundServers) addExtension(m map[string]any, dir string, client Client,
 		return
 	}
 	platforms, _ := entry["platform_overrides"].(map[string]any)
-	own, _ := platforms[strings.Replace(system, "windows", "win32", 1)].(map[string]any)
+	own, _ := platforms[strings.Replace(s.GOOS, "windows", "win32", 1)].(map[string]any)
 	maps.Copy(entry, own)
 	delete(entry, "platform_overrides")
 	asked, _ := m["user_config"].(map[string]any)
-	entry = askForFields(replaceText(entry, "${__dirname}", filepath.ToSlash(dir)), asked, "extension."+core.Slug(f.free(name, ""))+".").(map[string]any)
-	settings, _, err := readFile(filepath.Join(dir, "../../Claude Extensions Settings", filepath.Base(dir)+".json"))
-	var state struct{ IsEnabled *bool }
+	state := readObject(filepath.Join(dir, "../../Claude Extensions Settings", filepath.Base(dir)+".json"))
+	entered, _ := state["userConfig"].(map[string]any)
+	values := fieldValues(asked, entered, "extension."+core.Slug(f.free(name, ""))+".")
+	for key, raw := range asked {
+		field, _ := raw.(map[string]any)
+		if field["default"] == nil && entered[key] == nil && field["required"] != true && field["sensitive"] != true {
+			values[key] = nil
+		}
+	}
+	separator, home := "/", filepath.ToSlash(s.Home)
+	if s.GOOS == "windows" {
+		separator = `\`
+	}
+	folders := strings.NewReplacer("${__dirname}", filepath.ToSlash(dir), "${/}", separator, "${pathSeparator}", separator, "${HOME}", home,
+		"${DOCUMENTS}", home+"/Documents", "${DESKTOP}", home+"/Desktop", "${DOWNLOADS}", home+"/Downloads")
+	entry = mapTexts(fillIn(entry, values), folders.Replace).(map[string]any)
 	notes := []string{"To keep the client from starting it as well, " + client.SwitchOff}
-	if err == nil && json.Unmarshal(settings, &state) == nil && state.IsEnabled != nil && !*state.IsEnabled {
+	if state["isEnabled"] == false {
 		entry["disabled"], notes = true, []string{"The server is disabled, because the client has it switched off"}
 	}
 	f.add(name, "", entry, notes...)
 }
 
-// askForFields replaces the references to what a user enters.
-func askForFields(v any, asked map[string]any, prefix string) any {
+// fieldValues returns the values of fields that a user enters: what was entered, or the defaults. Secrets, and
+// those without a value, are asked for.
+func fieldValues(asked, entered map[string]any, prefix string) map[string][]string {
+	values := map[string][]string{}
+	set := func(key string, value any) {
+		if list, isList := value.([]any); isList {
+			values[key] = stringList(list)
+		} else if value != nil {
+			values[key] = []string{fmt.Sprint(value)}
+		}
+	}
 	for key, raw := range asked {
 		field, _ := raw.(map[string]any)
-		value, isText := field["default"].(string)
-		if !isText || field["sensitive"] == true {
-			value = askFor(prefix + key)
+		set(key, field["default"])
+		if set(key, entered[key]); values[key] == nil || field["sensitive"] == true {
+			values[key] = []string{askFor(prefix + key)}
 		}
-		v = replaceText(v, "${user_config."+key+"}", value)
+	}
+	return values
+}
+
+var fieldReference = osutil.LazyRegexp(`\$\{user_config\.([^{}]+)\}`)
+
+// fillIn replaces the references to fields. One with several values becomes several items of a list.
+func fillIn(v any, values map[string][]string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := map[string]any{}
+		for key, item := range v {
+			m[key] = fillIn(item, values)
+		}
+		return m
+	case []any:
+		list := []any{}
+		for _, item := range v {
+			text, _ := item.(string)
+			found := fieldReference().FindStringSubmatch(text)
+			if found == nil || found[0] != text {
+				list = append(list, fillIn(item, values))
+				continue
+			}
+			if several, known := values[found[1]]; known {
+				for _, one := range several {
+					list = append(list, one)
+				}
+			} else {
+				list = append(list, text)
+			}
+		}
+		return list
+	case string:
+		return fieldReference().ReplaceAllStringFunc(v, func(one string) string {
+			if several, known := values[fieldReference().FindStringSubmatch(one)[1]]; known {
+				return strings.Join(several, ",")
+			}
+			return one
+		})
 	}
 	return v
 }

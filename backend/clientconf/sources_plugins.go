@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"errors"
 	"maps"
 	"net/url"
 	"os"
@@ -17,10 +18,17 @@ type plugin struct {
 	id, dir string
 	data    string // its folder for files of its own; "" if it is not known
 	off     func(server string) bool
+	// values are what the user has entered for the plugin, and settings keys for the entries of its servers.
+	values, settings map[string]any
 }
 
 // addPlugins adds the servers of the installed plugins of a client. m is the decoded file that lists them.
 func (s System) addPlugins(found *foundServers, client Client, m map[string]any, path string) {
+	var rules []toolRules
+	if client.ID == "claude-code-plugins" {
+		owner, _ := ByID("claude-code")
+		rules = rulesOutside(s, owner, path, nil, "")
+	}
 	for _, one := range s.installedPlugins(client, m, path) {
 		off, _, _ := strings.Cut(one.id, "@")
 		servers := one.servers()
@@ -33,12 +41,44 @@ func (s System) addPlugins(found *foundServers, client Client, m map[string]any,
 			} else {
 				notes = append(notes, "To keep the client from starting it as well, "+strings.ReplaceAll(client.SwitchOff, "{plugin}", one.id))
 			}
-			if object, _ := entry.(map[string]any); object["command"] == nil {
+			object, _ := entry.(map[string]any)
+			if object["command"] == nil {
 				notes = notes[1:]
+			}
+			if settings, _ := one.settings[name].(map[string]any); object != nil {
+				maps.Copy(object, settings)
+				notes = append(notes, limitByName(object, client, rules, "plugin_"+off+"_"+name)...)
 			}
 			found.add(name, off, entry, notes...)
 		}
 	}
+}
+
+// limitByName applies the rules about the tools of a server to its entry. name is what they call it.
+func limitByName(entry map[string]any, client Client, rules []toolRules, name string) (notes []string) {
+	b, e := entryConverter{client: client, rules: rules, name: name}, &configEntry{Command: firstString(entry, "command"), Args: stringList(entry["args"]), URL: firstString(entry, "url")}
+	b.limitByRules(e)
+	if len(e.ExcludeTools) > 0 {
+		denied := []any{}
+		for _, tool := range e.ExcludeTools {
+			denied = append(denied, tool)
+		}
+		entry["excluded_tools"] = denied
+	}
+	if e.Approval != "" {
+		entry["default_tools_approval_mode"] = e.Approval
+	}
+	if len(e.Tools) > 0 {
+		asked := map[string]any{}
+		for tool, settings := range e.Tools {
+			asked[tool] = settings.Approval
+		}
+		entry["toolPermissions"] = asked
+	}
+	if b.off || b.disabled {
+		entry["disabled"] = true
+	}
+	return b.notes
 }
 
 func (s System) installedPlugins(client Client, m map[string]any, path string) (all []plugin) {
@@ -55,7 +95,8 @@ func (s System) installedPlugins(client Client, m map[string]any, path string) (
 				version, _ := v.(map[string]any)
 				if dir := firstString(version, "installPath"); dir != "" && !slices.Contains(seen, dir) {
 					seen = append(seen, dir)
-					all = append(all, plugin{id, dir, filepath.Join(folder, "data", pathSafe(id)), func(string) bool { return off }})
+					values, _ := valueAt(settings, []string{"pluginConfigs", id, "options"}).(map[string]any)
+					all = append(all, plugin{id: id, dir: dir, data: filepath.Join(folder, "data", pathSafe(id)), off: func(string) bool { return off }, values: values})
 				}
 			}
 		}
@@ -65,8 +106,9 @@ func (s System) installedPlugins(client Client, m map[string]any, path string) (
 			settings, _ := listed[id].(map[string]any)
 			name, market, _ := strings.Cut(id, "@")
 			if dir := activeVersion(filepath.Join(folder, "plugins", "cache", market, name)); dir != "" && filepath.IsLocal(market) && filepath.IsLocal(name) {
-				all = append(all, plugin{id, dir, filepath.Join(folder, "plugins", "data", name+"-"+market), func(server string) bool {
-					return settings["enabled"] == false || valueAt(settings, []string{"mcp_servers", server, "enabled"}) == false
+				servers, _ := settings["mcp_servers"].(map[string]any)
+				all = append(all, plugin{id: id, dir: dir, data: filepath.Join(folder, "plugins", "data", name+"-"+market), settings: servers, off: func(server string) bool {
+					return settings["enabled"] == false || valueAt(servers, []string{server, "enabled"}) == false
 				}})
 			}
 		}
@@ -195,6 +237,23 @@ func (p plugin) servers() map[string]any {
 			continue // a link, or a path, out of the plugin
 		}
 		m := readObject(path)
+		switch extension := filepath.Ext(file); {
+		case extension == ".mcpb" || extension == ".dxt":
+			servers[file] = errors.New("it is a bundle: install it as an extension, or add its server")
+			continue
+		case m == nil && exists(path):
+			servers[file] = errors.New("the file of the plugin cannot be read")
+			continue
+		}
+		inputs, _ := m["inputs"].([]any)
+		for _, v := range inputs { // of VS Code
+			input, _ := v.(map[string]any)
+			id, value := firstString(input, "id"), firstString(input, "default")
+			if value == "" || input["password"] == true {
+				value = askFor("plugin." + core.Slug(p.id) + "." + id)
+			}
+			m = replaceText(m, "${input:"+id+"}", value).(map[string]any)
+		}
 		listed, isListed := m["mcpServers"].(map[string]any)
 		if !isListed { // they may be listed directly
 			listed = m
@@ -215,7 +274,7 @@ func (p plugin) servers() map[string]any {
 }
 
 // resolve returns an entry with the paths of the plugin.
-func (p plugin) resolve(entry, asked map[string]any, isPortable bool) map[string]any {
+func (p plugin) resolve(entry, asked map[string]any, isPortable bool) any {
 	root, data := filepath.ToSlash(p.dir), filepath.ToSlash(p.data)
 	if data == "" {
 		data = root
@@ -224,9 +283,14 @@ func (p plugin) resolve(entry, asked map[string]any, isPortable bool) map[string
 	for _, name := range []string{"CLAUDE_PLUGIN_", "CURSOR_PLUGIN_", "PLUGIN_"} {
 		v = replaceText(replaceText(v, "${"+name+"ROOT}", root), "${"+name+"DATA}", data)
 	}
-	entry = askForFields(v, asked, "plugin."+core.Slug(p.id)+".").(map[string]any)
+	entry = fillIn(v, fieldValues(asked, p.values, "plugin."+core.Slug(p.id)+".")).(map[string]any)
 	if entry["command"] == nil {
 		return entry
+	}
+	for _, path := range []string{firstString(entry, "command"), firstString(entry, "cwd")} {
+		if path = filepath.FromSlash(path); strings.Contains(path, "..") && !filepath.IsAbs(path) && !filepath.IsLocal(path) {
+			return errors.New("its program or folder is not in the plugin")
+		}
 	}
 	if command, isText := entry["command"].(string); isText && strings.HasPrefix(command, ".") {
 		entry["command"] = root + "/" + strings.TrimPrefix(command, "./")
