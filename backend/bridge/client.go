@@ -96,11 +96,11 @@ type clientInfoKey struct {
 }
 
 // record adds or updates a client. It copies capabilities.
-func (r *clientRecords) record(client core.Client, era core.Era, protocol string, capabilities []byte) {
+func (r *clientRecords) record(guest bool, client core.Client, era core.Era, protocol string, capabilities []byte) {
 	if client.Token == "" && client.Name == "" {
 		return // nothing that the user could recognize
 	}
-	if client.Token != "" && client.Name != "" {
+	if client.Token != "" && client.Name != "" && !guest {
 		r.names.Store(client.Token, client.Name)
 	}
 	r.clients.update(clientInfoKey{client, era}, ClientInfo{Client: client, Peer: Peer{Era: era}}, func(info *ClientInfo) {
@@ -113,7 +113,7 @@ func (r *clientRecords) record(client core.Client, era core.Era, protocol string
 
 func (r *clientRecords) recordModern(rq *request) {
 	version, _ := wire.Unquote(wire.Bytes(rq.params, rq.spans.ProtocolVersion))
-	r.record(rq.client, core.Modern, shorten(version), rq.capabilities)
+	r.record(rq.guest, rq.client, core.Modern, shorten(version), rq.capabilities)
 }
 
 // ClientActivity describes how one client, identified by its token, uses one endpoint.
@@ -148,6 +148,19 @@ func listedTools(ep endpoint, view *registry.View) int {
 		n += len(view.Items(core.Tools))
 	}
 	return n
+}
+
+// identify returns the client of a request. A guest has the name of its token, which the user gave to it,
+// so that it cannot pass for another client. What it claims only selects the limits of its application.
+func (r *clientRecords) identify(origin requestOrigin, info []byte) core.Client {
+	c := parseClientInfo(origin.token, info)
+	if origin.guest {
+		if c.Name != "" {
+			r.names.Store(c.Token, c.Name)
+		}
+		c.Name = c.Token
+	}
+	return c
 }
 
 func parseClientInfo(token string, info []byte) core.Client {

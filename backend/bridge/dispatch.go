@@ -62,7 +62,7 @@ func (b *Bridge) newRequest(x *exchange) *request {
 		rq.client, rq.capabilities, rq.logLevel = s.client, s.capabilities, s.logLevel()
 		return rq
 	}
-	rq.client = parseClientInfo(x.origin.token, wire.Bytes(raw, x.params.ClientInfo))
+	rq.client = b.clients.identify(x.origin, wire.Bytes(raw, x.params.ClientInfo))
 	if x.era == core.Modern {
 		rq.capabilities = wire.Bytes(raw, rq.spans.ClientCapabilities)
 		rq.logLevel, _ = wire.Unquote(wire.Bytes(raw, rq.spans.LogLevel))
@@ -408,6 +408,8 @@ const (
 	// ClientHeader is the name of the client's token. The loopback guard sets it after
 	// authentication.
 	ClientHeader = privatePrefix + "Client"
+	// GuestHeader is present if the token is that of a guest. The loopback guard sets it.
+	GuestHeader = privatePrefix + "Guest"
 	// ShimHeader identifies the stdio shim that forwards the request. It is not verified.
 	ShimHeader = privatePrefix + "Shim"
 )
@@ -415,6 +417,7 @@ const (
 // requestOrigin is the verified client and the shim that a request comes from.
 type requestOrigin struct {
 	token string // name of the token; "" without one
+	guest bool   // the token is that of a guest
 	shim  string
 	// workspace is the folder in which the shim was started, or the client works.
 	workspace string
@@ -424,7 +427,7 @@ type requestOrigin struct {
 
 // readOrigin reads the private headers of a request and removes all of them.
 func readOrigin(header http.Header) requestOrigin {
-	origin := requestOrigin{token: headerValue(header, ClientHeader), shim: headerValue(header, ShimHeader), workspace: decodeWorkspace(headerValue(header, WorkspaceHeader))}
+	origin := requestOrigin{token: headerValue(header, ClientHeader), guest: headerValue(header, GuestHeader) != "", shim: headerValue(header, ShimHeader), workspace: decodeWorkspace(headerValue(header, WorkspaceHeader))}
 	for name := range header {
 		if len(name) > len(privatePrefix) && strings.EqualFold(name[:len(privatePrefix)], privatePrefix) {
 			delete(header, name)

@@ -116,13 +116,13 @@ func (b *Bridge) initialize(ctx context.Context, rq *request, sink *callMessageH
 	if rq.endpoint.server != "" {
 		b.Lister.WaitListed(ctx, rq.endpoint.server)
 	}
-	client := parseClientInfo(rq.token, wire.Bytes(rq.params, rq.spans.InitInfo))
+	client := b.clients.identify(rq.requestOrigin, wire.Bytes(rq.params, rq.spans.InitInfo))
 	capabilities := withoutTasks(bytes.Clone(wire.Bytes(rq.params, rq.spans.InitCapabilities))) // the session outlives the body
 	protocol := supportedVersions[1]
 	if legacyVersions[params.ProtocolVersion] {
 		protocol = params.ProtocolVersion
 	}
-	b.clients.record(client, core.Legacy, protocol, capabilities)
+	b.clients.record(rq.guest, client, core.Legacy, protocol, capabilities)
 	rq.endpoint.limits = b.views.limitsOf(rq.endpoint, rq.token) // its name may tell them
 	offers := b.views.of(rq.endpoint, "").Offers()
 	result := mcp.InitializeResult{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
@@ -164,6 +165,9 @@ func (t *FrameLog) Clients(next http.Handler, token string, clientOf func(sessio
 		}
 		if x.session != "" {
 			x.client = clientOf(x.session)
+		}
+		if r.Header.Get(loopback.GuestHeader) != "" {
+			x.client.Name = x.token
 		}
 		if r.Body != nil {
 			x.body = r.Body

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -63,6 +64,9 @@ func TestMessagesOfTracedClientAreKeptInOrder(t *testing.T) {
 	send := func(session, token, body string) {
 		r := httptest.NewRequest("POST", "/s/files/mcp", strings.NewReader(body))
 		r.Header.Set("X-Token", token)
+		if token == "guest" {
+			r.Header.Set(loopback.GuestHeader, "1")
+		}
 		if session != "" {
 			r.Header.Set(sessionHeader, session)
 		}
@@ -76,6 +80,7 @@ func TestMessagesOfTracedClientAreKeptInOrder(t *testing.T) {
 	tl.Watch(nil, []string{"cursor"})
 	send("", "t", initialize)
 	send("s1", "t", `{"method":"stream"}`)
+	send("", "guest", initialize) // which calls itself like the watched client
 	send("", "other", `{"method":"initialize","params":{"clientInfo":{"name":"else"}}}`)
 	page, _ := tl.Frames("s1", "", 0, 10)
 	var got []string

@@ -45,6 +45,7 @@ func GuestBearer(tokens *Tokens, guest string, log *slog.Logger) func(http.Handl
 		func(_ http.ResponseWriter, r *http.Request) (string, bool) {
 			token, _ := BearerOf(r)
 			name, ok := tokens.find(token, true)
+			r.Header[GuestHeader] = []string{"1"}
 			return guest, ok && name == guest
 		})
 }
@@ -59,6 +60,7 @@ func authenticate(log *slog.Logger, detail, hint string, identify func(http.Resp
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			delete(r.Header, ClientHeader)
+			delete(r.Header, GuestHeader)
 			name, ok := identify(w, r)
 			switch {
 			case ok:

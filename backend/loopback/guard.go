@@ -22,6 +22,8 @@ const (
 	privatePrefix = "X-Drawbridge-"
 	// ClientHeader is the name of the authenticated client. Only Bearer and RequireAdmin set it.
 	ClientHeader = privatePrefix + "Client"
+	// GuestHeader is present if the client is a guest. Only GuestBearer sets it.
+	GuestHeader = privatePrefix + "Guest"
 	// KeyHeader is the key of a browser session.
 	KeyHeader = privatePrefix + "Key"
 	// ShimHeader identifies a stdio shim. It is an unverified claim and only recorded.

@@ -106,7 +106,9 @@ func TestGuestTokenIsAcceptedOnItsSocketOnly(t *testing.T) {
 	require.NoError(t, err)
 	two, err := tokens.CreateGuest("two", 0)
 	require.NoError(t, err)
-	reached := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get(ClientHeader)) })
+	reached := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Header.Get(ClientHeader)+r.Header.Get(GuestHeader))
+	})
 	doors := map[string]http.Handler{
 		"tcp": Bearer(BearerOptions{Tokens: tokens})(reached),
 		"one": GuestBearer(tokens, "one", nil)(reached),
@@ -117,9 +119,10 @@ func TestGuestTokenIsAcceptedOnItsSocketOnly(t *testing.T) {
 			r := httptest.NewRequest("POST", "/mcp", nil)
 			r.Header.Set("Authorization", "Bearer "+token)
 			r.Header.Set(ClientHeader, "cursor")
+			r.Header.Set(GuestHeader, "forged")
 			w := httptest.NewRecorder()
 			handler.ServeHTTP(w, r)
-			if want := name == door || name == "cursor" && door == "tcp"; (w.Code == http.StatusOK) != want || want && w.Body.String() != name {
+			if want := name == door || name == "cursor" && door == "tcp"; (w.Code == http.StatusOK) != want || want && w.Body.String() != name+map[bool]string{door != "tcp": "1"}[true] {
 				t.Errorf("the token of %s at %s: %d %s", name, door, w.Code, w.Body)
 			}
 		}
