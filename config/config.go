@@ -361,6 +361,11 @@ func (c *Config) With(servers []Server, problems []Problem) *Config {
 	return &copied
 }
 
+// Keys returns the keys that are written in the entry of the server, in order.
+func (s *Server) Keys() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.keys)), func(key string) bool { return strings.Contains(key, ".") })
+}
+
 // Equal reports whether both define the same server, ignoring their position in files.
 func (s Server) Equal(o Server) bool {
 	s.Source, s.keys = o.Source, o.keys

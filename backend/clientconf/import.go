@@ -207,7 +207,7 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 			continue
 		}
 		i := ImportedServer{Client: p.Client.ID, Name: name, Label: name, keyPath: path, original: raw}
-		b := entryConverter{client: p.Client, dir: dir, home: p.home, inputs: inputs, name: name, beside: beside, rules: rules, notes: slices.Clone(p.notes[name])}
+		b := entryConverter{client: p.Client, dir: dir, home: p.home, inputs: inputs, name: name, chosen: p.choice.File != "", beside: beside, rules: rules, notes: slices.Clone(p.notes[name])}
 		b.off = knownKeys().isSwitchedOff(p.Client.ID, beside, name)
 		for _, client := range Known() { // a pasted text may be of any of these
 			b.off = b.off || p.pasted && slices.Equal(client.KeyPath, path) && knownKeys().isSwitchedOff(client.ID, beside, name)

@@ -51,6 +51,7 @@ type entryConverter struct {
 	notes        []string
 	needsCommand bool // it contains a value that only a command could compute
 	name         string
+	chosen       bool           // the user named the file
 	beside       map[string]any // the object that contains the servers
 	off          bool           // the client has it switched off, outside of the entry
 	rules        []toolRules    // about its tools, outside of the entry
@@ -184,7 +185,7 @@ func (b *entryConverter) convertProgram(e *configEntry, m map[string]any, words 
 			maps.Copy(e.Env, v)
 		}
 	}
-	e.InheritEnv = append(e.InheritEnv, stringList(m["env_vars"])...)
+	e.InheritEnv = append(e.InheritEnv, append(stringList(m["env_vars"]), stringList(m["inheritEnv"])...)...)
 	if keys := stringList(m["env_keys"]); len(keys) > 0 {
 		e.InheritEnv = append(e.InheritEnv, keys...)
 		same := "the same variable"
@@ -350,6 +351,9 @@ func (b *entryConverter) convertReference(ref string, has func(string) bool) str
 		return ref
 	case !braces:
 		return ref
+	case braces && kind == "secret" && b.isOwnExport():
+		b.addNote("It uses the secret %q of Drawbridge", name)
+		return ref
 	case kind == askedSecret():
 		return "${secret:" + name + "}"
 	case kind == "input" && has("${input:}"):
@@ -380,6 +384,12 @@ func (b *entryConverter) convertReference(ref string, has func(string) bool) str
 		b.cannotCompute(ref)
 	}
 	return "$" + ref // literal for the client, so literal for us
+}
+
+// isOwnExport reports whether the entry may be one that the export printed: what came with a project or a
+// plugin, or what a gateway wrote, cannot ask for our secrets.
+func (b *entryConverter) isOwnExport() bool {
+	return !b.client.isPasted() && b.dir == "" && (!b.client.isSource() || b.client.Gateway != nil && b.chosen)
 }
 
 // editorKinds are the kinds of variables that only an editor can compute. In a file of an editor, any

@@ -129,7 +129,7 @@ func (b *entryConverter) noteUnknown(key string) {
 }
 
 // containerKeys are the keys of programs and URLs whose values are lists or objects.
-var containerKeys = []string{"command", "cmd", "args", "env", "envs", "environment", "env_vars", "env_keys", "headers", "http_headers", "env_http_headers", "requestOptions", "requestInit", "eventSourceInit"}
+var containerKeys = []string{"command", "cmd", "args", "env", "envs", "environment", "env_vars", "env_keys", "inheritEnv", "headers", "http_headers", "env_http_headers", "requestOptions", "requestInit", "eventSourceInit"}
 
 // checkText adds a note about a value that convertProgram or convertURL had to ignore.
 func (b *entryConverter) checkText(e *configEntry, key string, v any) {
