@@ -278,6 +278,7 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	}
 	d.guests = &guests.Feature{
 		Folder: filepath.Join(o.Folders.Data, "guests"), Config: d.files, Tokens: d.tokens, Handler: d.records.withFrameLog(d.front), End: d.front.EndClient, Log: d.log,
+		IsClient: func(name string) bool { _, err := clientconf.ByID(name); return err == nil },
 	}
 	d.windows = &desktop.Feature{URL: d.url, Sessions: sessions, Settings: d.settings}
 	d.pages = api.New(api.Options{

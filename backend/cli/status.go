@@ -198,7 +198,7 @@ func (p *program) printStatus(s *api.Status, versions map[string]string, now tim
 		return err
 	}
 	if len(s.Servers) > 0 && s.Idle.Reason != "" {
-		fmt.Fprintln(p.Stdout, s.Idle.Reason+". "+s.Idle.Fix)
+		fmt.Fprintln(p.Stdout, terminal.EscapeLine(s.Idle.Reason+". "+s.Idle.Fix))
 	}
 	said := map[string]bool{}
 	for _, server := range s.Servers {

@@ -97,9 +97,9 @@ func (p *program) printProblems(ctx context.Context, sources config.Sources) err
 		switch _, err := os.Stat(sources.Main()); {
 		case bad:
 		case errors.Is(err, fs.ErrNotExist) && sources.JSON == "" && len(c.Files) == 0:
-			fmt.Fprintf(p.Stdout, "%s does not exist: there are no servers.\n", sources.Main())
+			fmt.Fprintf(p.Stdout, "%s does not exist: there are no servers.\n", terminal.EscapeLine(sources.Main()))
 		default:
-			fmt.Fprintf(p.Stdout, "%s is valid: %s.\n", sources.Main(), core.Plural(count, "server"))
+			fmt.Fprintf(p.Stdout, "%s is valid: %s.\n", terminal.EscapeLine(sources.Main()), core.Plural(count, "server"))
 		}
 		for _, one := range p.heldProblems(ctx, sources) {
 			fmt.Fprintln(p.Stdout, terminal.EscapeLine("It is not in use: "+one.Message+" ("+one.Suggestion+")"))

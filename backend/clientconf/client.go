@@ -191,6 +191,9 @@ func Find(text string) (Client, error) {
 }
 
 func unknownClient(text string) error {
+	if source, ok := findSource(text); ok {
+		return &core.Error{Code: core.CodeNotFound, Message: quote(text) + " is not a client, but servers can be imported from it", Hint: "Copy them with: drawbridge clients import " + source.ID}
+	}
 	var names []string
 	for _, c := range Known() {
 		names = append(names, c.ID)

@@ -302,7 +302,7 @@ func printManualSetup(e *terminal.Env, r clientCommandRun) error {
 	if e.JSON {
 		return e.PrintJSON(map[string]any{"id": r.choice.Client, "snippet": h.Text, "link": h.Link, "bundle": h.Bundle, "path": h.Path, "steps": h.Steps})
 	}
-	fmt.Fprintln(e.Stdout, h.Text)
+	fmt.Fprintln(e.Stdout, terminal.EscapeText(h.Text))
 	if h.Link != "" {
 		fmt.Fprintln(e.Stderr, h.Link)
 	}
@@ -445,6 +445,9 @@ func undoClient(e *terminal.Env, r clientCommandRun, force bool) error {
 		}
 		if at := slices.IndexFunc(all, func(t ImportRecord) bool { return t.Client == r.choice.Client }); at >= 0 {
 			return undoImport(r.ctx, e, r.c, all[at].ID)
+		}
+		if _, isSource := findSource(r.choice.Client); isSource {
+			return core.Errorf(core.CodeNotFound, "nothing was imported from %q", r.choice.Client)
 		}
 	}
 	how, err := r.c.Undo(r.ctx, r.key, force)

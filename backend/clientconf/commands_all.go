@@ -64,7 +64,7 @@ func applyToAll(ctx context.Context, e *terminal.Env, t *Batch, yes, diff bool, 
 	if e.JSON {
 		return errors.Join(e.PrintJSON(map[string]any{"items": done.documents(t), "skipped": skipped, "next": ""}), failed)
 	}
-	fmt.Fprintln(e.Stdout, done.sentences(t))
+	fmt.Fprintln(e.Stdout, terminal.EscapeText(done.sentences(t)))
 	return failed
 }
 
@@ -246,7 +246,7 @@ func undoEach(ctx context.Context, e *terminal.Env, c *Connector, imports, force
 		if u.Import != "" {
 			name, words = "import "+u.Import, undoneImportWords[u.Undone]
 		}
-		fmt.Fprintf(e.Stdout, "%s: %s\n", name, words)
+		fmt.Fprintf(e.Stdout, "%s: %s\n", terminal.EscapeLine(name), words)
 	})
 	if e.JSON {
 		return errors.Join(e.PrintJSON(map[string]any{"items": slices.Clip(list), "next": ""}), failed)
@@ -292,7 +292,8 @@ func clientsImport(e *terminal.Env) *cobra.Command {
 		return errors.Join(e.PrintSentence(document, sentence), skippedError(&Batch{Imports: []*PlannedImport{t}}))
 	})
 	cmd.Long = "Copy a client's servers to the configuration of Drawbridge. The client keeps its entries; to replace them, use move.\n" +
-		"Variable references are copied as they are, without being expanded. Literal tokens are stored as secrets."
+		"Variable references are copied as they are, without being expanded. Literal tokens are stored as secrets.\n" +
+		"CLIENT is a client, or one of: " + strings.Join(sourceIDs(), ", ") + "."
 	f.yesFlag(cmd)
 	cmd.Flags().StringVar(&f.file, "file", "", "read this `FILE` or folder of a gateway or plugin, wherever it is")
 	addAllFlag(e, cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context, diff bool) error {
@@ -312,9 +313,9 @@ func printImports(e *terminal.Env, t *PlannedImport) {
 		if i.Exists {
 			how = "already exists as " + i.Label
 		}
-		fmt.Fprintf(e.Stdout, "%s %s: %s\n", terminal.EscapeLine(i.Name), how, terminal.EscapeLine(string(i.Entry)))
+		fmt.Fprintf(e.Stdout, "%s %s: %s\n", terminal.EscapeLine(i.Name), terminal.EscapeLine(how), terminal.EscapeLine(string(i.Entry)))
 		if len(i.SharedWith) > 0 {
-			fmt.Fprintf(e.Stdout, "  also in: %s\n", strings.Join(i.SharedWith, ", "))
+			fmt.Fprintf(e.Stdout, "  also in: %s\n", terminal.EscapeLine(strings.Join(i.SharedWith, ", ")))
 		}
 		for _, note := range i.Notes {
 			fmt.Fprintf(e.Stdout, "  note: %s\n", terminal.EscapeLine(note))

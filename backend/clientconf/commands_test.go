@@ -3,11 +3,13 @@ package clientconf
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
@@ -36,7 +38,7 @@ func TestInvalidFileOfClientIsDescribedBelowTheTable(t *testing.T) {
 	write(t, file, "{\n \"mcpServers\": nope }")
 	write(t, filepath.Join(home, ".lmstudio", "mcp.json"), "{\n // mine\n}")
 	f := terminaltest.New(t, Commands)
-	reason := "the file is not valid JSON: line 2, column 16: invalid literal: nope\n"
+	reason := "the file is not valid JSON: line 2, column 16: a word without quotes\n"
 	for _, c := range [][2]string{
 		{"clients", "unreadable file  "},
 		{"clients", "\ngemini-cli: " + reason},
@@ -128,4 +130,57 @@ func TestFeaturesArePrintedAsTable(t *testing.T) {
 		assert.Truef(t, strings.HasPrefix(lines[i], want), "%q, want %q", lines[i], want)
 	}
 	assert.Contains(t, lines[1], "elicitation")
+}
+
+// The names in a file of a client cannot write to the terminal.
+func TestNamesFromFilesAreEscaped(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home) // Windows
+	t.Setenv("PATH", t.TempDir())
+	const name = `evil\u001b[31m\r\u202e\u009b`
+	write(t, filepath.Join(home, ".cursor", "mcp.json"), `{"mcpServers": {"`+name+`": {"command": "x`+name+`", "`+name+`": 1}, "`+name+`2": 5}}`)
+	write(t, filepath.Join(home, ".gemini", "settings.json"), `{"mcpServers": {"`+name+`": {"command": "x`+name+`", "`+name+`": 1}}}`)
+	f := terminaltest.Stopped(t, Commands)
+	for _, command := range []string{
+		"clients", "clients cursor", "clients import cursor --yes", "clients import --all --yes --diff", "clients undo --list", "clients connect cursor --dry-run",
+		"clients move cursor", "clients move --all --yes --diff", "clients undo --all --yes", "clients import cursor evil\x1b[31m", "export", "export evil\x1b[31m",
+	} {
+		got := f.RunWith(t.Context(), terminaltest.Answering("n\n", true), strings.Fields(command)...)
+		all := got.Out + got.Err
+		assert.Falsef(t, strings.ContainsAny(all, "\x1b\r\u202e\u009b"), "%s: %q", command, all)
+	}
+}
+
+// A wrong name says what to use instead, and a file that cannot be read is not repeated.
+func TestMessagesNameWhatToDo(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home) // Windows
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("PATH", t.TempDir())
+	const token = "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB"
+	write(t, filepath.Join(home, ".gemini", "settings.json"), `{"mcpServers": `+token+`}`)
+	write(t, filepath.Join(home, ".cursor", "mcp.json"), `{"mcpServers": {"a": {"command": "x", "type": "`+token+`"}}}`)
+	f := terminaltest.Stopped(t, Commands)
+	for command, want := range map[string]string{
+		"clients connect mcphub":            `"mcphub" is not a client`,
+		"clients undo mcpproxy":             `nothing was imported from "mcpproxy"`,
+		"clients import --help":             "mcphub, ",
+		"clients import gemini-cli --yes":   "a word without quotes",
+		"clients import cursor --yes":       "its type is not supported",
+		"clients connect gemini-cli":        "a word without quotes",
+		"clients import mcphub --file none": "",
+	} {
+		got := f.Run(false, strings.Fields(command)...)
+		all := got.Out + got.Err
+		assert.Truef(t, strings.Contains(all, want) && !strings.Contains(all, token[:20]), "%s: %s", command, all)
+	}
+	loop := filepath.Join(home, "loop")
+	if os.Symlink(loop, loop) == nil {
+		_, err := (&Connector{}).locatePlan(Choice{Client: "mcphub", File: filepath.Join(loop, "x.json")})
+		_, hint := core.Describe(err)
+		assert.NotContains(t, hint, "manually")
+		assert.Error(t, err)
+	}
 }

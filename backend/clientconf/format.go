@@ -174,7 +174,11 @@ func parseJSON(src []byte, client Client) (*jsonFile, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.New("the file is not valid JSON: " + strings.TrimPrefix(err.Error(), "hujson: "))
+		reason := strings.TrimPrefix(err.Error(), "hujson: ")
+		if place, _, isWord := strings.Cut(reason, ": invalid literal"); isWord { // which may be a secret
+			reason = place + ": a word without quotes"
+		}
+		return nil, errors.New("the file is not valid JSON: " + reason)
 	}
 	root, ok := value.Value.(*hujson.Object)
 	if !ok {

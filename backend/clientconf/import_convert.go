@@ -131,7 +131,7 @@ func (b *entryConverter) convert(value any) (*configEntry, error) {
 	}
 	switch isProgram := len(words) > 0 && words[0] != ""; {
 	case !isKnownKind(kind):
-		return nil, fmt.Errorf("its type %q is not supported", core.Shorten(kind, 60))
+		return nil, errors.New("its type is not supported")
 	case !isText:
 		return nil, fmt.Errorf("its %q is not text", firstKey(m, commandKeys))
 	case isProgram && !argsAreText:

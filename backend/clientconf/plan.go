@@ -321,6 +321,9 @@ func (p *Plan) verifyEdits(before, after []byte, edits []edit) error {
 
 // refusal returns the error that asks the user to make the change by hand.
 func (p *Plan) refusal(why error) error {
+	if p.Client.isSource() {
+		return &core.Error{Code: core.CodeRejected, Cause: why, Message: "cannot read the files of " + p.Client.Name, Hint: "Nothing was changed."}
+	}
 	where := p.Path
 	if where == "" {
 		where = "its settings"

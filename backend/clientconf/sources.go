@@ -57,12 +57,31 @@ func sourceByID(id string) (Client, error) {
 
 // FindSource is Find for the sources that have a file as well.
 func FindSource(text string) (Client, error) {
-	for _, c := range Sources() {
-		if len(c.Candidates) > 0 && (strings.EqualFold(c.ID, text) || strings.EqualFold(c.Name, text)) {
-			return c, nil
-		}
+	if c, ok := findSource(text); ok {
+		return c, nil
 	}
 	return Find(text)
+}
+
+func findSource(text string) (Client, bool) {
+	all := Sources()
+	at := slices.IndexFunc(all, func(c Client) bool {
+		return len(c.Candidates) > 0 && (strings.EqualFold(c.ID, text) || strings.EqualFold(c.Name, text))
+	})
+	if at < 0 {
+		return Client{}, false
+	}
+	return all[at], true
+}
+
+// sourceIDs returns the ids of the sources that can be imported.
+func sourceIDs() (ids []string) {
+	for _, c := range Sources() {
+		if len(c.Candidates) > 0 {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
 }
 
 // presentSources returns the sources that have a file.

@@ -57,7 +57,8 @@ func newHost(t *testing.T, data string) *host {
 	h := &host{data: data}
 	h.Feature = &Feature{
 		Folder: filepath.Join(data, "guests"), Config: files, Tokens: tokens, Log: slog.New(slog.DiscardHandler),
-		End: func(name string) { h.mu.Lock(); defer h.mu.Unlock(); h.ended = append(h.ended, name) },
+		IsClient: func(name string) bool { return name == "zed" },
+		End:      func(name string) { h.mu.Lock(); defer h.mu.Unlock(); h.ended = append(h.ended, name) },
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, err := io.WriteString(w, r.Header.Get(loopback.ClientHeader)); err != nil || r.URL.Path != "/hang" {
 				return
@@ -184,6 +185,7 @@ func TestGuestWithBadNameOrProfileIsRefused(t *testing.T) {
 		`{"name":"x","approval":"deny"}`:             422,
 		`{"name":"x","profile":"none"}`:              404,
 		`{"name":"cursor"}`:                          409,
+		`{"name":"zed"}`:                             409,
 	} {
 		got, text := h.Ask("POST", "/api/v1/guests", body)
 		assert.Falsef(t, got != want && (want != 422 || got != 400), "%s: %d %s", body, got, text)

@@ -2,6 +2,7 @@ package guests
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -26,7 +27,7 @@ func (f *Feature) save(ctx context.Context, name, profile, approval string) erro
 		return nil
 	}
 	return &core.Error{
-		Code: core.CodeConflict, Message: "the configuration has other settings for a client with this name",
+		Code: core.CodeConflict, Message: fmt.Sprintf("the configuration has other settings for a client named %q", name),
 		Hint: "Choose another name for the guest, or remove those settings.",
 	}
 }

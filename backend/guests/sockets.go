@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -25,6 +26,8 @@ type Feature struct {
 	Tokens *loopback.Tokens
 	// Handler serves the MCP endpoints. It must not have other resources.
 	Handler http.Handler
+	// IsClient reports whether a supported client connects under a name, which no guest may have.
+	IsClient func(name string) bool
 	// End ends the sessions of a guest that is removed.
 	End func(name string)
 	Log *slog.Logger
@@ -136,6 +139,9 @@ func (f *Feature) remove(ctx context.Context, name string) error {
 func (f *Feature) add(ctx context.Context, name, profile, approval string, uid int) (t loopback.Token, err error) {
 	if _, known, err := f.Tokens.Get(name); err != nil || known {
 		return t, cmp.Or(err, error(core.Errorf(core.CodeConflict, "there is already a client or a guest named %q", name)))
+	}
+	if f.IsClient(name) {
+		return t, &core.Error{Code: core.CodeConflict, Message: fmt.Sprintf("%q is the name of a client", name), Hint: "Choose another name for the guest."}
 	}
 	if err = f.save(ctx, name, profile, approval); err == nil {
 		t, err = f.Tokens.CreateGuest(name, uid)

@@ -315,7 +315,7 @@ func checkSave(e *terminal.Env) *cobra.Command {
 				if len(c.NotObjects) > 0 {
 					text += "\nCalls whose arguments are not a JSON object: " + strings.Join(c.NotObjects, ", ")
 				}
-				_, err := fmt.Fprintln(e.Stdout, text)
+				_, err := fmt.Fprintln(e.Stdout, terminal.EscapeText(text))
 				return err
 			})
 		},

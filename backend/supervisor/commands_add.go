@@ -110,7 +110,7 @@ func runAdd(ctx context.Context, e *terminal.Env, a addition, f addFlags) error 
 		}
 		printAdded(e, servers)
 		message, hint := core.Describe(e.Daemon().Err)
-		_, err := fmt.Fprintln(e.Stdout, message+". "+hint)
+		_, err := fmt.Fprintln(e.Stdout, terminal.EscapeLine(message+". "+hint))
 		return err
 	}
 	return addRunning(ctx, e, servers, f.noTest)

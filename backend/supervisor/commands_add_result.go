@@ -37,7 +37,7 @@ func printServerResults(ctx context.Context, e *terminal.Env, d *terminal.Daemon
 			return err
 		}
 		if !e.JSON {
-			fmt.Fprintln(e.Stdout, text)
+			fmt.Fprintln(e.Stdout, terminal.EscapeText(text))
 		}
 		if !works {
 			broken, ids = append(broken, name), append(ids, one.ID)

@@ -261,7 +261,7 @@ func (e *Env) ReadInput(limit int64) ([]byte, error) {
 
 // ConfirmOrFail asks for confirmation; its error says what was not done.
 func (e *Env) ConfirmOrFail(question, otherwise string) error {
-	fmt.Fprint(e.Stdout, question+" [y/N] ")
+	fmt.Fprint(e.Stdout, EscapeText(question)+" [y/N] ")
 	var answer string
 	if err := e.AwaitInput(func() { _, _ = fmt.Fscanln(e.Stdin, &answer) }); err != nil {
 		return err
@@ -277,7 +277,7 @@ func (e *Env) PrintSentence(document any, sentence string) error {
 	if e.JSON {
 		return e.PrintJSON(document)
 	}
-	_, err := fmt.Fprintln(e.Stdout, sentence)
+	_, err := fmt.Fprintln(e.Stdout, EscapeText(sentence)) // it may contain names from files
 	return err
 }
 

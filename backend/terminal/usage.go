@@ -81,7 +81,7 @@ func ArgCount(least, most int) cobra.PositionalArgs {
 
 // otherWords are the words of other programs for our commands.
 var otherWords = map[string]string{
-	"config": "validate", "delete": "remove", "edit": "open", "exit": "quit", "info": "status", "inspect": "status", "kill": "quit",
+	"config": "validate", "delete": "remove", "edit": "open", "exit": "quit", "import": "clients import", "info": "status", "inspect": "status", "kill": "quit",
 	"mcp": "add", "policy": "explain --rules", "ps": "status", "rm": "remove", "run": "call", "search": "add --search", "server": "status", "shutdown": "quit", "ui": "open",
 	"up": "serve", "update": "versions", "upgrade": "versions", "web": "open",
 }
