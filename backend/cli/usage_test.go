@@ -121,7 +121,7 @@ func TestEveryMistakeAtThePromptHasANextStep(t *testing.T) {
 	}{
 		{"histroy", 2, `did you mean "history"`}, {"statsu", 2, `did you mean "status"`}, {"client", 2, `did you mean "clients"`},
 		{"tool", 2, `did you mean "tools"`}, {"docter", 2, `did you mean "doctor"`}, {"aprovals", 2, `did you mean "approvals"`},
-		{"conect files", 2, `did you mean`}, {"rm files", 2, `did you mean "remove"`}, {"delete files", 2, `did you mean "remove"`},
+		{"conect files", 2, `did you mean`}, {"rm files", 2, `did you mean "remove"`}, {"delete files", 2, `did you mean "remove"`}, {"import mcphub", 2, `did you mean "clients import"?`},
 		{"mcp add files", 2, `did you mean "add"`}, {"server files", 2, `did you mean "status"`}, {"exit", 2, `did you mean "quit"`},
 		{"run files read", 2, `did you mean "call"`}, {"update files", 2, `did you mean "versions"`}, {"policy zz", 2, `did you mean "explain --rules"`},
 		{"frobnicate", 2, "drawbridge --help"}, {"help histroy", 2, `did you mean "history"`}, {"help debug", 0, "Usage:\n  drawbridge status"}, {"help", 0, "Advanced"}, {"DOCTOR", 2, `did you mean "doctor"`}, {"--stats", 2, "See: drawbridge --help"},

@@ -132,7 +132,7 @@ func TestFeaturesArePrintedAsTable(t *testing.T) {
 	assert.Contains(t, lines[1], "elicitation")
 }
 
-// The names in a file of a client cannot write to the terminal.
+// The names in a file of a client cannot write to the terminal, also through a pipe.
 func TestNamesFromFilesAreEscaped(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -144,9 +144,9 @@ func TestNamesFromFilesAreEscaped(t *testing.T) {
 	f := terminaltest.Stopped(t, Commands)
 	for _, command := range []string{
 		"clients", "clients cursor", "clients import cursor --yes", "clients import --all --yes --diff", "clients undo --list", "clients connect cursor --dry-run",
-		"clients move cursor", "clients move --all --yes --diff", "clients undo --all --yes", "clients import cursor evil\x1b[31m", "export", "export evil\x1b[31m",
+		"clients move cursor --yes", "clients undo cursor", "clients move --all --yes --diff", "clients undo --all --yes", "clients import cursor evil\x1b[31m", "export", "export evil\x1b[31m",
 	} {
-		got := f.RunWith(t.Context(), terminaltest.Answering("n\n", true), strings.Fields(command)...)
+		got := f.Run(false, strings.Fields(command)...)
 		all := got.Out + got.Err
 		assert.Falsef(t, strings.ContainsAny(all, "\x1b\r\u202e\u009b"), "%s: %q", command, all)
 	}

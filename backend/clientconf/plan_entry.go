@@ -56,6 +56,19 @@ func startsShim(entry json.RawMessage) bool {
 	return len(words) >= 2 && programName(words[0]) == "drawbridge" && words[1] == "stdio"
 }
 
+// withoutWrapper returns a command without "cmd /c" or "env NAME=VALUE" before it.
+func withoutWrapper(words []string) []string {
+	switch {
+	case len(words) > 2 && programName(words[0]) == "cmd" && strings.EqualFold(words[1], "/c"):
+		return words[2:]
+	case len(words) > 1 && programName(words[0]) == "env":
+		for words = words[1:]; len(words) > 1 && (strings.Contains(words[0], "=") || words[0] == "-S"); {
+			words = words[1:]
+		}
+	}
+	return words
+}
+
 func programName(path string) string {
 	path = path[strings.LastIndexAny(path, `/\`)+1:]
 	return strings.TrimSuffix(strings.ToLower(path), ".exe")

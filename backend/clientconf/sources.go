@@ -160,7 +160,7 @@ func (s System) gatewayFinder() func(entry map[string]any) (Client, bool) {
 			words = config.SplitCommand(words[0])
 		}
 		for _, c := range Sources() {
-			if c.Gateway != nil && slices.ContainsFunc(c.Gateway.Programs, func(program string) bool { return startsGateway(words, program) }) {
+			if c.Gateway != nil && slices.ContainsFunc(c.Gateway.Programs, func(program string) bool { return startsGateway(withoutWrapper(words), program) }) {
 				return c, true
 			}
 		}

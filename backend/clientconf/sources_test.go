@@ -224,6 +224,8 @@ func TestConnectingReplacesOtherGateways(t *testing.T) {
     "tools": {"command": "/opt/Toolport/toolport-gateway"},
     "MCP_DOCKER": {"command": "docker", "args": ["mcp", "gateway", "run", "--profile", "dev"]},
     "router": {"command": "npx", "args": ["-y", "@mcp_router/cli@latest", "connect"]},
+    "windows": {"command": "cmd", "args": ["/c", "npx", "-y", "@1mcp/agent"]},
+    "env": {"command": "/usr/bin/env A=b npx -y @1mcp/agent"},
     "other": {"url": "http://localhost:8080/mcp"},
     "dev": {"url": "http://localhost:3000/mcp"},
     "files": {"command": "npx", "args": ["-y", "files", "@1mcp/agent"]},
@@ -235,12 +237,12 @@ func TestConnectingReplacesOtherGateways(t *testing.T) {
 	write(t, path, written)
 	plan, err := c.Plan(Choice{Client: "cursor"})
 	require.NoError(t, err)
-	if warnings := strings.Join(plan.Warnings, "\n"); strings.Count(warnings, "is removed") != 5 || !strings.Contains(warnings, "drawbridge clients import mcpproxy") {
+	if warnings := strings.Join(plan.Warnings, "\n"); strings.Count(warnings, "is removed") != 7 || !strings.Contains(warnings, "drawbridge clients import mcpproxy") {
 		t.Error(plan.Warnings)
 	}
 	require.NoError(t, c.Apply(t.Context(), plan))
 	got := content(t, path)
-	for _, gone := range []string{"proxy", "one", "tools", "MCP_DOCKER", "router"} {
+	for _, gone := range []string{"proxy", "one", "tools", "MCP_DOCKER", "router", "windows", "env"} {
 		if strings.Contains(got, `"`+gone+`":`) {
 			t.Errorf("%s is left in\n%s", gone, got)
 		}

@@ -169,3 +169,12 @@ func TestDebugIsEnabledByEnvironment(t *testing.T) {
 		assert.Equalf(t, want, e.DebugEnabled(), "DRAWBRIDGE_DEBUG=%q", value)
 	}
 }
+
+// Sentences and questions contain names from files.
+func TestSentencesAreEscaped(t *testing.T) {
+	var out strings.Builder
+	e := Env{Stdout: &out, Stdin: strings.NewReader("n\n")}
+	_ = e.PrintSentence(nil, "a\x1b[31m\u202e\n b")
+	_ = e.ConfirmOrFail("a\x1b[31m\u202e?", "")
+	assert.Equal(t, "a\\u{202e}\n b\na\\u{202e}? [y/N] ", out.String())
+}
