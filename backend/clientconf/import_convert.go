@@ -131,7 +131,10 @@ func (b *entryConverter) convert(value any) (*configEntry, error) {
 	}
 	switch isProgram := len(words) > 0 && words[0] != ""; {
 	case !isKnownKind(kind):
-		return nil, errors.New("its type is not supported")
+		if len(kind) > 10 || strings.ContainsFunc(kind, func(r rune) bool { return r < 'a' || r > 'z' }) { // not a word, so maybe a secret
+			return nil, errors.New("its type is not supported")
+		}
+		return nil, fmt.Errorf("its type %q is not supported", kind)
 	case !isText:
 		return nil, fmt.Errorf("its %q is not text", firstKey(m, commandKeys))
 	case isProgram && !argsAreText:

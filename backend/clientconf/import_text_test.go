@@ -44,7 +44,7 @@ func TestPastedTextsAreRead(t *testing.T) {
 		"several lines":                        {"claude mcp add b -- npx a\nclaude mcp add a https://b.io/mcp", `b={"command":"npx","args":["a"]} a={"url":"https://b.io/mcp"}`},
 		"disabled servers":                     {`{"a":{"command":"x","disabled":true},"b":{"command":"x","disabled":false}}`, `a={"command":"x","disabled":true} b={"command":"x"}`},
 		"a large number":                       {`{"a":{"command":"x","requestTimeoutMs":86400000}}`, `a={"command":"x","requestTimeoutMs":86400000}`},
-		"a server of an unknown type":          {`{"mcpServers":{"a":{"command":"x","type":"ws"}}}`, `a: its type is not supported`},
+		"a server of an unknown type":          {`{"mcpServers":{"a":{"command":"x","type":"ws"}}}`, `a: its type "ws" is not supported`},
 		"our own entry":                        {"drawbridge stdio", `drawbridge: it connects to Drawbridge itself`},
 		"a container that is its own entry":    {`{"x":{"type":"docker","container":"pg","command":"tool"}}`, `x={"command":"tool","container":"pg","type":"docker"}`},
 		"a name that our format does not have": {`{"mcpServers":{"@acme/my files":{"command":"x"}}}`, `acme-my-files={"command":"x"}`},
