@@ -131,6 +131,9 @@ func simplifyProxy(m map[string]any) {
 		if kind := firstString(server, "protocol"); kind != "auto" {
 			server["type"] = kind
 		}
+		if login, ok := server["oauth"].(map[string]any); ok && login["pkce_enabled"] == true { // as it always is here
+			delete(login, "pkce_enabled")
+		}
 		if server["enabled"] == nil {
 			server["enabled"] = false
 		}
