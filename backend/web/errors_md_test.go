@@ -1,10 +1,13 @@
 package web
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
@@ -87,4 +90,13 @@ func TestUnreadableBodyIsAnInvalidRequest(t *testing.T) {
 	for want, err := range map[int]error{400: &core.Error{Code: core.CodeValidation, Message: "cannot read the request body"}, 500: io.ErrUnexpectedEOF} {
 		assert.Equal(t, want, huma.NewError(500, "cannot read request body", err).GetStatus(), err)
 	}
+}
+
+// What went wrong inside may name files and values of the user: it is in the log only.
+func TestInternalErrorHidesItsCause(t *testing.T) {
+	w := httptest.NewRecorder()
+	WriteProblem(w, errors.New("no such table: calls of /home/ana/secret"))
+	assert.Equal(t, http.StatusInternalServerError, w.Code)
+	assert.Contains(t, w.Body.String(), `"detail":"internal error"`)
+	assert.NotContains(t, w.Body.String(), "ana")
 }
