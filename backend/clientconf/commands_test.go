@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -177,7 +178,7 @@ func TestMessagesNameWhatToDo(t *testing.T) {
 		assert.Truef(t, strings.Contains(all, want) && !strings.Contains(all, token[:20]), "%s: %s", command, all)
 	}
 	loop := filepath.Join(home, "loop")
-	if os.Symlink(loop, loop) == nil {
+	if runtime.GOOS != "windows" && os.Symlink(loop, loop) == nil { // Wine makes a folder of it
 		_, err := (&Connector{}).locatePlan(Choice{Client: "mcphub", File: filepath.Join(loop, "x.json")})
 		_, hint := core.Describe(err)
 		assert.NotContains(t, hint, "manually")

@@ -225,7 +225,7 @@ func TestConnectingReplacesOtherGateways(t *testing.T) {
     "MCP_DOCKER": {"command": "docker", "args": ["mcp", "gateway", "run", "--profile", "dev"]},
     "router": {"command": "npx", "args": ["-y", "@mcp_router/cli@latest", "connect"]},
     "windows": {"command": "cmd", "args": ["/c", "npx", "-y", "@1mcp/agent"]},
-    "env": {"command": "/usr/bin/env A=b npx -y @1mcp/agent"},
+    "env": {"command": "/usr/bin/env", "args": ["A=b", "npx", "-y", "@1mcp/agent"]},
     "other": {"url": "http://localhost:8080/mcp"},
     "dev": {"url": "http://localhost:3000/mcp"},
     "files": {"command": "npx", "args": ["-y", "files", "@1mcp/agent"]},
