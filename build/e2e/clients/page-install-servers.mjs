@@ -146,7 +146,7 @@ await step('update a server after showing its tools, revert and pin it', async (
   await is('@9.9.9')
   await preview.click()
   await page.getByText('No tools will change.').waitFor()
-  await page.getByText('server-filesystem@9.9.9 → ').waitFor()
+  await page.getByText(/server-filesystem: v?9\.9\.9 → /).waitFor()
   await accessible('/servers/files/update')
   await is('@9.9.9')
   await page.getByRole('button', { name: 'Update and accept changes' }).click()
