@@ -13,5 +13,6 @@ func TestPathsAreQuotedAsTheirSystemWritesThem(t *testing.T) {
 }
 
 func TestWordsOfACommandLineCanBeToldApart(t *testing.T) {
-	assert.Equal(t, `"C:\Program Files\node.exe" -y "" x`, CommandLine(`C:\Program Files\node.exe`, "-y", "", "x"))
+	assert.Equal(t, `"C:\\Program Files\\node.exe" -y "" x`, CommandLine(`C:\Program Files\node.exe`, "-y", "", "x"))
+	assert.NotEqual(t, CommandLine("a b\n"), CommandLine(`a b\n`), "what is approved looks like something else")
 }
