@@ -1,6 +1,6 @@
 // The tools of all servers: hiding those that are not needed, and showing them again.
 import assert from 'node:assert/strict';
-import { changeResponse } from './answers.mjs';
+import { changeAnswers, changeResponse } from './answers.mjs';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
 import { becomes, closeDialog } from './waiting.mjs';
@@ -8,13 +8,17 @@ import { becomes, closeDialog } from './waiting.mjs';
 const hiding = { name: 'Hide tools from all clients' };
 
 /** Filesystem has been in use for a week with one tool, memory for a day; the others are not in use. */
-async function unusedTools(page) {
-  await changeResponse(page, '**/api/v1/usage?*', (report, url) => {
-    const use = (server, tool) => ({ ...report.total, server, tool });
-    report.tools = [use('filesystem', 'list_directory'), use('memory', 'search_nodes')];
-    report.servers = [use('filesystem'), ...(url.searchParams.has('to') ? [] : [use('memory')])];
+const unusedTools = (page) =>
+  changeAnswers(page, (value, path) => {
+    if (path === 'snapshot') return { ...value, calls: [] };
+    if (!path.startsWith('/usage?')) return value;
+    const use = (server, tool) => ({ ...value.total, server, tool });
+    return {
+      ...value,
+      tools: [use('filesystem', 'list_directory'), use('memory', 'search_nodes')],
+      servers: [use('filesystem'), ...(path.includes('&to=') ? [] : [use('memory')])],
+    };
   });
-}
 
 flow('unused tools are hidden from a list, and shown again', 'full', async (page, daemon) => {
   const before = await daemon.config();
