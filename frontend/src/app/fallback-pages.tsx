@@ -37,7 +37,7 @@ export function NotFound() {
     <Empty icon={MapPinOff} title="Page not found" heading="h1">
       <p>The link may be outdated.</p>
       <Link to="/" className={`mt-4 ${buttonClasses('primary')}`}>
-        Go to the overview
+        {texts.nav.overview}
       </Link>
     </Empty>
   );

@@ -323,8 +323,7 @@ function LatestCalls({ any }: { any: boolean }) {
     return (
       <div className="rounded-lg border border-dashed border-strong">
         <Empty icon={Activity} title="No calls yet">
-          Calls appear here as soon as a client makes them, and stay in the history. Connect a
-          client, or try a tool yourself.
+          {texts.calls.emptyBody}
         </Empty>
       </div>
     );

@@ -64,7 +64,7 @@ export function Shell() {
           <ConnectionMark />
           <button
             type="button"
-            aria-label="Search (command palette)"
+            aria-label={texts.nav.search}
             onClick={() => setPalette(true)}
             className="rounded-md p-1 text-ink2 hover:bg-hover"
           >
@@ -79,7 +79,7 @@ export function Shell() {
         </div>
         <button
           type="button"
-          title="Search (command palette)"
+          title={texts.nav.search}
           aria-keyshortcuts="Control+K"
           onClick={() => setPalette(true)}
           className="mb-3 flex items-center gap-2 rounded-md border bg-panel px-2 py-1 text-sm text-ink3 hover:border-strong hover:text-ink2"

@@ -17,7 +17,7 @@ export const loadPalette = lazyChunk(() => import('./command-palette'));
 const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
 
 const keys: [keys: string[], text: string][] = [
-  [['Ctrl', 'K'], 'Search (command palette)'],
+  [['Ctrl', 'K'], texts.nav.search],
   [['?'], 'Show keyboard shortcuts'],
   [['/'], 'Focus the search field'],
   [['↑', '↓'], 'Select the next or previous row'],

@@ -142,7 +142,7 @@ function Welcome() {
             </p>
           )}
           <Link to="/" className={buttonClasses(all ? 'primary' : 'secondary')}>
-            Go to the overview
+            {texts.nav.overview}
           </Link>
         </div>
       </div>

@@ -24,7 +24,7 @@ export function CopyButton({
 
   const copy = async () => {
     if (await writeClipboard(typeof text === 'function' ? text() : text)) setCopied(true);
-    else toast('bad', 'The browser did not allow copying.');
+    else toast('bad', texts.actions.copyFailed);
   };
   const icon = copied ? (
     <Check className="size-3.5 text-ok" aria-hidden />

@@ -13,6 +13,7 @@ import { bytes, escapeControlCharacters } from '@/lib/format';
 import { jsonMembers, jsonString } from '@/lib/json-text';
 import { withoutPrototypes } from '@/lib/own-property';
 import { useServerName } from '@/lib/server-lookup';
+import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
 import { fullApprovalQuery, type Scope, suggestionQuery, useAnswerApproval } from './api';
 import { Effect } from './effect';
@@ -69,7 +70,7 @@ export function CallCard({ approval }: { approval: Approval }) {
           {escapeControlCharacters(showHidden(approval.message.slice(0, 400)))}
         </h2>
         <span
-          title="Declared by the server (not verified), or set in the configuration"
+          title={texts.tools.declared}
           className={classes('rounded px-1.5 py-0.5 text-xs font-medium', effectClasses[effect])}
         >
           {effectsTexts[effect]}
@@ -96,7 +97,7 @@ export function CallCard({ approval }: { approval: Approval }) {
         ) : args ? (
           <Arguments text={args} call={approval.callId ?? ''} />
         ) : (
-          <p className="text-sm text-ink3">No arguments were sent.</p>
+          <p className="text-sm text-ink3">{texts.calls.noArguments}</p>
         )}
         {cut && (
           <Button

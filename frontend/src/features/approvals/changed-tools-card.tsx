@@ -13,10 +13,7 @@ export function ToolsCard({ approval, changes }: { approval: Approval; changes: 
       <h2 className="font-semibold [overflow-wrap:anywhere]">
         {`${escapeControlCharacters(labelOf(approval.server).slice(0, 200))} changed its definitions`}
       </h2>
-      <p className="mt-0.5 mb-3 text-sm text-ink2">
-        These definitions changed since you trusted them. Clients do not see them until you accept
-        the changes.
-      </p>
+      <p className="mt-0.5 mb-3 text-sm text-ink2">{texts.trust.changed}</p>
       {changes}
       <p className="mt-3 text-right text-sm">
         <Link

@@ -7,6 +7,7 @@ import { writeClipboard } from '@/components/copy-button';
 import { Menu } from '@/components/menu';
 import { downloadText } from '@/lib/download';
 import { statusQuery } from '@/lib/status-query';
+import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Call, CallDetail as Detail } from '@/types/api';
 import { asCommand, asCurl, asJson, canRepeat } from './copy-as';
@@ -98,5 +99,5 @@ export function CallActions({
 
 async function copy(text: string): Promise<void> {
   const done = await writeClipboard(text);
-  toast(done ? 'ok' : 'bad', done ? 'Copied' : 'The browser did not allow copying.');
+  toast(done ? 'ok' : 'bad', done ? 'Copied' : texts.actions.copyFailed);
 }

@@ -66,7 +66,7 @@ export function CallDetail({
           what="This call is not in the history"
           onClose={onClose}
         >
-          It may have expired, or the link is wrong.
+          {texts.calls.gone}
         </Gone>
       );
     return (

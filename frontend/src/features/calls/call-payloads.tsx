@@ -29,7 +29,7 @@ export const Payloads = memo(function Payloads({
       {failed && <Result call={call} loading={loading} />}
       <Section title={texts.calls.arguments}>
         <Payload text={call.arguments} label={texts.calls.arguments} loading={loading}>
-          {running ? 'Available when the call has finished.' : 'No arguments were sent.'}
+          {running ? 'Available when the call has finished.' : texts.calls.noArguments}
         </Payload>
         <CutNote cut={call.argumentsCut} />
       </Section>

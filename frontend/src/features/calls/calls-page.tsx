@@ -196,7 +196,7 @@ function Chips({
           onClick={() => onChange(none)}
           className="rounded-full px-2 py-0.5 max-md:px-0 text-xs text-ink2 underline-offset-2 hover:underline"
         >
-          Clear filters
+          {texts.actions.clearFilters}
         </button>
       </li>
     </ul>
@@ -316,7 +316,7 @@ function NoMatch() {
   return (
     <Empty icon={Activity} title="No call matches these filters">
       <Link to="/calls" className={`mt-4 ${buttonClasses()}`}>
-        Clear filters
+        {texts.actions.clearFilters}
       </Link>
     </Empty>
   );
@@ -325,13 +325,10 @@ function NoMatch() {
 function NoCalls() {
   return (
     <Empty icon={Activity} title="No calls yet">
-      <p>
-        Calls appear here as soon as a client makes them, and stay in the history. Connect a client,
-        or try a tool yourself.
-      </p>
+      <p>{texts.calls.emptyBody}</p>
       <div className="mt-4 flex justify-center gap-2">
         <Link to="/clients" className={buttonClasses('primary')}>
-          Connect a client
+          {texts.actions.connectClient}
         </Link>
         <Link to="/tools" className={buttonClasses()}>
           Try a tool

@@ -51,7 +51,7 @@ export function SessionTimeline({
         what="This session is not in the history"
         onClose={onClose}
       >
-        It may have expired, or the link is wrong.
+        {texts.calls.gone}
       </Gone>
     );
   }

@@ -51,7 +51,7 @@ export function SessionsPage({ selected }: { selected: string | undefined }) {
             </p>
             <p className="mt-4">
               <Link to="/clients" className={buttonClasses('primary')}>
-                Connect a client
+                {texts.actions.connectClient}
               </Link>
             </p>
           </Empty>

@@ -20,7 +20,7 @@ export function ConfirmOutside({
       onConfirm={onConfirm}
       onClose={onClose}
     >
-      The configuration of the client is a link. This changes:
+      {texts.connections.outsideBody}
       <ul className="mt-2 font-mono text-xs">
         {files.map((file) => (
           <li key={file}>{escapeControlCharacters(file)}</li>

@@ -9,6 +9,7 @@ import { CheckBox } from '@/components/text-field';
 import { downloadBlob } from '@/lib/download';
 import { escapeControlCharacters } from '@/lib/format';
 import { send } from '@/lib/request';
+import { texts } from '@/lib/texts';
 import { toastError } from '@/lib/toast';
 import type { Connection } from '@/types/api';
 import { bundleUrl, handoutQuery } from './api';
@@ -48,7 +49,7 @@ export function ManualSetup({ connection }: { connection: Connection }) {
           </Button>
         )}
         {connection.supportsHttp && (
-          <CheckBox label="Use HTTP instead of a command" checked={http} onChange={setHttp} />
+          <CheckBox label={texts.connections.http} checked={http} onChange={setHttp} />
         )}
       </div>
       {data.path && <CopyField titled text={data.path} label="Configuration file" />}

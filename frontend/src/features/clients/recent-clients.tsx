@@ -23,7 +23,7 @@ export function RecentClients() {
       <p className="rounded-lg border border-dashed border-strong px-4 py-3 text-sm text-ink2">
         No client has made a call yet.{' '}
         <Link to="/clients" className="text-accent underline underline-offset-2">
-          Connect a client
+          {texts.actions.connectClient}
         </Link>
       </p>
     );

@@ -100,7 +100,7 @@ export function DirectoryPage({
                 className="mt-4"
                 onClick={() => onFilter({ q: undefined, kind: undefined, only: undefined })}
               >
-                Clear filters
+                {texts.actions.clearFilters}
               </Button>
             )}
           </Empty>

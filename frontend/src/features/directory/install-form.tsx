@@ -61,7 +61,7 @@ export function InstallForm({
             label="Server name"
             value={label}
             maxLength={64}
-            fault={inUse ? 'A server with this name already exists.' : undefined}
+            fault={inUse ? texts.add.taken : undefined}
             onChange={setLabel}
           />
           {fields.map((field) => (
@@ -145,7 +145,7 @@ function WhatWillRun({
       <Button small look="quiet" aria-expanded={asText} onClick={() => setAsText((on) => !on)}>
         {asText ? 'Hide entry' : 'Show entry'}
       </Button>
-      {asText && <JsonView text={plan.entry} label="Entry in the configuration file" />}
+      {asText && <JsonView text={plan.entry} label={texts.servers.config.entry} />}
     </div>
   );
 }

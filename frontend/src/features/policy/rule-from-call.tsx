@@ -93,11 +93,7 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
             />
           </>
         )}
-        {yaml && (
-          <p className="text-sm text-warn">
-            The configuration file is YAML. Edit policy.rules in that file instead.
-          </p>
-        )}
+        {yaml && <p className="text-sm text-warn">{texts.rules.yaml}</p>}
         <Failure error={error ?? suggested.error ?? trial.error ?? save.error} />
         {trial.data && <TrialResult trial={trial.data} />}
         <div className="flex justify-end gap-2">

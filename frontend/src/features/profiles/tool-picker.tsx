@@ -108,9 +108,7 @@ export function ToolPicker({
       />
       {rows.length === 0 && (
         <p className="py-6 text-center text-sm text-ink2">
-          {q === ''
-            ? 'The tools that running servers offer to clients appear here.'
-            : 'Nothing matches this search.'}
+          {q === '' ? texts.tools.emptyBody : 'Nothing matches this search.'}
         </p>
       )}
       <div

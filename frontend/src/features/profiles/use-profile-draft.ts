@@ -24,9 +24,8 @@ function tidy(draft: Entry, was: Entry): Entry {
 /** The error in the name of a new profile. */
 function faultOfName(name: string, taken: string[]): string | undefined {
   if (name === '') return undefined;
-  if (!/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name))
-    return 'Use only the letters a to z, digits, “-” and “_”, without spaces.';
-  if (name.length > 32) return 'Use at most 32 characters.';
+  if (!/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name)) return texts.add.name;
+  if (name.length > 32) return texts.add.nameLength;
   return taken.includes(name) ? 'A profile with this name already exists.' : undefined;
 }
 

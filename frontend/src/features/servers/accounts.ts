@@ -3,6 +3,7 @@ import { readJsonc, valueAt } from '@/lib/jsonc';
 import { isRecord, withoutPrototypes } from '@/lib/own-property';
 import { RequestError } from '@/lib/request';
 import { secretName } from '@/lib/secrets';
+import { texts } from '@/lib/texts';
 import type { Edit, Profiles } from '@/types/api';
 
 const renameElsewhereTexts = withoutPrototypes({
@@ -50,9 +51,8 @@ export function faultOfName(name: string, taken: string[]): string | undefined {
   if (name === '') return undefined;
   const lower = name.toLowerCase();
   if (lower === 'default') return '“default” is the account with the server’s own credentials.';
-  if (!/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name))
-    return 'Use only the letters a to z, digits, “-” and “_”, without spaces.';
-  if (name.length > 32) return 'Use at most 32 characters.';
+  if (!/^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$/.test(name)) return texts.add.name;
+  if (name.length > 32) return texts.add.nameLength;
   return taken.some((one) => one.toLowerCase() === lower)
     ? 'An account with this name already exists.'
     : undefined;

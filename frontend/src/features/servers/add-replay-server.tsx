@@ -57,12 +57,9 @@ export function AddReplayServer({
   const wanted = recorded.filter((server) => !left.has(server));
   const faultOf = (server: string) => {
     const name = nameOf(server);
-    if (toServerName(name) !== name)
-      return 'Use only the letters a to z, digits, “.”, “_” and “-”, without spaces.';
+    if (toServerName(name) !== name) return texts.add.serverName;
     const again = wanted.some((one) => one !== server && nameOf(one) === name);
-    return taken.has(name.toLowerCase()) || again
-      ? 'A server with this name already exists.'
-      : undefined;
+    return taken.has(name.toLowerCase()) || again ? texts.add.taken : undefined;
   };
   const add = useAddServers((added, undo) => {
     toast('ok', texts.add.added(added.join(', ')), undo);

@@ -347,9 +347,7 @@ function another(name: string, taken: Set<string>): string {
 }
 
 function nameFault(name: string, taken: Set<string>, before: Choice[]): string | undefined {
-  if (toServerName(name) !== name)
-    return 'Use only the letters a to z, digits, “.”, “_” and “-”, without spaces.';
-  if (taken.has(name) || before.some((c) => c.include && c.name === name))
-    return 'A server with this name already exists.';
+  if (toServerName(name) !== name) return texts.add.serverName;
+  if (taken.has(name) || before.some((c) => c.include && c.name === name)) return texts.add.taken;
   return undefined;
 }

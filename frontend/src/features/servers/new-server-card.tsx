@@ -134,7 +134,7 @@ function EntryEditor({ text, onChange }: { text: string; onChange: (text: string
   return (
     <ConfigPartEditor
       base={entryPath}
-      label="Entry in the configuration file"
+      label={texts.servers.config.entry}
       value={text}
       language="json"
       onChange={onChange}

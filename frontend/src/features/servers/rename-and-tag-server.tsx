@@ -75,7 +75,7 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
     >
       <p className="text-sm text-ink2">
         {config && !path
-          ? 'This server is defined in another file, so it cannot be shown or changed here. Edit that file; Settings lists the files.'
+          ? texts.servers.elsewhere
           : 'Separate tags with commas. They are saved in the configuration file.'}
       </p>
       <TextField

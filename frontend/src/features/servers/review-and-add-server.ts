@@ -2,6 +2,7 @@ import { textEdit, within } from '@/lib/config-edits';
 import { jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 import { blockAt, readJsonc, valueAt } from '@/lib/jsonc';
 import { isRecord } from '@/lib/own-property';
+import { texts } from '@/lib/texts';
 import { type ToastAction, toast } from '@/lib/toast';
 import { useConfigEdit } from '@/lib/use-config-edit';
 import type { Edit } from '@/types/api';
@@ -63,8 +64,7 @@ export function entryOf(text: string, name: string): string | undefined {
 export function useSaveEdits(saved: string) {
   return useConfigEdit({
     edit: (text, change: (text: string) => Edit[] | undefined) => change(text),
-    refused:
-      'This server is defined in another file, so it cannot be shown or changed here. Edit that file; Settings lists the files.',
+    refused: texts.servers.elsewhere,
     onSuccess: (undo) => toast('ok', saved, undo),
   });
 }

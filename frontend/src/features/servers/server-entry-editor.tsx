@@ -87,10 +87,7 @@ export function ServerEntryEditor({
   if (base === undefined)
     return (
       <div className="space-y-2 px-4 py-4 text-sm text-ink2 md:px-5">
-        <p>
-          This server is defined in another file, so it cannot be shown or changed here. Edit that
-          file; Settings lists the files.
-        </p>
+        <p>{texts.servers.elsewhere}</p>
         <Link to="/configuration" className="text-accent underline underline-offset-2">
           Settings
         </Link>

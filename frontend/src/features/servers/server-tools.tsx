@@ -99,7 +99,7 @@ export function ServerTools({ id }: { id: string }) {
       <div className="@container flex flex-wrap items-center gap-3 text-sm text-ink2">
         {`${shown} of ${tools.data.length} tools are visible to clients.`}
         {tools.data.length > 6 && (
-          <SearchField label="Search name and description" value={q} onChange={setQ} delayMs={80} />
+          <SearchField label={texts.tools.search} value={q} onChange={setQ} delayMs={80} />
         )}
       </div>
       {tools.data.length > 1 && (

@@ -158,8 +158,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
             (edited ? (
               <Line look="ok">No syntax errors.</Line>
             ) : (
-              problems.length === 0 &&
-              schema && <Line look="ok">The configuration has no problems.</Line>
+              problems.length === 0 && schema && <Line look="ok">{texts.settings.noProblems}</Line>
             ))
           )}
         </EditorMessages>

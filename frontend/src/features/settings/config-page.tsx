@@ -54,7 +54,7 @@ function ConfigPanel({ status }: { status: Status }) {
         open ? null : (
           <p className="flex items-center gap-2 text-sm text-ok">
             <CircleCheck className="size-4 shrink-0" aria-hidden />
-            The configuration has no problems.
+            {texts.settings.noProblems}
           </p>
         )
       ) : (

@@ -16,7 +16,7 @@ import { useConfigValue } from '@/lib/use-config-edit';
 export function GeneralPanel({ advanced = false }: { advanced?: boolean }) {
   const { data: config } = useQuery(configQuery);
   const set = useConfigValue({
-    refused: 'This cannot be set here. Edit the configuration file.',
+    refused: texts.settings.notHere,
     onSuccess: (undo) => toast('ok', texts.settings.saved, undo),
     onError: toastError,
   });
@@ -32,7 +32,7 @@ export function GeneralPanel({ advanced = false }: { advanced?: boolean }) {
     <div className="space-y-4">
       {!advanced && <StartAtLogin />}
       {off ? (
-        <p className="text-sm text-ink2">This cannot be set here. Edit the configuration file.</p>
+        <p className="text-sm text-ink2">{texts.settings.notHere}</p>
       ) : advanced ? (
         <>
           <Row
@@ -87,7 +87,7 @@ export function GeneralPanel({ advanced = false }: { advanced?: boolean }) {
               onChange={(to) => change(['policy', 'approval'], to || undefined)}
             />
             <Committed
-              label="Call timeout (seconds)"
+              label={texts.servers.config.requestTimeoutMs}
               value={typeof limit === 'number' ? String(limit / 1000) : ''}
               faultOf={(to) =>
                 to === '' || Number(to) >= 0.001

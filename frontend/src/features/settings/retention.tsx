@@ -22,7 +22,7 @@ export function Retention({ state }: { state: HistoryState }) {
   const [asking, setAsking] = useState<RetentionPreview | undefined>(undefined);
   const client = useQueryClient();
   const save = useConfigValue({
-    refused: 'This cannot be set here. Edit the configuration file.',
+    refused: texts.settings.notHere,
     onSettled: () => client.invalidateQueries({ queryKey: ['history'] }),
   });
   const preview = useRetentionPreview();

@@ -127,7 +127,7 @@ function EffectBadges({ annotations }: { annotations: string }) {
     .map(([, text, color]) => (
       <span
         key={text}
-        title="Declared by the server (not verified), or set in the configuration"
+        title={texts.tools.declared}
         className={classes('rounded px-1.5 py-0.5 text-xs font-medium', color)}
       >
         {text}
@@ -137,7 +137,7 @@ function EffectBadges({ annotations }: { annotations: string }) {
 
 function Parameters({ tool }: { tool: Tool }) {
   const list = parameters(tool.inputSchema);
-  if (list.length === 0) return <p className="text-sm text-ink3">This tool takes no parameters.</p>;
+  if (list.length === 0) return <p className="text-sm text-ink3">{texts.tools.noParameters}</p>;
   return (
     <dl className="space-y-2.5 text-sm">
       {list.map((parameter) => (

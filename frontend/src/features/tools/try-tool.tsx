@@ -101,7 +101,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
         <TabPanel value={view}>
           {bare ? (
             <p className="flex flex-wrap items-center gap-x-3 text-sm text-ink2">
-              This tool takes no parameters.
+              {texts.tools.noParameters}
               <Button small look="quiet" onClick={() => setBare(false)}>
                 Edit arguments as JSON
               </Button>

@@ -47,10 +47,7 @@ function Known({ server }: { server: string }) {
       {changes && changes.length > 0 && (
         <section aria-label={words.withheld}>
           <Title text={words.withheld} />
-          <p className="mb-3 text-sm text-ink2">
-            These definitions changed since you trusted them. Clients do not see them until you
-            accept the changes.
-          </p>
+          <p className="mb-3 text-sm text-ink2">{texts.trust.changed}</p>
           <ToolChanges server={server} />
         </section>
       )}
@@ -66,7 +63,7 @@ function Known({ server }: { server: string }) {
                 <p className="text-sm font-medium [overflow-wrap:anywhere]">
                   {one.tool
                     ? escapeControlCharacters(one.tool.slice(0, 200))
-                    : 'The server’s instructions'}
+                    : texts.trust.instructions}
                   {acceptedByPerson(log ?? [], one.tool) && (
                     <span className="ml-2 text-xs font-normal text-ink3">Accepted by you</span>
                   )}

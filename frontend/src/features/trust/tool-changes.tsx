@@ -12,7 +12,7 @@ import { summaryOf } from './change-summary';
 
 const nameOf = (kind: string, name: string) =>
   ({
-    instructions: 'The server’s instructions',
+    instructions: texts.trust.instructions,
     prompt: `Prompt ${name}`,
     resource: `Resource ${name}`,
     template: `Resource template ${name}`,

@@ -36,7 +36,7 @@ export function AtAGlance({
   costs: Pick<ToolCost, 'server' | 'tool' | 'tokens'>[];
 }) {
   const height = 204 * measureFontScale(); // with the line below a chart, the height of the list
-  const empty = report?.total.calls === 0 ? 'No calls in this period' : undefined;
+  const empty = report?.total.calls === 0 ? texts.usage.empty : undefined;
   return (
     <div className="grid gap-4 lg:grid-cols-2 xl:grid-cols-3">
       <Card title="Calls and errors" note={report && slotText(report)}>

@@ -68,7 +68,7 @@ export function UsagePage({ costs }: { costs: ToolCost[] }) {
       <div className="scroll-area scroll-edge min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="max-w-page space-y-6">
           {total.calls === 0 ? (
-            <Empty icon={ChartColumn} title="No calls in this period">
+            <Empty icon={ChartColumn} title={texts.usage.empty}>
               <p>
                 {longer || own
                   ? 'Choose a longer period.'
@@ -85,7 +85,7 @@ export function UsagePage({ costs }: { costs: ToolCost[] }) {
               {!longer && !own && (
                 <p className="mt-4">
                   <Link to="/clients" className={buttonClasses('primary')}>
-                    Connect a client
+                    {texts.actions.connectClient}
                   </Link>
                 </p>
               )}

@@ -3,6 +3,10 @@ const loaded = (n: string) => (n === '1' ? '1 call loaded' : `${n} calls loaded`
 /** The calls and sessions. */
 export const callsTexts = {
   calls: {
+    noArguments: 'No arguments were sent.',
+    gone: 'It may have expired, or the link is wrong.',
+    emptyBody:
+      'Calls appear here as soon as a client makes them, and stay in the history. Connect a client, or try a tool yourself.',
     deleted: (n: number) => (n === 1 ? '1 call deleted.' : `${n} calls deleted.`),
 
     columns: {

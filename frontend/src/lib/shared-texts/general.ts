@@ -5,9 +5,12 @@ import type { Outcome, State, Transport } from '@/types/api';
 export const generalTexts = {
   product: 'Drawbridge',
   nav: {
+    overview: 'Go to the overview',
+    search: 'Search (command palette)',
     label: 'Pages',
   },
   actions: {
+    connectClient: 'Connect a client',
     start: 'Start',
     stop: 'Stop',
     restart: 'Restart',

@@ -8,6 +8,7 @@ export const overviewTexts = {
   },
 
   usage: {
+    empty: 'No calls in this period',
     title: 'Usage',
     errorsOf: (n: string) => (n === '1' ? '1 error' : `${n} errors`),
   },

@@ -11,6 +11,8 @@ const withheldText = (n: number) =>
 /** The servers: list, form, import, sign-in, versions. */
 export const serversTexts = {
   servers: {
+    elsewhere:
+      'This server is defined in another file, so it cannot be shown or changed here. Edit that file; Settings lists the files.',
     title: 'Servers',
 
     tools: (n: number, visible = n) =>
@@ -82,6 +84,10 @@ export const serversTexts = {
       `Cannot ${action} ${label}: ${message}`,
   },
   add: {
+    nameLength: 'Use at most 32 characters.',
+    name: 'Use only the letters a to z, digits, “-” and “_”, without spaces.',
+    serverName: 'Use only the letters a to z, digits, “.”, “_” and “-”, without spaces.',
+    taken: 'A server with this name already exists.',
     button: 'Add server',
     include: (name: string) => `Add ${name}`,
     added: (names: string) => `Added ${names}.`,

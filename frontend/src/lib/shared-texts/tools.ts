@@ -1,6 +1,8 @@
 /** The tools and the changes of their definitions. */
 export const toolsTexts = {
   tools: {
+    noParameters: 'This tool takes no parameters.',
+    declared: 'Declared by the server (not verified), or set in the configuration',
     title: 'Tools',
     search: 'Search name and description',
     emptyBody: 'The tools that running servers offer to clients appear here.',
@@ -11,6 +13,9 @@ export const toolsTexts = {
     tokensHint: 'Estimated size of its definition in a model’s context: characters divided by four',
   },
   trust: {
+    changed:
+      'These definitions changed since you trusted them. Clients do not see them until you accept the changes.',
+    instructions: 'The server’s instructions',
     states: {
       waiting: 'Changed since trusted',
       blocked: 'Blocked by you',
