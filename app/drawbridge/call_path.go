@@ -105,6 +105,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 			return d.servers.WantsWorkspace(call.Server) || d.accounts.folderDecides(call.Server) || d.rules.WantsWorkspace(call)
 		},
 		Elsewhere:    func(token string) bool { return d.guests.Has(token) },
+		SaveClients:  saveClients(d.history, d.log),
 		SessionEnded: d.servers.EndSession, ShimEnded: d.servers.EndShim, Limits: func(token string) bridge.ClientLimits { return d.limitsOf(token) }, Used: func(token string) *bridge.UsedTools { return d.profiles.Used(token) },
 		ProcessOf: processOf(d.accounts, d.servers),
 	})
@@ -118,6 +119,7 @@ func (d *daemon) makeCallPath(ctx context.Context) {
 		d.servers.PublishStatus(b.Server)
 	})
 	restoreTasks(ctx, d.history, d.front, d.log)
+	restoreClients(ctx, d.history, d.front, d.log)
 	d.views.OnChange(func(c registry.Change) {
 		d.front.ListChanged(c)
 		d.records.changed()

@@ -125,6 +125,36 @@ func restoreTasks(ctx context.Context, history *store.Store, front *bridge.Bridg
 	front.RestoreTasks(tasks)
 }
 
+const clientsKey = "clients" // of the metadata
+
+// restoreClients adds the clients of earlier runs, so that what they support is known.
+func restoreClients(ctx context.Context, history *store.Store, front *bridge.Bridge, log *slog.Logger) {
+	var clients []bridge.ClientInfo
+	text, known, err := history.Metadata(ctx, clientsKey)
+	if err == nil && known {
+		err = json.Unmarshal(text, &clients)
+	}
+	if err != nil {
+		log.Warn("Cannot read the clients of earlier runs", "error", err)
+	}
+	front.RestoreClients(clients)
+}
+
+// saveClients implements bridge.Options.SaveClients.
+func saveClients(history *store.Store, log *slog.Logger) func([]bridge.ClientInfo) {
+	return func(clients []bridge.ClientInfo) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		text, err := json.Marshal(clients)
+		if err == nil {
+			err = history.SaveMetadata(ctx, clientsKey, text)
+		}
+		if err != nil {
+			log.Warn("Cannot store the clients", "error", err)
+		}
+	}
+}
+
 // recordingOf returns a function that reads the calls of a replay server from the history.
 func recordingOf(kept *store.Store) func(context.Context, config.Replay) (*cassette.Recording, error) {
 	return func(ctx context.Context, r config.Replay) (*cassette.Recording, error) {

@@ -1,14 +1,21 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/store"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -77,4 +84,36 @@ func TestServerChangeRefreshesOnlyItsTools(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() { r.changed() }); n > servers*tools/10 {
 		t.Errorf("%.0f allocations for a change that concerns no tool of %d", n, servers*tools)
 	}
+}
+
+func TestClientsAreKnownAfterRestart(t *testing.T) {
+	kept, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "history.db")})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
+	log := slog.New(slog.DiscardHandler)
+	run := func() *bridge.Bridge {
+		b := bridge.New(bridge.Options{Registry: registry.New(registry.Options{}), Lister: listedAlready{}, SaveClients: saveClients(kept, log)})
+		restoreClients(t.Context(), kept, b, log)
+		return b
+	}
+	first := run()
+	for _, capabilities := range []string{`{"roots":{}}`, `{"experimental":"` + strings.Repeat("x", 1<<20) + `"}`} {
+		body := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + capabilities + `,"io.modelcontextprotocol/clientInfo":{"name":"probe","version":"1"}}}}`
+		r := httptest.NewRequest("POST", "/mcp", strings.NewReader(body))
+		for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": core.ModernVersion, "Mcp-Method": "server/discover", bridge.ClientHeader: fmt.Sprint("client of ", len(capabilities)/1e6)} {
+			r.Header.Set(name, value)
+		}
+		first.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	require.Len(t, first.ClientInfos(), 2)
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	require.NoError(t, first.Run(stopped))
+	again := run()
+	require.Len(t, again.ClientInfos(), 1, "more capabilities than can be stored")
+	one := again.ClientInfos()[0]
+	assert.Equal(t, core.Client{Token: "client of 0", Name: "probe", Version: "1"}, one.Client)
+	assert.Equal(t, `{"roots":{}} modern 2026-07-28`, fmt.Sprintf("%s %s %s", one.Capabilities, one.Era, one.Protocol))
+	assert.WithinDuration(t, time.Now(), one.LastSeen, time.Minute)
+	assert.Equal(t, "probe", again.ClientName("client of 0"), "its limits")
 }

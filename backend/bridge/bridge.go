@@ -67,6 +67,10 @@ type Options struct {
 	// first. The pointer is the same as long as the tools are. nil: not known.
 	Used func(token string) *UsedTools
 
+	// SaveClients stores the clients that were seen, for RestoreClients after a restart. Run calls it
+	// within a minute of a new client or capability, and at its end. nil: they are not stored.
+	SaveClients func([]ClientInfo)
+
 	// WantsWorkspace reports whether a call depends on the working folder of the client. Clients
 	// are asked for their roots only on such calls. nil: no call does.
 	WantsWorkspace func(*core.Call) bool
@@ -98,6 +102,9 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
+	if o.SaveClients == nil {
+		o.SaveClients = func([]ClientInfo) {}
+	}
 	if o.Elsewhere == nil {
 		o.Elsewhere = func(string) bool { return false }
 	}
@@ -200,9 +207,13 @@ func (b *Bridge) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			b.close()
+			b.SaveClients(b.clients.forStorage())
 			return nil
 		case <-tick.C:
 			b.closeIdleSessions()
+			if b.clients.unsaved.Swap(false) {
+				b.SaveClients(b.clients.forStorage())
+			}
 		}
 	}
 }
@@ -300,10 +311,12 @@ func (b *Bridge) Sessions() []Session { return b.sessions.snapshot() }
 // ClientOf returns the client of a legacy session, or the zero Client if there is no such session.
 func (b *Bridge) ClientOf(session string) core.Client { return b.sessions.client(session) }
 
-// ClientInfos returns the clients seen since the start of the daemon, newest first: legacy clients
-// after initialize, modern clients after server/discover or a list request. Only the 128 newest are
-// kept.
+// ClientInfos returns the clients that were seen, newest first: legacy clients after initialize,
+// modern clients after server/discover or a list request. Only the 128 newest are kept.
 func (b *Bridge) ClientInfos() []ClientInfo { return b.clients.clients.list() }
+
+// RestoreClients adds clients that SaveClients stored before a restart.
+func (b *Bridge) RestoreClients(stored []ClientInfo) { b.clients.restore(stored) }
 
 // ClientName returns how the application that last used a token calls itself, or "".
 func (b *Bridge) ClientName(token string) string {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -78,10 +79,11 @@ type ClientInfo struct {
 
 func (i ClientInfo) lastUse() time.Time { return i.LastSeen }
 
-// clientRecords are the clients that were seen since the start of the daemon, and how they use the
-// endpoints.
+// clientRecords are the clients that were seen, and how they use the endpoints since the start of the
+// daemon.
 type clientRecords struct {
 	now      func() time.Time
+	unsaved  atomic.Bool // a client or what it supports is new
 	clients  *recentTable[clientInfoKey, ClientInfo]
 	activity *recentTable[activityKey, ClientActivity]
 	names    sync.Map // token to the newest name of its application; tokens are few
@@ -104,11 +106,28 @@ func (r *clientRecords) record(guest bool, client core.Client, era core.Era, pro
 		r.names.Store(client.Token, client.Name)
 	}
 	r.clients.update(clientInfoKey{client, era}, ClientInfo{Client: client, Peer: Peer{Era: era}}, func(info *ClientInfo) {
-		info.Protocol, info.LastSeen = protocol, r.now()
-		if !bytes.Equal(info.Capabilities, capabilities) {
+		if info.LastSeen.IsZero() || info.Protocol != protocol || !bytes.Equal(info.Capabilities, capabilities) {
 			info.Capabilities = bytes.Clone(capabilities)
+			r.unsaved.Store(true)
 		}
+		info.Protocol, info.LastSeen = protocol, r.now()
 	})
+}
+
+// maxStoredCapabilities is the size in bytes of the largest capabilities that are stored.
+const maxStoredCapabilities = 16 << 10
+
+func (r *clientRecords) forStorage() []ClientInfo {
+	return slices.DeleteFunc(r.clients.list(), func(i ClientInfo) bool { return len(i.Capabilities) > maxStoredCapabilities })
+}
+
+func (r *clientRecords) restore(stored []ClientInfo) {
+	for _, one := range slices.Backward(stored) {
+		r.clients.update(clientInfoKey{one.Client, one.Era}, one, func(*ClientInfo) {})
+		if one.Token != "" && one.Name != "" && one.Name != one.Token {
+			r.names.Store(one.Token, one.Name)
+		}
+	}
 }
 
 func (r *clientRecords) recordModern(rq *request) {

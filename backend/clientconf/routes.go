@@ -34,7 +34,7 @@ type Connection struct {
 	Tested       bool   `json:"tested"`       // whether the format was verified with the real program
 
 	Live       bool       `json:"live" doc:"Whether it has initialized a session since it was connected"`
-	Since      *time.Time `json:"since,omitempty" doc:"First initialization since the daemon started"`
+	Since      *time.Time `json:"since,omitempty" doc:"First initialization that is known"`
 	LastSeen   *time.Time `json:"lastSeen,omitempty"`
 	Sessions   int        `json:"sessions" doc:"Open legacy sessions"`
 	Tools      int        `json:"tools" doc:"Number of tools in its last tool list"`
@@ -161,7 +161,7 @@ func (f *Feature) Routes(r *web.Router) {
 	web.Op(r, "GET", "/api/v1/takeover", "Preview moving the servers of all clients to Drawbridge; nothing is written", f.planTakeover)
 	web.Op(r, "POST", "/api/v1/takeover", "Move the servers of all clients to Drawbridge, one client at a time", f.takeOver)
 	web.Op(r, "POST", "/api/v1/takeover/undo", "Undo the moves, newest first", f.undoTakeover)
-	web.Op(r, "GET", "/api/v1/features", "Features that work end to end, for each server and each client seen since Drawbridge started", f.listFeatures)
+	web.Op(r, "GET", "/api/v1/features", "Features that work end to end, for each server and each client that was seen", f.listFeatures)
 }
 
 func (f *Feature) listConnections(context.Context, *web.None) (*web.Answer[web.List[Connection]], error) {

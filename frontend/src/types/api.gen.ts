@@ -1009,7 +1009,7 @@ export interface Connection {
    */
   sessions: number;
   /**
-   * First initialization since the daemon started
+   * First initialization that is known
    */
   since?: string;
   state: string;

@@ -32,8 +32,7 @@ export function FeatureMatrix({ clients }: { clients: JoinedClient[] }) {
   if (!client)
     return (
       <p className="text-sm text-ink2">
-        No client has connected since Drawbridge started. What a client supports is known from its
-        first session.
+        What a client supports is known from its first session.
       </p>
     );
   const servers = (client.servers ?? []).filter((one) => one.known);
