@@ -105,7 +105,7 @@ func (c Backups) Read(name string) ([]byte, error) {
 	case !info.Mode().IsRegular() || info.Size() > maxBackupSize:
 		return nil, fs.ErrNotExist
 	}
-	return os.ReadFile(path)
+	return osutil.ReadFile(path)
 }
 
 // ReplaceFile replaces the content of a configuration file under the lock between our processes, on

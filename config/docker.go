@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Docker configures where a "docker" server runs. Exactly one of Container, Label, Service and
@@ -387,7 +388,7 @@ func (x *execCommand) readEnvFile(path, cwd string) bool {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxEnvFile {
 		return false
 	}
-	src, err := os.ReadFile(path)
+	src, err := osutil.ReadFile(path)
 	if err != nil {
 		return false
 	}

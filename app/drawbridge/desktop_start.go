@@ -148,7 +148,7 @@ const stillStartingHint = "Try again in a moment. Its log shows what it is waiti
 // startFailure returns the error that a daemon wrote when it exited during its start.
 func startFailure(folders config.Folders, end error) error {
 	e := &core.Error{Code: core.CodeUnavailable, Message: "Drawbridge did not start", Hint: "See its log: drawbridge logs.", Cause: end}
-	if why, err := os.ReadFile(folders.ExitReasonFile()); err == nil && len(why) > 0 {
+	if why, err := osutil.ReadFile(folders.ExitReasonFile()); err == nil && len(why) > 0 {
 		e.Message += ": " + strings.TrimSpace(string(why))
 	} else if end != nil {
 		e.Message += ": its process exited: " + end.Error()
@@ -348,7 +348,7 @@ func removeBrowserFiles(dir, secret string, before time.Time) {
 	for _, file := range files {
 		if info, err := os.Lstat(file); err == nil && info.ModTime().Before(before) {
 			_ = os.Remove(file)
-		} else if text, err := os.ReadFile(file); err == nil && secret != "" && strings.Contains(string(text), secret) {
+		} else if text, err := osutil.ReadFile(file); err == nil && secret != "" && strings.Contains(string(text), secret) {
 			_ = os.Remove(file)
 		}
 	}

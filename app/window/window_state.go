@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // windowState is the size and position of the window when it was closed.
@@ -27,7 +29,7 @@ func readWindowState(data string) (p windowState, known bool) {
 	if data == "" {
 		return initial, false
 	}
-	b, err := os.ReadFile(windowStateFile(data))
+	b, err := osutil.ReadFile(windowStateFile(data))
 	if err != nil || json.Unmarshal(b, &p) != nil {
 		return initial, false
 	}

@@ -494,7 +494,7 @@ func (c *recordFolder) Imports() ([]ImportRecord, error) {
 		if !strings.HasSuffix(e.Name(), ".json") {
 			continue
 		}
-		b, err := os.ReadFile(filepath.Join(c.importsDir(), e.Name()))
+		b, err := osutil.ReadFile(filepath.Join(c.importsDir(), e.Name()))
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Restore reinstates our entries after they were lost. If the file is missing, empty, or
@@ -49,7 +50,7 @@ func (c *Connector) restoreFile(ctx context.Context, r record, tokenOf func(clie
 	if err != nil {
 		return false, err
 	}
-	if version, err := os.ReadFile(c.backupPath(r.WrittenBackup)); err == nil && hashBytes(version) == r.PostHash && isWiped(client, r, now, version) {
+	if version, err := osutil.ReadFile(c.backupPath(r.WrittenBackup)); err == nil && hashBytes(version) == r.PostHash && isWiped(client, r, now, version) {
 		p := &Plan{Client: client, choice: r.Choice, target: r.Path}
 		unlock, err := c.lock(ctx, p)
 		if err != nil {
@@ -409,7 +410,7 @@ func (c *Connector) PreviewRemoveTokenEntries(client string) []EntryUpdate {
 			return nil, nil // Undo deletes a file that did not exist before
 		}
 		if r.PostHash == hashBytes(now) && r.Backup != "" {
-			if before, err := os.ReadFile(c.backupPath(r.Backup)); err == nil {
+			if before, err := osutil.ReadFile(c.backupPath(r.Backup)); err == nil {
 				return before, nil
 			}
 		}

@@ -341,7 +341,7 @@ func (o *configChange) undoFile(ctx context.Context) (UndoOutcome, error) {
 		if !o.Existed {
 			return Restored, os.Remove(o.Path)
 		}
-		before, err := os.ReadFile(filepath.Join(o.dir, "backups", filepath.Base(o.Backup)))
+		before, err := osutil.ReadFile(filepath.Join(o.dir, "backups", filepath.Base(o.Backup)))
 		if err == nil && o.Backup != "" {
 			return Restored, replaceFile(o.Path, now, true, before)
 		}

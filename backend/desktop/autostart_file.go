@@ -18,7 +18,7 @@ func (a Autostart) Enabled() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	have, err := os.ReadFile(path)
+	have, err := osutil.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -90,7 +90,7 @@ func Bundle(o BundleOptions) []File {
 		return text
 	}
 	for _, path := range o.Config {
-		if src, err := os.ReadFile(path); err == nil {
+		if src, err := osutil.ReadFile(path); err == nil {
 			texts["config/"+filepath.Base(path)+".json"] = masked(path, src)
 		}
 	}
@@ -165,7 +165,7 @@ func (o BundleOptions) versions() any {
 		"made": o.Now.UTC().Format(time.RFC3339),
 	}
 	for key, path := range map[string]string{"kernel": "/proc/sys/kernel/osrelease", "distribution": "/etc/os-release"} {
-		src, err := os.ReadFile(path)
+		src, err := osutil.ReadFile(path)
 		if err != nil {
 			continue
 		}
@@ -193,7 +193,7 @@ func formatJSON(v any) []byte {
 
 // addTail adds the last complete lines of a file, up to the given number of bytes.
 func addTail(texts map[string][]byte, name, path string, most int64) {
-	f, err := os.Open(path)
+	f, err := osutil.Open(path)
 	if err != nil {
 		return
 	}

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -434,14 +433,14 @@ func readPreviousConfigFiles(f config.Folders) map[string][]byte {
 	list, _ := copies.List() // unreadable copies are skipped
 	for _, c := range list {
 		path := filepath.Join(copies.Dir, c.Name)
-		if src, err := os.ReadFile(path); err == nil {
+		if src, err := osutil.ReadFile(path); err == nil {
 			texts[path] = src
 		}
 	}
 	var good struct {
 		Files []struct{ Path, Text string } `json:"files"`
 	}
-	if src, err := os.ReadFile(f.LastGoodConfigFile()); err == nil && json.Unmarshal(src, &good) == nil {
+	if src, err := osutil.ReadFile(f.LastGoodConfigFile()); err == nil && json.Unmarshal(src, &good) == nil {
 		for _, one := range good.Files {
 			texts["last good/"+one.Path] = []byte(one.Text)
 		}

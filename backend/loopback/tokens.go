@@ -329,7 +329,7 @@ func OpenAdminToken(dataDir string) (*AdminToken, error) {
 
 // ReadAdminToken returns the admin token of dataDir, for programs that call the API.
 func ReadAdminToken(dataDir string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(dataDir, "admin.token"))
+	data, err := osutil.ReadFile(filepath.Join(dataDir, "admin.token"))
 	return strings.TrimSpace(string(data)), err
 }
 

@@ -94,7 +94,7 @@ func fromProcess(spec Spec, pid int) string {
 	if runtime.GOOS != "linux" {
 		return ""
 	}
-	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	line, err := osutil.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil {
 		return ""
 	}
@@ -181,7 +181,7 @@ func readSmallFile(path string) ([]byte, error) {
 	if info.Size() > 4<<20 {
 		return nil, fmt.Errorf("%s is too large", path)
 	}
-	return os.ReadFile(path)
+	return osutil.ReadFile(path)
 }
 
 const registryTimeout = 30 * time.Second

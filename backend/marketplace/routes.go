@@ -245,7 +245,7 @@ func readBundle(path string) ([]byte, error) {
 	case info.Size() > MaxBundle:
 		return nil, core.Errorf(core.CodeValidation, "the bundle is larger than %d MiB", MaxBundle>>20)
 	}
-	file, err := os.Open(path)
+	file, err := osutil.Open(path)
 	if err != nil {
 		return nil, &core.Error{Code: core.CodeUnavailable, Message: "cannot read the bundle", Cause: err}
 	}

@@ -118,7 +118,7 @@ func (l *List) All() (list []Entry, taken time.Time) {
 		return l.entries, l.taken
 	}
 	l.mod = info.ModTime()
-	if src, err := os.ReadFile(l.path); err == nil {
+	if src, err := osutil.ReadFile(l.path); err == nil {
 		if more, s, err := parseSnapshot(src, false); err == nil {
 			known := map[string]bool{}
 			for _, e := range l.entries {

@@ -375,7 +375,7 @@ func (u *Uploads) Read(id string) ([]byte, error) {
 		return nil, core.Errorf(core.CodeConflict, "only %d of %d bytes of the bundle have arrived", one.got, one.size)
 	}
 	one.at = u.now()
-	src, err := os.ReadFile(u.path(id))
+	src, err := osutil.ReadFile(u.path(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		delete(u.all, id)
 		return nil, unknownUploadError()

@@ -115,7 +115,7 @@ func ReplaceUnchangedFile(path string, before []byte, existed bool, data []byte)
 }
 
 func checkUnchanged(path string, before []byte, existed bool) error {
-	now, err := os.ReadFile(path)
+	now, err := ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !existed:
 		return nil

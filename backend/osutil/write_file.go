@@ -80,9 +80,7 @@ func RenameFile(from, to string) error {
 	return retryInUse(func() error { return os.Rename(from, to) })
 }
 
-// ReadFile is os.ReadFile. On Windows it retries for about a second, because a file cannot be opened
-// there while another process replaces it or has it open for itself alone, and does not keep others from
-// removing the file meanwhile.
+// ReadFile is os.ReadFile with [Open].
 func ReadFile(path string) (data []byte, err error) {
 	err = retryInUse(func() error {
 		f, err := openShared(path)
@@ -94,6 +92,17 @@ func ReadFile(path string) (data []byte, err error) {
 		return err
 	})
 	return data, err
+}
+
+// Open is os.Open. On Windows it retries for about a second, because a file cannot be opened there while
+// another process replaces it or has it open for itself alone, and does not keep others from removing or
+// replacing the file meanwhile.
+func Open(path string) (f *os.File, err error) {
+	err = retryInUse(func() error {
+		f, err = openShared(path)
+		return err
+	})
+	return f, err
 }
 
 func retryInUse(f func() error) error {

@@ -263,7 +263,7 @@ func (h *header) authenticatedData() []byte {
 
 // readFile parses secrets.json. It returns nil if the file does not exist.
 func (s *Store) readFile() (*header, os.FileInfo, error) {
-	f, err := os.Open(s.path())
+	f, err := osutil.Open(s.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -434,7 +434,7 @@ func (s *Store) storeKeyFile(key []byte) ([]byte, error) {
 }
 
 func (s *Store) readKeyFile() ([]byte, error) {
-	text, err := os.ReadFile(s.keyPath())
+	text, err := osutil.ReadFile(s.keyPath())
 	if err != nil {
 		return nil, err
 	}

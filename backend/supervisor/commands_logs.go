@@ -11,13 +11,13 @@ import (
 	"log/slog"
 	"maps"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 	"github.com/drawbridge-mcp/drawbridge/backend/serverlog"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
@@ -209,7 +209,7 @@ func configuredID(e *terminal.Env, text string) string {
 
 // programLog reads the last lines of the JSON log of Drawbridge.
 func programLog(path string) (lines []logLine, err error) {
-	f, err := os.Open(path)
+	f, err := osutil.Open(path)
 	if err != nil {
 		return nil, err
 	}
