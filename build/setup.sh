@@ -189,7 +189,7 @@ docker_answers() { # docker_answers SECONDS [PID]
 # Windows in opt/nodejs.
 wine() {
 	local root=${WINE_ROOT:-/var/cache/drawbridge-wine} mirror
-	packages 'makensis, for the installer' nsis
+	packages 'makensis, for the installer, and a screen, for the tray' nsis xvfb
 	[ -e "$root/opt/nodejs/npx.cmd" ] && return 0
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 		report_missing 'Wine 10' 'Run as root, on Debian: build/setup.sh wine'

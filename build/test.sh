@@ -133,7 +133,7 @@ browser() {
 # running program be replaced; Wine makes no links to files (three lines); it lets no file inherit the access
 # list of its folder; a path in JSON in JSON.
 windows() {
-	local again programs="$work/programs für x"
+	local again programs="$work/programs für x" screen number
 	export WINEPREFIX=$work/wine
 	# Node.js needs Windows 10. The first program starts Windows, which would keep the output of a test open.
 	build/wine.sh reg add 'HKCU\Software\Wine' /v Version /d win10 /f </dev/null >"$work/wine.log" 2>&1 || { cat "$work/wine.log"; return 1; }
@@ -143,6 +143,9 @@ windows() {
 	cp LICENSE "$programs/"
 	touch "$programs/THIRD-PARTY.txt"
 	makensis -V1 -NOCD '-XSetCompressor /FINAL zlib' -DTARGET=amd64-unicode -DVERSION=test -DPLAIN=0.0.0 "-DFROM=$programs" "-DTO=$programs/setup.exe" build/package/installer.nsi >/dev/null
+	exec {screen}< <(exec Xvfb -displayfd 1 -screen 0 1280x800x24 -nolisten tcp 2>"$work/screen.log") # for the tray
+	trap "kill $!" EXIT
+	read -r -u "$screen" number
 	windowsTests "$programs" >"$work/windows.json"
 	again=$(go run ./build/testcount repeat "$work/windows.json")
 	[ -z "$again" ] || windowsTests "$programs" -run "$again" >>"$work/windows.json"
@@ -161,7 +164,7 @@ windowsTests() {
 	skipped+='|TestConfigurationFilesInUseArePrivate|TestFilesInDataFolderArePrivate|TestFilesArePrivateUnderAnyUmask'
 	skipped+='|TestConditionsAreSuggestedForCalls)$'
 	CGO_ENABLED=0 GOOS=windows go test -vet=off -ldflags=-w -json -timeout 15m -p 2 -parallel 4 -skip "$skipped" -exec "$PWD/build/wine.sh" "$@" $(go list ./... | grep -v /build/bench$) || true
-	CGO_ENABLED=0 GOOS=windows DRAWBRIDGE_PROGRAMS=$programs DRAWBRIDGE_NODE='Z:\opt\nodejs' go test -vet=off -ldflags=-w -tags e2e -json -timeout 10m -exec "$PWD/build/wine.sh" "$@" ./build/windows || true
+	DISPLAY=:$number CGO_ENABLED=0 GOOS=windows DRAWBRIDGE_PROGRAMS=$programs DRAWBRIDGE_NODE='Z:\opt\nodejs' go test -vet=off -ldflags=-w -tags e2e -json -timeout 10m -exec "$PWD/build/wine.sh" "$@" ./build/windows || true
 }
 
 # testcount FORMAT [REPORT] counts the tests of this stage. With TEST_JSON=FILE it also appends the

@@ -1,8 +1,9 @@
-//go:build windows && e2e && tray
+//go:build windows && e2e
 
 package windows
 
 import (
+	"crypto/rand"
 	"image"
 	"image/png"
 	"os"
@@ -28,7 +29,8 @@ type desk struct {
 	stale map[uintptr]bool // windows of menus that Wine left
 }
 
-const deskName = "drawbridge"
+// deskName is new in each run: Wine keeps a desktop whose explorer was killed, but no longer draws on it.
+var deskName = "drawbridge-" + rand.Text()
 
 // newDesk joins the desktop once the explorer that a test started has created it.
 func newDesk(t *testing.T) desk {
