@@ -13,7 +13,7 @@ import (
 
 // ClientFeatures says what passes end to end between one client and the servers.
 type ClientFeatures struct {
-	Token    string           `json:"token" doc:"Name of the client's token; may be empty"`
+	Token    string           `json:"token" doc:"Name of the client's access token; may be empty"`
 	Name     string           `json:"name" doc:"Name that the application reports"`
 	Version  string           `json:"version"`
 	Era      core.Era         `json:"era" enum:"legacy,modern"`
@@ -31,7 +31,7 @@ type ServerFeatures struct {
 }
 
 type featuresInput struct {
-	Client string `query:"client" maxLength:"256" doc:"Only this client, by the name of its token or application"`
+	Client string `query:"client" maxLength:"256" doc:"Only this client, by the name of its access token or application"`
 	Server string `query:"server" maxLength:"256" server:"name" doc:"Only this server, by id or name"`
 }
 

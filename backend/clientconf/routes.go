@@ -157,7 +157,7 @@ func (f *Feature) Routes(r *web.Router) {
 	web.Op(r, "POST", "/api/v1/imports/{id}/undo", "Undo an import", f.undoImport)
 	web.Op(r, "GET", "/api/v1/connections/{key}/snippet", "Instructions for connecting a client manually", f.manualSetup)
 	web.Op(r, "GET", "/api/v1/connections/{key}/bundle", "Extension that connects a client without changing its configuration file", f.bundle)
-	web.Op(r, "POST", "/api/v1/tokens/{name}/{action}", "Create, rotate or revoke a client's token; the client's entries that use a URL are updated", f.changeToken)
+	web.Op(r, "POST", "/api/v1/tokens/{name}/{action}", "Create, rotate or revoke a client's access token; the client's entries that use a URL are updated", f.changeToken)
 	web.Op(r, "GET", "/api/v1/takeover", "Preview moving the servers of all clients to Drawbridge; nothing is written", f.planTakeover)
 	web.Op(r, "POST", "/api/v1/takeover", "Move the servers of all clients to Drawbridge, one client at a time", f.takeOver)
 	web.Op(r, "POST", "/api/v1/takeover/undo", "Undo the moves, newest first", f.undoTakeover)
@@ -431,14 +431,14 @@ func (f *Feature) undoImport(ctx context.Context, in *importIDInput) (*web.Answe
 type TokenChange struct {
 	Name      string        `json:"name"`
 	Rewritten []EntryUpdate `json:"rewritten" nullable:"false"`
-	Token     string        `json:"token,omitempty" doc:"New token, for the user to enter in a client, if no client's file was updated"`
+	Token     string        `json:"token,omitempty" doc:"New access token, for the user to enter in a client, if no client's file was updated"`
 }
 
 type tokenInput struct {
 	Name   string `path:"name"`
 	Action string `path:"action" enum:"create,rotate,revoke"`
 	Body   *struct {
-		DryRun bool `json:"dryRun,omitempty" doc:"Only report what would change; the token is kept"`
+		DryRun bool `json:"dryRun,omitempty" doc:"Only report what would change; the access token is kept"`
 	}
 }
 

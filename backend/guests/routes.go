@@ -16,14 +16,14 @@ import (
 
 // Guest is a client in a container, in a virtual machine or on another host.
 type Guest struct {
-	Name      string      `json:"name" doc:"Name of its token, and in the history"`
+	Name      string      `json:"name" doc:"Name of its access token, and in the history"`
 	Profile   string      `json:"profile" doc:"The only profile that it can use; empty: all servers"`
 	Approval  string      `json:"approval" enum:"never,ask,deny,destructive" doc:"Whether its calls wait for approval, at least"`
-	Folder    string      `json:"folder" doc:"Folder with its socket and its token, to be mounted in the sandbox"`
+	Folder    string      `json:"folder" doc:"Folder with its socket and its access token, to be mounted in the sandbox"`
 	UID       int         `json:"uid" doc:"Id of a user who can connect besides this one and root; 0: none"`
 	CreatedAt time.Time   `json:"createdAt"`
 	Problem   string      `json:"problem" doc:"Why its socket is not open; empty if it is"`
-	Setup     []SetupStep `json:"setup" nullable:"false" doc:"What to write where, without the token"`
+	Setup     []SetupStep `json:"setup" nullable:"false" doc:"What to write where, without the access token"`
 }
 
 // SetupStep is a part of the setup of a guest.

@@ -17,7 +17,7 @@ type Call struct {
 	At            time.Time    `json:"at"`
 	Client        string       `json:"client" doc:"Name that the application reports"`
 	ClientVersion string       `json:"clientVersion"`
-	Token         string       `json:"token" doc:"Name of the client's token"`
+	Token         string       `json:"token" doc:"Name of the client's access token"`
 	Session       string       `json:"session"`
 	Era           core.Era     `json:"era" enum:"legacy,modern"`
 	Server        string       `json:"server"`

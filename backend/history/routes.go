@@ -52,7 +52,7 @@ func (f *Feature) Routes(r *web.Router) {
 	web.Op(r, "GET", "/api/v1/calls/{id}", "A call with its payloads", f.getCall)
 	web.Op(r, "POST", "/api/v1/call", "Call a tool; the call is recorded like any other", f.call)
 	web.Op(r, "POST", "/api/v1/live-call", "Call a tool, or get a prompt or resource, for a replay; approval rules apply as for a client", f.callLive)
-	web.Op(r, "GET", "/api/v1/clients", "Applications that have connected or have a token", f.listClients)
+	web.Op(r, "GET", "/api/v1/clients", "Applications that have connected or have an access token", f.listClients)
 	web.Op(r, "GET", "/api/v1/previews", "Previews of call arguments, with search matches in the payloads", f.previews)
 	web.Op(r, "GET", "/api/v1/facets", "Number of calls by server, tool, client and outcome", f.facets)
 	web.Op(r, "GET", "/api/v1/sessions", "Sessions, newest first", f.listSessions)
@@ -262,7 +262,7 @@ type CallFilter struct {
 	From      time.Time `query:"from" doc:"Only calls that started at or after this time"`
 	To        time.Time `query:"to" doc:"Only calls that started before this time"`
 	Server    string    `query:"server" maxLength:"256" server:"name" doc:"Server id or name"`
-	Client    string    `query:"client" maxLength:"1000" doc:"Name of the application or of its token"`
+	Client    string    `query:"client" maxLength:"1000" doc:"Name of the application or of its access token"`
 	Tool      string    `query:"tool" maxLength:"1000"`
 	Session   string    `query:"session" maxLength:"200"`
 	Workspace string    `query:"workspace" maxLength:"1000" doc:"Working directory of the client"`

@@ -13,7 +13,7 @@ import (
 // Client is an application that connected, or a token without a client yet.
 type Client struct {
 	Token    string     `json:"token"`
-	HasToken bool       `json:"hasToken" doc:"Whether the token exists"`
+	HasToken bool       `json:"hasToken" doc:"Whether the access token exists"`
 	Name     string     `json:"name"`
 	Version  string     `json:"version"`
 	Sessions int        `json:"sessions" doc:"Open legacy sessions"`

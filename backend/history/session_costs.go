@@ -40,7 +40,7 @@ type ModeCost struct {
 
 type sessionCostsInput struct {
 	Days   int    `query:"days" minimum:"1" maximum:"365" default:"30"`
-	Client string `query:"client" maxLength:"1000" doc:"Name of the application, or of its token"`
+	Client string `query:"client" maxLength:"1000" doc:"Name of the application, or of its access token"`
 }
 
 // pricedSessions is how many of the newest sessions are priced.

@@ -48,7 +48,7 @@ func (f *Feature) policyStatus(context.Context, *web.None) (*web.Answer[PolicySt
 type explainInput struct {
 	Server string `query:"server" required:"true" minLength:"1" maxLength:"256" server:"name" doc:"Server id or name"`
 	Tool   string `query:"tool" required:"true" minLength:"1" maxLength:"1024" doc:"The server's own name for the tool, or its public name"`
-	Client string `query:"client" maxLength:"128" doc:"Name of a client's token"`
+	Client string `query:"client" maxLength:"128" doc:"Name of a client's access token"`
 	// Arguments are JSON text: they may have several readings, which decoding would hide.
 	Arguments string `query:"arguments" maxLength:"65536" doc:"Arguments of the call, the text of a JSON object; without them, argument rules with a condition do not apply"`
 	Folder    string `query:"folder" maxLength:"4096" doc:"Absolute path of the client's working folder, for argument rules"`

@@ -54,7 +54,7 @@ type Profile struct {
 	Address     string         `json:"address"`
 	ToolMode    string         `json:"toolMode" enum:"all,search,deferred,auto"`
 	Folders     []string       `json:"folders" nullable:"false"`
-	Clients     []string       `json:"clients" nullable:"false" doc:"Names of the tokens that are assigned to it"`
+	Clients     []string       `json:"clients" nullable:"false" doc:"Names of the access tokens that are assigned to it"`
 	Servers     []string       `json:"servers" nullable:"false" doc:"Ids of the servers that it lists"`
 	EveryServer bool           `json:"everyServer" doc:"Whether it lists no servers and therefore offers all"`
 	Tools       int            `json:"tools"`
@@ -97,7 +97,7 @@ type AccountUse struct {
 	Server   string   `json:"server" doc:"Id of the server"`
 	Account  string   `json:"account"`
 	Profiles []string `json:"profiles" nullable:"false"`
-	Clients  []string `json:"clients" nullable:"false" doc:"Names of tokens"`
+	Clients  []string `json:"clients" nullable:"false" doc:"Names of access tokens"`
 }
 
 type hideInput struct {

@@ -173,7 +173,7 @@ const (
 // server, until a time. It does not change which calls are recorded, nor what is redacted.
 type FullRecording struct {
 	Session string    `json:"session,omitempty" maxLength:"200"`
-	Client  string    `json:"client,omitempty" maxLength:"1000" doc:"Name of the application, or of its token"`
+	Client  string    `json:"client,omitempty" maxLength:"1000" doc:"Name of the application, or of its access token"`
 	Server  string    `json:"server,omitempty" maxLength:"256"`
 	Until   time.Time `json:"until" doc:"At most 24 hours from now"`
 }

@@ -49,7 +49,7 @@ export interface Access {
 export interface AccountUse {
   account: string;
   /**
-   * Names of tokens
+   * Names of access tokens
    */
   clients: string[];
   profiles: string[];
@@ -345,7 +345,7 @@ export interface Call {
   session: string;
   task?: CallTask;
   /**
-   * Name of the client's token
+   * Name of the client's access token
    */
   token: string;
   tookNs: number;
@@ -475,7 +475,7 @@ export interface CallDetail {
    */
   taskRequests?: TaskRequest[] | null;
   /**
-   * Name of the client's token
+   * Name of the client's access token
    */
   token: string;
   tookNs: number;
@@ -745,7 +745,7 @@ export interface Client {
    */
   calls: number;
   /**
-   * Whether the token exists
+   * Whether the access token exists
    */
   hasToken: boolean;
   lastSeen?: string;
@@ -767,7 +767,7 @@ export interface ClientFeatures {
   protocolVersion: string;
   servers: ServerFeatures[];
   /**
-   * Name of the client's token; may be empty
+   * Name of the client's access token; may be empty
    */
   token: string;
   version: string;
@@ -1566,7 +1566,7 @@ export interface Finding {
 }
 export interface FullRecording {
   /**
-   * Name of the application, or of its token
+   * Name of the application, or of its access token
    */
   client?: string;
   server?: string;
@@ -1591,11 +1591,11 @@ export interface Guest {
   approval: 'never' | 'ask' | 'deny' | 'destructive';
   createdAt: string;
   /**
-   * Folder with its socket and its token, to be mounted in the sandbox
+   * Folder with its socket and its access token, to be mounted in the sandbox
    */
   folder: string;
   /**
-   * Name of its token, and in the history
+   * Name of its access token, and in the history
    */
   name: string;
   /**
@@ -1607,7 +1607,7 @@ export interface Guest {
    */
   profile: string;
   /**
-   * What to write where, without the token
+   * What to write where, without the access token
    */
   setup: SetupStep[];
   /**
@@ -2514,7 +2514,7 @@ export interface PostApprovalsIdPreviewRequest {
 export interface Profile {
   address: string;
   /**
-   * Names of the tokens that are assigned to it
+   * Names of the access tokens that are assigned to it
    */
   clients: string[];
   description: string;
@@ -3158,13 +3158,13 @@ export interface TokenChange {
   name: string;
   rewritten: EntryUpdate[];
   /**
-   * New token, for the user to enter in a client, if no client's file was updated
+   * New access token, for the user to enter in a client, if no client's file was updated
    */
   token?: string;
 }
 export interface TokenInputBody {
   /**
-   * Only report what would change; the token is kept
+   * Only report what would change; the access token is kept
    */
   dryRun?: boolean;
 }
