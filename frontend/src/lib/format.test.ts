@@ -10,6 +10,7 @@ import {
   moment,
   sentence,
   share,
+  withoutPosition,
 } from './format';
 
 const now = Date.parse('2026-11-20T12:00:00Z');
@@ -122,6 +123,15 @@ describe('escapeControlCharacters', () => {
 it('logText removes terminal colours and hyperlinks', () => {
   expect(logText('\u001b[1;33mwarn\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007')).toBe(
     'warn link',
+  );
+});
+
+it('withoutPosition removes where a configuration is wrong, not what', () => {
+  expect(withoutPosition("C:\\Users\\Jörg Müller\\config.jsonc:110:5: missing 'command'")).toBe(
+    "missing 'command'",
+  );
+  expect(withoutPosition('127.0.0.1:80: connection refused')).toBe(
+    '127.0.0.1:80: connection refused',
   );
 });
 

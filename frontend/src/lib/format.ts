@@ -129,6 +129,9 @@ export function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
+/** A message without the file and the position at its beginning, for rows with little space. */
+export const withoutPosition = (text: string) => text.replace(/^.+?:\d+:\d+: /, '');
+
 /**
  * A sentence of the daemon like the page's own: with a capital and a full stop. One that begins with
  * a path or a name of the configuration keeps it, and no stop is added to a URL.

@@ -31,9 +31,7 @@ export function FeatureMatrix({ clients }: { clients: JoinedClient[] }) {
   const client = data?.[Number(at)] ?? data?.[0];
   if (!client)
     return (
-      <p className="text-sm text-ink2">
-        What a client supports is known from its first session.
-      </p>
+      <p className="text-sm text-ink2">What a client supports is known from its first session.</p>
     );
   const servers = (client.servers ?? []).filter((one) => one.known);
   const names = servers[0]?.features?.map((feature) => feature.name) ?? [];

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/class-names';
-import { count, escapeControlCharacters, sentence } from '@/lib/format';
+import { count, escapeControlCharacters, sentence, withoutPosition } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ServerStatus, UsageStats } from '@/types/api';
 import type { ServerFilters } from './server-page-views';
@@ -93,7 +93,7 @@ export function ServerRow({
                     stateTone(server.state) === 'bad' ? 'text-bad' : 'text-ink2',
                   )}
                 >
-                  {reason}
+                  {escapeControlCharacters(sentence(withoutPosition(server.reason ?? '')))}
                 </p>
                 <RemedyButton server={server} />
               </div>

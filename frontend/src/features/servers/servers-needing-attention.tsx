@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { GuardedItem, GuardedList } from '@/components/guarded-list';
 import { ShowMore } from '@/components/more';
 import { StateBadge, stateTone } from '@/components/state-badge';
-import { age, count, escapeControlCharacters, sentence } from '@/lib/format';
+import { age, count, escapeControlCharacters, sentence, withoutPosition } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
@@ -38,7 +38,7 @@ export function useServerNumbers() {
 }
 
 const reasonOf = ({ reason, warnings, detail }: ServerStatus) =>
-  escapeControlCharacters(sentence(reason || warnings?.[0] || detail || ''));
+  escapeControlCharacters(sentence(withoutPosition(reason || warnings?.[0] || detail || '')));
 
 /** The number of servers that are shown at first; there may be hundreds. */
 const few = 8;
