@@ -143,3 +143,35 @@ flow(
     await page.waitForURL(/#\/calls\?q=half/);
   },
 );
+
+flow(
+  'what is typed while the palette loads is its text, and answers no approval',
+  'trouble',
+  async (page, daemon) => {
+    let release;
+    const typed = new Promise((done) => {
+      release = done;
+    });
+    await page.route('**/assets/command-palette*', async (route) => {
+      await typed;
+      await route.continue();
+    });
+    await page.goto(`${daemon.url}/#/approvals`);
+    await page.getByRole('button', { name: 'Allow once' }).and(page.locator(':enabled')).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('add a servex');
+    await page.keyboard.press('Backspace');
+    await page.keyboard.press('Enter');
+    release();
+    const box = page.getByRole('combobox', { name: 'Command palette' });
+    await focused(box);
+    await page.keyboard.type('r');
+    assert.equal(await box.inputValue(), 'add a server');
+    await daemon.waiting(3);
+    // An action says that it is done, because the page may not show it.
+    await box.fill('restart filesystem');
+    await page.getByRole('option', { name: /^Restart filesystem/, selected: true }).waitFor();
+    await box.press('Enter');
+    await page.getByText('Restarting filesystem.').waitFor();
+  },
+);

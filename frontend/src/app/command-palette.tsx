@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Command } from 'cmdk';
 import { Link2, MessageCircleQuestion, Search, Server, SunMoon, Wrench } from 'lucide-react';
-import { useMemo, useState } from 'react';
+import { type RefObject, useEffect, useMemo, useState } from 'react';
 import { Modal } from '@/components/modal';
 import { connectionsQuery } from '@/features/clients/api';
 import { serversQuery } from '@/features/servers/api';
@@ -21,6 +21,13 @@ import { type PaletteCommand, rankCommands } from './palette-ranking';
 const words = {
   title: 'Command palette',
   action: 'Action',
+  done: {
+    start: 'Starting',
+    stop: 'Stopped',
+    restart: 'Restarting',
+    enable: 'Enabled',
+    disable: 'Disabled',
+  },
 };
 
 const shown = 12;
@@ -29,17 +36,24 @@ const shown = 12;
 const recentOf = (value: unknown) =>
   Array.isArray(value) ? value.filter((id): id is string => typeof id === 'string') : [];
 
+interface Props {
+  close: () => void;
+  /** What was typed until the palette had the focus. */
+  early: RefObject<string>;
+}
+
 /** Finds pages, servers and their actions, tools and clients by name, and calls by their text. */
-export function Palette({ close }: { close: () => void }) {
+export function Palette(props: Props) {
   return (
-    <Modal label={words.title} onClose={close} className="max-w-xl">
-      <Inside close={close} />
+    <Modal label={words.title} onClose={props.close} className="max-w-xl">
+      <Inside {...props} />
     </Modal>
   );
 }
 
-function Inside({ close }: { close: () => void }) {
+function Inside({ close, early }: Props) {
   const [typed, setTyped] = useState('');
+  useEffect(() => setTyped(early.current), [early]); // before the effect of the dialog, which moves the focus
   const [chosen, setChosen] = useState<string | undefined>(undefined);
   const commands = useCommands();
   const navigate = useNavigate();
@@ -78,6 +92,7 @@ function Inside({ close }: { close: () => void }) {
         {/* Otherwise the browser would focus the element around it, which accepts no text. */}
         <Command.Input
           data-first
+          data-palette
           placeholder="Search pages, servers, tools, calls and actions"
           value={typed}
           onValueChange={(text) => {
@@ -152,7 +167,8 @@ function useCommands(): PaletteCommand[] {
           kind: words.action,
           icon: actionIcons[action],
           run: () => {
-            request('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/${action}`).catch(
+            request('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/${action}`).then(
+              () => toast('ok', `${words.done[action]} ${label}.`), // the page may show no servers
               (error: unknown) =>
                 toast('bad', texts.servers.failedAction(action, label, messageOf(error))),
             );

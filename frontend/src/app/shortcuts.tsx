@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { X } from 'lucide-react';
-import { Fragment, lazy, Suspense, useEffect, useRef, useState } from 'react';
+import { Fragment, useCallback, useEffect, useRef, useState } from 'react';
 import { IconButton } from '@/components/button';
 import { isTyping } from '@/components/fields';
 import { Modal } from '@/components/modal';
@@ -14,7 +14,6 @@ const words = {
 };
 
 export const loadPalette = lazyChunk(() => import('./command-palette'));
-const Palette = lazy(async () => ({ default: (await loadPalette()).Palette }));
 
 const keys: [keys: string[], text: string][] = [
   [['Ctrl', 'K'], texts.nav.search],
@@ -30,6 +29,34 @@ const keys: [keys: string[], text: string][] = [
   ...pages.map(({ key, text }): [string[], string] => [['G', key.toUpperCase()], `Go to ${text}`]),
 ];
 
+/**
+ * The palette, which is loaded when it is first opened; React.lazy would show it 0.3 s later. What is
+ * typed until then is its text, and no shortcut of the page.
+ */
+function LoadedPalette({ close }: { close: () => void }) {
+  const [palette, setPalette] = useState<Awaited<ReturnType<typeof loadPalette>>>();
+  const typed = useRef('');
+  useEffect(() => {
+    loadPalette().then(setPalette, (error) =>
+      setPalette(() => {
+        throw error;
+      }),
+    );
+    const hold = (event: KeyboardEvent) => {
+      if (document.querySelector('[data-palette]')?.matches('dialog[open] *')) return;
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      event.stopPropagation();
+      if (event.key === 'Escape') close();
+      else if (event.key === 'Backspace') typed.current = typed.current.slice(0, -1);
+      else if (event.key.length === 1) typed.current += event.key;
+    };
+    window.addEventListener('keydown', hold, true);
+    return () => window.removeEventListener('keydown', hold, true);
+  }, [close]);
+  return palette && <palette.Palette close={close} early={typed} />;
+}
+
 /** The keyboard shortcuts of every page: Ctrl+K, "?", and "g" followed by a letter. */
 export function Shortcuts({
   palette,
@@ -41,6 +68,7 @@ export function Shortcuts({
   const [help, setHelp] = useState(false);
   const navigate = useNavigate();
   const pressedG = useRef(0);
+  const close = useCallback(() => onPalette(false), [onPalette]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
@@ -72,7 +100,7 @@ export function Shortcuts({
   }, [navigate, palette, onPalette]);
   return (
     <>
-      <Suspense>{palette && <Palette close={() => onPalette(false)} />}</Suspense>
+      {palette && <LoadedPalette close={close} />}
       {help && (
         <Modal label={words.title} onClose={() => setHelp(false)} className="max-w-lg md:max-w-3xl">
           <div className="flex items-center px-5 pt-4 pb-3">
