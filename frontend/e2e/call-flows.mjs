@@ -34,6 +34,24 @@ flow('numbers beyond 2^53 are shown and sent digit by digit', 'full', async (pag
   await page.getByText('Succeeded').waitFor();
 });
 
+flow('a call that a rule rejected is explained by its arguments', 'full', async (page, daemon) => {
+  const rule = { tool: 'read_text_file', where: { '/path': { under: '/etc' } }, then: 'deny' };
+  const policy = `"policy": ${JSON.stringify({ rules: [rule] })},\n  "mcpServers"`;
+  await daemon.writeConfig((await daemon.config()).replace('"mcpServers"', policy));
+  const { id } = await until(async () => {
+    await daemon.call('cursor', 'filesystem', 'read_text_file', { path: '/etc/x' });
+    const found = await daemon.items(
+      '/calls?outcome=rejected&limit=1&tool=read_text_file&client=cursor',
+    );
+    return found.find(({ reason }) => reason.includes('rule'));
+  }, 'a call is rejected by the rule');
+  await page.goto(`${daemon.url}/#/calls/${id}`);
+  await page.getByRole('button', { name: 'Why was this rejected?' }).press('Enter');
+  await page.getByRole('heading', { name: 'Access check of this call, now' }).waitFor();
+  await page.getByText('A rule denies the call: policy.rules[0].').waitFor();
+  await inspect(page, 'all');
+});
+
 flow(
   'each call shows its arguments, its error, and what a search found',
   'full',

@@ -61,7 +61,9 @@ await step('explain why no client may call a tool; raise its timeout after a tim
     return found.items.length > 0 && found
   })
   await go(`/calls/${items[0].id}`)
-  await page.getByRole('link', { name: 'Why was this rejected?' }).click()
+  await page.getByRole('button', { name: 'Why was this rejected?' }).click()
+  await page.getByText(/^Rejected\./).waitFor()
+  await go('/tools?tool=demo__add')
   await page.getByText(/^Rejected\./).waitFor()
   await page.getByRole('button', { name: /Show all details \(\d+\)/ }).click()
   await button('Show less').click()

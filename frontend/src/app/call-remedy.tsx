@@ -1,10 +1,12 @@
 import { Link } from '@tanstack/react-router';
 import { Clock, ServerOff, ShieldQuestion } from 'lucide-react';
+import { useState } from 'react';
 import { Button, buttonClasses } from '@/components/button';
+import { ExplainDecision } from '@/features/policy/explain-decision';
 import { useToolSetting } from '@/features/servers/tool-settings';
 import { escapeControlCharacters } from '@/lib/format';
 import { toast } from '@/lib/toast';
-import type { Call } from '@/types/api';
+import type { CallDetail } from '@/types/api';
 
 const timeouts = [
   [10_000, '10 seconds'],
@@ -15,7 +17,7 @@ const timeouts = [
 ] as const;
 
 /** What the user can do about a call that timed out or was rejected. */
-export function CallRemedy({ call, toolName }: { call: Call; toolName: string }) {
+export function CallRemedy({ call }: { call: CallDetail }) {
   const setting = useToolSetting(call.server);
   if (call.method !== 'tools/call' || !call.server || !call.tool) return null;
   if (call.outcome === 'timeout') {
@@ -59,14 +61,31 @@ export function CallRemedy({ call, toolName }: { call: Call; toolName: string })
         </Link>
       </p>
     );
-  if (call.outcome === 'rejected')
-    return (
-      <p className="flex flex-wrap items-center gap-3 border-t px-4 py-3 text-sm text-ink2 md:px-5">
-        <Link to="/tools" search={{ tool: toolName }} className={buttonClasses('secondary', true)}>
+  if (call.outcome === 'rejected') return <WhyRejected key={call.id} call={call} />;
+  return null;
+}
+
+function WhyRejected({ call }: { call: CallDetail }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <p className="border-t px-4 py-3 md:px-5">
+        <Button small aria-expanded={open} onClick={() => setOpen(!open)}>
           <ShieldQuestion className="size-3.5" aria-hidden />
           Why was this rejected?
-        </Link>
+        </Button>
       </p>
-    );
-  return null;
+      {open && (
+        <ExplainDecision
+          server={call.server}
+          tool={call.tool}
+          made={{
+            token: call.token,
+            workspace: call.workspace ?? '',
+            arguments: call.argumentsCut ? undefined : call.arguments,
+          }}
+        />
+      )}
+    </>
+  );
 }

@@ -27,7 +27,7 @@ export function CallsRoute() {
             <CallDetail
               id={id}
               toolOf={toolOf}
-              remedy={(call) => <CallRemedy call={call} toolName={toolOf(call).name} />}
+              remedy={(call) => <CallRemedy call={call} />}
               makeRule={(call) => <MakeRuleButton key={call.id} id={call.id} />}
               onClose={close}
             />

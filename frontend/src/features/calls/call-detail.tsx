@@ -9,7 +9,7 @@ import { resultSays } from '@/components/result-text';
 import { DetailFrame, Gone } from '@/components/split-view';
 import { useApprovalOf } from '@/lib/approvals-query';
 import { classes } from '@/lib/class-names';
-import { cut, escapeControlCharacters, exactTime } from '@/lib/format';
+import { cut, escapeControlCharacters, exactTime, sentence } from '@/lib/format';
 import { RequestError } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
@@ -39,7 +39,7 @@ export function CallDetail({
   /** The current name of its tool, and whether that is read-only. */
   toolOf: (call: Call) => { name: string; readOnly: boolean };
   /** Further actions for a call that failed. */
-  remedy?: (call: Call) => ReactNode;
+  remedy?: (call: Detail) => ReactNode;
   /** A button that creates a rule from a call that can be repeated. */
   makeRule?: (call: Call) => ReactNode;
   onClose: () => void;
@@ -153,7 +153,7 @@ function Content({
   /** Whether it waits for the user. */
   waiting: boolean;
   loading: boolean;
-  remedy: ((call: Call) => ReactNode) | undefined;
+  remedy: ((call: Detail) => ReactNode) | undefined;
 }) {
   const labelOf = useServerName();
   return (
@@ -173,7 +173,7 @@ function Content({
             isFailure(call) ? 'bg-bad-soft text-bad' : 'bg-sunken text-ink2',
           )}
         >
-          {escapeControlCharacters(call.reason.slice(0, 4000))}
+          {escapeControlCharacters(sentence(call.reason.slice(0, 4000)))}
         </p>
       )}
       {call.invalid && (

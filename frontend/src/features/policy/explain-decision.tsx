@@ -27,15 +27,27 @@ const explainTexts = withoutPrototypes({
 
 const t = explainTexts;
 
-const explainQuery = (server: string, tool: string, client: string) =>
+/** A call that was made. */
+interface Made {
+  token: string;
+  workspace: string;
+  arguments?: string;
+}
+
+/** Longer arguments are not sent again: those of a rule's conditions are short. */
+const maxArguments = 60_000;
+
+const explainQuery = (server: string, tool: string, client: string, made: Made | undefined) =>
   queryOptions({
-    queryKey: ['explain', server, tool, client],
-    queryFn: ({ signal }) =>
-      request<Explanation>(
-        'GET',
-        `/api/v1/explain?${new URLSearchParams({ server, tool, ...(client ? { client } : {}) })}`,
-        { signal },
-      ),
+    queryKey: ['explain', server, tool, client, made],
+    queryFn: ({ signal }) => {
+      const query = new URLSearchParams({ server, tool });
+      if (made?.token ?? client) query.set('client', made?.token ?? client);
+      if (made?.workspace) query.set('folder', made.workspace);
+      if (made?.arguments && made.arguments.length < maxArguments)
+        query.set('arguments', made.arguments);
+      return request<Explanation>('GET', `/api/v1/explain?${query}`, { signal });
+    },
     refetchInterval: 5000,
     retry: false,
   });
@@ -48,20 +60,22 @@ const looks: Record<Verdict['result'], { icon: LucideIcon; color: string }> = {
   off: { icon: CircleMinus, color: 'text-ink3' },
 };
 
-/** Whether a call of this tool would be allowed now, and why, check by check. */
+/** Whether a call of this tool, or one that was made, would be allowed now, and why, check by check. */
 export function ExplainDecision({
   server,
   tool,
-  clients,
+  clients = [],
+  made,
 }: {
   server: string;
   tool: string;
-  /** The tokens of the clients. */
-  clients: string[];
+  /** The tokens of the clients to select from. */
+  clients?: string[];
+  made?: Made;
 }) {
   const [client, setClient] = useState('');
   const [all, setAll] = useState(false);
-  const { data, error } = useQuery(explainQuery(server, tool, client));
+  const { data, error } = useQuery(explainQuery(server, tool, client, made));
   const every = data?.checks ?? [];
   const verdict = !data?.passes
     ? { text: 'Rejected.', color: 'text-bad' }
@@ -72,7 +86,7 @@ export function ExplainDecision({
   const checks = all ? every : every.filter(decides);
   return (
     <Section
-      title="Access check"
+      title={made ? 'Access check of this call, now' : 'Access check'}
       aside={
         clients.length > 0 && (
           <SelectField
