@@ -35,8 +35,8 @@ flow('numbers beyond 2^53 are shown and sent digit by digit', 'full', async (pag
 });
 
 flow('a call that a rule rejected is explained by its arguments', 'full', async (page, daemon) => {
-  const rule = { tool: 'read_text_file', where: { '/path': { under: '/etc' } }, then: 'deny' };
-  const policy = `"policy": ${JSON.stringify({ rules: [rule] })},\n  "mcpServers"`;
+  const rule = '{"tool": "read_text_file", "where": {"/path": {"under": "/etc"}}, "then": "deny"}';
+  const policy = `"policy": {"rules": [${rule}]},\n  "mcpServers"`;
   await daemon.writeConfig((await daemon.config()).replace('"mcpServers"', policy));
   const { id } = await until(async () => {
     await daemon.call('cursor', 'filesystem', 'read_text_file', { path: '/etc/x' });
