@@ -1,3 +1,4 @@
+import { classes } from '@/lib/class-names';
 import { clockSpan, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
 
@@ -8,7 +9,8 @@ export function TimeLeft({ expires, text }: { expires: string; text: (left: stri
   if (end === undefined) return null;
   const left = Math.max(0, Math.round((end - now) / 1000));
   return (
-    <span className={left < 20 ? 'font-medium text-bad' : ''}>
+    // An answered card stays for a moment, and waits no longer.
+    <span className={classes('in-[[inert]]:hidden', left < 20 && 'font-medium text-bad')}>
       {left > 0 ? text(clockSpan(left)) : 'Expired'}
     </span>
   );

@@ -57,7 +57,7 @@ export function FacetPanel({
         onChange={(outcome) => onChange({ outcome })}
       />
       <Group
-        title="Equal errors"
+        title="Errors by message"
         values={data?.errors}
         text={({ value }) => value}
         chosen={undefined}

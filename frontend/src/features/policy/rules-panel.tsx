@@ -110,8 +110,8 @@ function Rules({ file: now }: { file: ConfigFile }) {
                           rule.because.slice(0, 300),
                           calls &&
                             (calls === 1
-                              ? 'applied to 1 call'
-                              : `applied to ${calls.toLocaleString('en')} calls`),
+                              ? 'matches 1 recorded call'
+                              : `matches ${calls.toLocaleString('en')} recorded calls`),
                         ]
                           .filter(Boolean)
                           .join(' · '),
