@@ -21,6 +21,9 @@ func (r *runner) recordFailure(err error) {
 	if e, ok := errors.AsType[*core.Error](err); ok && e.Hint != wire.SeeLog {
 		r.hint, r.remedy = e.Hint, e.Remedy
 	}
+	if r.hint == "" && r.config().URL != "" {
+		r.hint, r.remedy = upstream.RemoteAdvice(r.reason)
+	}
 	// If err says only that the connection broke, the exit status says more.
 	code := core.CodeOf(err)
 	r.reasonIsSpecific = code != core.CodeUnavailable && code != core.CodeInternal || errors.Is(err, upstream.ErrDependencyMissing) || r.npmFailedChecks >= npmFailedLimit

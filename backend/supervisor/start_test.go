@@ -104,7 +104,9 @@ func TestUnreachableRemoteServerIsRetriedForever(t *testing.T) {
 			var up atomic.Bool
 			inBubble(t, untilUp(&up, err), func(g *rig) {
 				g.apply(remoteServerConfig("web", func(s *config.Server) { s.Restart.MaxAttempts = 1 }))
-				assert.NotEmpty(t, g.want("web", core.StateWaiting).Reason, "no reason")
+				waiting := g.want("web", core.StateWaiting)
+				assert.NotEmpty(t, waiting.Reason, "no reason")
+				assert.Equal(t, strings.Contains(waiting.Reason, "no such host"), strings.Contains(waiting.Hint, "Check its address"))
 				advance(10 * time.Minute)
 				g.want("web", core.StateWaiting)
 				starts := g.started("web")

@@ -27,7 +27,7 @@ var (
 	dockerDenied = osutil.LazyRegexp(`permission denied while trying to connect to the [Dd]ocker`)
 	dockerImage  = osutil.LazyRegexp(`pull access denied for (\S+?),|manifest for (\S+) not found|manifest unknown`)
 	noNetwork    = osutil.LazyRegexp(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ERR_SOCKET_TIMEOUT|no such host|Temporary failure in name resolution|getaddrinfo|fetch failed`)
-	refusedHere  = osutil.LazyRegexp(`ECONNREFUSED (\S+:\d+)|(?:dial tcp |to )(\S+:\d+):.*connection refused`)
+	refusedHere  = osutil.LazyRegexp(`ECONNREFUSED (\S+:\d+)|(?:dial tcp |to )(\S+:\d+):.*(?:connection|actively) refused`)
 	outOfMemory  = osutil.LazyRegexp(`heap out of memory|MemoryError|OutOfMemoryError`)
 )
 
@@ -76,11 +76,25 @@ func Advice(reason string, lines []string, command string) (hint string, remedy 
 	case badOption().MatchString(reason):
 		return "Correct the server's args.", core.EditConfig("args")
 	case refusedHere().MatchString(reason) && !strings.HasPrefix(reason, "npm error"):
-		return fmt.Sprintf("Nothing listens on %s: start it, or change the address.", firstNonEmptyGroup(refusedHere().FindStringSubmatch(reason))), core.EditConfig("env")
+		return nothingListens(refusedHere().FindStringSubmatch(reason)), core.EditConfig("env")
 	case noNetwork().MatchString(reason):
 		return "Check the network connection; behind a proxy, set HTTPS_PROXY in env.", core.Remedy{Kind: core.RemedyCheckNetwork}
 	}
 	return "", core.Remedy{}
+}
+
+// RemoteAdvice is Advice for a remote server, from the reason why it cannot be reached.
+func RemoteAdvice(reason string) (hint string, remedy core.Remedy) {
+	if m := refusedHere().FindStringSubmatch(reason); m != nil {
+		return nothingListens(m), core.EditConfig("url")
+	} else if noNetwork().MatchString(reason) {
+		return "Check its address and the network connection. Drawbridge tries again by itself.", core.EditConfig("url")
+	}
+	return "", core.Remedy{}
+}
+
+func nothingListens(match []string) string {
+	return fmt.Sprintf("Nothing listens on %s: start it, or change the address.", firstNonEmptyGroup(match))
 }
 
 // missingProgram returns the program that a reason reports as missing, or "".

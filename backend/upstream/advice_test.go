@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
 	"github.com/stretchr/testify/assert"
 )
 
@@ -45,12 +47,20 @@ func TestNpmFailureReasonIsItsErrorLine(t *testing.T) {
 
 func TestRefusedConnectionNamesItsAddress(t *testing.T) {
 	for reason, address := range map[string]string{
-		"Error: connect ECONNREFUSED 127.0.0.1:5432":                                          "127.0.0.1:5432",
-		"dial tcp [::1]:6379: connect: connection refused":                                    "[::1]:6379",
-		"npm error code ECONNREFUSED: request failed, reason: connect ECONNREFUSED 1.2.3.4:8": "",
+		"Error: connect ECONNREFUSED 127.0.0.1:5432":                                                                   "127.0.0.1:5432",
+		"dial tcp [::1]:6379: connect: connection refused":                                                             "[::1]:6379",
+		"npm error code ECONNREFUSED: request failed, reason: connect ECONNREFUSED 1.2.3.4:8":                          "",
+		"dial tcp 127.0.0.1:9: connectex: No connection could be made because the target machine actively refused it.": "127.0.0.1:9",
 	} {
 		hint, _ := Advice(reason, []string{reason}, "node")
 		want := "Nothing listens on " + address + ": start it, or change the address."
 		assert.Equal(t, address != "", hint == want, reason)
 	}
+	hint, remedy := RemoteAdvice("cannot be reached: dial tcp 127.0.0.1:9: connect: connection refused")
+	assert.Equal(t, "Nothing listens on 127.0.0.1:9: start it, or change the address.", hint)
+	assert.Equal(t, core.EditConfig("url"), remedy)
+	hint, _ = RemoteAdvice("cannot be reached: dial tcp: lookup x.invalid: no such host")
+	assert.Contains(t, hint, "Check its address")
+	hint, _ = RemoteAdvice("responded with 401 Unauthorized: API_KEY is required")
+	assert.Empty(t, hint)
 }
