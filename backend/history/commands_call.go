@@ -41,12 +41,11 @@ func call(e *terminal.Env) *cobra.Command {
 			if len(args) == 3 {
 				arguments = json.RawMessage(args[2])
 				if args[2] == "-" {
-					data, err := e.ReadInput(policy.MaxArguments + 1)
-					if err != nil {
-						return fmt.Errorf("cannot read the arguments: %w", err)
-					}
-					if len(data) > policy.MaxArguments { // the daemon would refuse the request unread
+					data, err := e.ReadInput(policy.MaxArguments)
+					if core.CodeOf(err) == core.CodeValidation { // the daemon would refuse the request unread
 						return argumentsTooLarge()
+					} else if err != nil {
+						return fmt.Errorf("cannot read the arguments: %w", err)
 					}
 					arguments = data
 				}

@@ -249,12 +249,15 @@ func (e *Env) AwaitInput(read func()) error {
 	return context.Canceled
 }
 
-// ReadInput reads Stdin to its end, at most limit bytes.
+// ReadInput reads Stdin to its end. More than limit bytes are an error.
 func (e *Env) ReadInput(limit int64) ([]byte, error) {
 	var text []byte
 	var err error
-	if stopped := e.AwaitInput(func() { text, err = io.ReadAll(io.LimitReader(e.Stdin, limit)) }); stopped != nil {
+	if stopped := e.AwaitInput(func() { text, err = io.ReadAll(io.LimitReader(e.Stdin, limit+1)) }); stopped != nil {
 		return nil, stopped
+	}
+	if int64(len(text)) > limit {
+		return nil, core.Errorf(core.CodeValidation, "the input has more than %d bytes", limit)
 	}
 	return text, err
 }
