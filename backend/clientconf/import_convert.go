@@ -319,7 +319,7 @@ func (b *entryConverter) convertText(s string) string {
 	var out strings.Builder
 	plain := func(s string) {
 		if has("$") {
-			s = dollarReference().ReplaceAllString(s, "$${$1}")
+			s = b.convertDollars(s)
 		}
 		out.WriteString(s)
 	}
@@ -334,6 +334,28 @@ func (b *entryConverter) convertText(s string) string {
 	}
 	plain(s[last:])
 	return out.String()
+}
+
+// convertDollars converts $NAME. Within a word it is more likely a part of a password: a client that does not
+// know the name keeps it, too. Our syntax would read $${ as text.
+func (b *entryConverter) convertDollars(s string) string {
+	var out strings.Builder
+	last := 0
+	for _, at := range dollarReference().FindAllStringSubmatchIndex(s, -1) {
+		out.WriteString(s[last:at[0]])
+		if name := s[at[2]:at[3]]; at[0] > last && (s[at[0]-1] == '$' || isWordByte(s[at[0]-1])) {
+			b.addNote("A $ within a word is copied as text. If a variable is meant, write ${NAME}")
+			out.WriteString("$" + name)
+		} else {
+			out.WriteString("${" + name + "}")
+		}
+		last = at[1]
+	}
+	return out.String() + s[last:]
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
 // convertReference converts one ${…} or {…}.

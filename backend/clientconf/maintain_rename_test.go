@@ -1,9 +1,12 @@
 package clientconf
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,4 +46,39 @@ func TestRenamedServerIsRenamedInFilesOfClients(t *testing.T) {
 			t.Errorf("%s: %s\n%s\n%s", test.name, how, content(t, path), content(t, config))
 		}
 	}
+}
+
+// The file may be on a disk or a branch that is away: its servers are in Drawbridge only.
+func TestUndoOfMoveKeepsServersIfTheFileIsAbsent(t *testing.T) {
+	c, home, config := newMover(t)
+	path := filepath.Join(home, ".cursor/mcp.json")
+	const written = `{"mcpServers": {"a": {"command": "a", "env": {"TOKEN": "ghp_0123456789012345678901234567890123456"}}}}` + "\n"
+	write(t, path, written)
+	write(t, config, "{}\n")
+	p, err := c.PlanMove(Choice{Client: "cursor"}, nil, false)
+	require.NoError(t, err)
+	require.NoError(t, c.Apply(t.Context(), p))
+	require.NoError(t, os.RemoveAll(filepath.Dir(path)))
+	moved := content(t, config)
+	_, err = c.Undo(t.Context(), "cursor", false)
+	require.Equal(t, core.CodeConflict, core.CodeOf(err))
+	require.Error(t, c.UndoAll(t.Context(), true, false, func(UndoResult) {}))
+	assert.Equal(t, moved, content(t, config))
+	s, _ := c.Status("cursor")
+	assert.False(t, s.At.IsZero(), "the record is gone")
+	how, err := c.Undo(t.Context(), "cursor", true)
+	require.NoError(t, err)
+	assert.Equal(t, Restored, how)
+	assert.Equal(t, written, content(t, path))
+	assert.Equal(t, "{}\n", content(t, config))
+}
+
+// A client that does not know the variable keeps the text, too.
+func TestDollarWithinAWordIsText(t *testing.T) {
+	c, home, _ := newMover(t)
+	require.NoError(t, os.MkdirAll(filepath.Join(home, ".gemini"), 0o700))
+	write(t, filepath.Join(home, ".gemini/settings.json"), `{"mcpServers": {"a": {"command": "a", "args": ["p4$sw0rd", "$$HOME", "Bearer $T", "$A$B", "x/$C"]}}}`)
+	p, err := c.PlanImport(Choice{Client: "gemini-cli"}, nil)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"command": "a", "args": ["p4$sw0rd", "$$HOME", "Bearer ${T}", "${A}${B}", "x/${C}"]}`, string(p.Servers[0].Entry))
 }

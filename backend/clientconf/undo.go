@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -69,7 +70,11 @@ func (c *Connector) undoFile(ctx context.Context, r record, force bool) (UndoOut
 		return "", err
 	}
 	defer unlock()
-	if !p.existed {
+	switch {
+	case p.existed:
+	case r.Own != nil && r.Existed:
+		return Restored, c.recreate(r, force)
+	default:
 		return WasAbsent, nil
 	}
 	if recorded && r.PostHash == hashBytes(p.before) {
@@ -78,6 +83,25 @@ func (c *Connector) undoFile(ctx context.Context, r record, force bool) (UndoOut
 		}
 	}
 	return c.undoEntries(p, r, recorded, force)
+}
+
+// recreate creates a file that was deleted since, or is on a disk or a branch that is away. Undoing the rest
+// without it would delete the servers that came from it.
+func (c *recordFolder) recreate(r record, force bool) error {
+	if !force {
+		return &core.Error{
+			Code: core.CodeConflict, Message: r.Path + " does not exist any more",
+			Hint: "Nothing was changed, because the servers that came from it would be lost. To create it as it was, add --force.",
+		}
+	}
+	before, err := osutil.ReadFile(c.backupPath(r.Backup))
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(r.Path), 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	return replaceFile(r.Path, nil, false, before)
 }
 
 // reopen returns a plan for the current file of a connection, and acquires the client's lock
