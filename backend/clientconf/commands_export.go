@@ -72,7 +72,7 @@ type ExportOptions struct {
 }
 
 // exportedKeys are the keys of our configuration that other programs know.
-var exportedKeys = []string{"type", "transport", "command", "args", "env", "inheritEnv", "cwd", "url", "httpUrl", "headers", "disabled", "enabled", "name", "description"}
+var exportedKeys = []string{"type", "transport", "command", "args", "env", "cwd", "url", "httpUrl", "headers", "disabled", "enabled", "name", "description"}
 
 // Export returns servers as an mcpServers object, and notes about what it lacks.
 func Export(ctx context.Context, c *config.Config, o ExportOptions) (text []byte, notes []string, err error) {
@@ -108,6 +108,9 @@ func Export(ctx context.Context, c *config.Config, o ExportOptions) (text []byte
 			return nil, nil, err
 		}
 		notes = append(notes, x.notes...)
+	}
+	if len(c.Policy.Arguments) > 0 {
+		notes = append(notes, "Other programs do not have the argument rules: policy.rules")
 	}
 	raw, err := core.EncodeJSON(map[string]any{"mcpServers": servers})
 	if err != nil {

@@ -24,7 +24,7 @@ func TestExportedServersAreTheSameAfterImport(t *testing.T) {
 	c, _ := config.Parse("c.jsonc", []byte(exportedConfig))
 	text, notes, err := Export(t.Context(), c, ExportOptions{})
 	require.NoError(t, err)
-	require.Equal(t, "Left out, because it is neither a local program nor a URL: box", strings.Join(notes, "\n"))
+	require.Equal(t, "Other programs do not have these settings of Files: inheritEnv\nLeft out, because it is neither a local program nor a URL: box", strings.Join(notes, "\n"))
 	pasted, err := ReadPasted(string(text))
 	require.NoError(t, err)
 	m, err := decodeObject(text)
@@ -58,6 +58,10 @@ func TestExportedServersAreTheSameAfterImport(t *testing.T) {
 	if err != nil || strings.Contains(string(text), "${secret") || !strings.Contains(string(text), `"value of \"files.token\""`) || strings.Contains(string(text), "wiki") {
 		t.Errorf("%s %v", text, err)
 	}
+	c.Policy.Arguments = []config.ArgumentRule{{}}
+	_, notes, err = Export(t.Context(), c, ExportOptions{WithoutLimits: true})
+	require.NoError(t, err)
+	assert.Contains(t, strings.Join(notes, "\n"), "policy.rules")
 	_, _, err = Export(t.Context(), c, ExportOptions{IDs: []string{"nobody"}})
 	assert.Error(t, err, "a missing server is exported")
 }
