@@ -13,10 +13,12 @@ import (
 )
 
 var (
-	schemePrefix  = osutil.LazyRegexp(`(?is)^((?:bearer|basic|token|apikey)\s+)(\S.*)$`)
-	namedValue    = osutil.LazyRegexp(`(?s)^([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(\S.*)$`)
-	option        = osutil.LazyRegexp(`(?s)^--?([A-Za-z][A-Za-z0-9_-]*)(=(.*))?$`)
-	harmlessValue = osutil.LazyRegexp(`(?i)^(true|false|yes|no|none|null|\d{1,4}|/.*|[a-z]:\\.*|~/.*)$`)
+	schemePrefix = osutil.LazyRegexp(`(?is)^((?:bearer|basic|token|apikey)\s+)(\S.*)$`)
+	namedValue   = osutil.LazyRegexp(`(?s)^([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(\S.*)$`)
+	// of a connection string: "Server=db;User Id=sa;Password=x;"
+	connectionPassword = osutil.LazyRegexp(`(?i)(;[\t ]*(?:password|accountkey|sharedaccesskey)[\t ]*=[\t ]*)([^;"'\s]{4,})`)
+	option             = osutil.LazyRegexp(`(?s)^--?([A-Za-z][A-Za-z0-9_-]*)(=(.*))?$`)
+	harmlessValue      = osutil.LazyRegexp(`(?i)^(true|false|yes|no|none|null|\d{1,4}|/.*|[a-z]:\\.*|~/.*)$`)
 )
 
 // Replacer replaces the literal secrets in the entry of a server in a configuration file. What is
@@ -89,6 +91,13 @@ func (r *Replacer) parts(value string) string {
 	if strings.Contains(value, "://") {
 		value = r.URL(value)
 	}
+	value = connectionPassword().ReplaceAllStringFunc(value, func(part string) string {
+		m := connectionPassword().FindStringSubmatch(part)
+		if strings.Contains(m[2], "${") {
+			return part
+		}
+		return m[1] + r.Whole("password", m[2])
+	})
 	if strings.HasPrefix(strings.TrimSpace(value), "{") {
 		return r.json(value)
 	}

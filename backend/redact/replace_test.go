@@ -33,6 +33,8 @@ func TestSecretsOfEntriesAreReplacedInEveryEncoding(t *testing.T) {
 		"the same secret under two keys":       `{"url":"https://x.example","oauth":{"clientSecret":"cnry-tok-1"},"more":{"clientSecret":"cnry-tok-1"}}`,
 		"a number at the end":                  `{"command":"npx","env":{"TOKEN_2":"cnry-tok-1","SMTP_PASS":"cnry-pw-1","API_KEYS":"cnry-a,cnry-b"}}`,
 		"a connection string":                  `{"command":"npx","env":{"DB_CONNECTION_STRING":"Server=x;Password=cnry-pw-1"}}`,
+		"a connection string by its form":      `{"command":"npx","env":{"CONN":"Server=db;User Id=sa;Password=cnry-pw-1;Encrypt=true"}}`,
+		"a token of Sentry":                    `{"command":"npx","env":{"X":"sntryu_0123456789abcdef0123456789abcdefcnry"}}`,
 		"an address in a variable":             `{"command":"npx","env":{"BASE":"https://x.example/?token=cnry-tok-1"}}`,
 		"an entry that is not a server at all": `{"comand":"npx","things":[{"deep":[{"secret":"cnry-tok-1"}]}]}`,
 	} {

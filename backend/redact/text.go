@@ -277,6 +277,7 @@ var secretPatterns = []secretPattern{
 	{jwtPrefix, 30, 2, true},
 	{"npm_", 20, 1, false}, {"pypi-", 30, 1, false}, {"hf_", 20, 1, false}, {"SG.", 30, 1, true}, {"shpat_", 20, 1, false}, {"shpss_", 20, 1, false},
 	{"dop_v1_", 20, 12, false}, {"ntn_", 20, 12, false}, {"secret_", 32, 32, false}, {"lin_api_", 20, 12, false}, {"figd_", 20, 12, false},
+	{"sntryu_", 32, 32, false}, {"sntrys_", 32, 32, false},
 	{"AGE-SECRET-KEY-", 20, 12, false}, {pemPrefix, 1, 1, false},
 }
 
