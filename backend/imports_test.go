@@ -48,7 +48,7 @@ var edges = map[string]string{
 	"backend/gateway":     "backend/core backend/policy backend/wire",
 	"backend/bridge":      "backend/core backend/wire backend/registry backend/approvals backend/revision",
 	"config":              "backend/osutil backend/core backend/redact", // copies of the file are written as the file is; redact: what of it is safe to share
-	"backend/history":     "backend/osutil backend/core backend/redact backend/store backend/wire backend/cassette backend/schema backend/web backend/profiles backend/registry config backend/bridge backend/policy backend/gateway backend/terminal backend/loopback",
+	"backend/history":     "backend/osutil backend/core backend/redact backend/store backend/wire backend/cassette backend/schema backend/web backend/registry config backend/bridge backend/policy backend/gateway backend/terminal backend/loopback",
 	"backend/clientconf":  "backend/osutil backend/core backend/redact config backend/secret backend/web backend/terminal backend/registry backend/bridge backend/loopback backend/store", // store: databases of other gateways
 	"backend/guests":      "backend/core backend/loopback config backend/web backend/terminal",
 	"backend/launch":      "backend/osutil backend/core config backend/process backend/upstream backend/approvals backend/web",                                                                                                              // process: how npx started a program; approvals: replaced packages wait there
@@ -84,7 +84,7 @@ var edges = map[string]string{
 
 	"build/package/manpages": "backend/cli backend/terminal app/features",
 	"build/package/channels": "",
-	"build/docs":             "config backend/cli backend/terminal backend/clientconf app/features backend/bridge backend/core backend/profiles backend/registry", // documents that are written from what the program knows
+	"build/docs":             "config backend/cli backend/terminal backend/clientconf app/features backend/bridge backend/core backend/registry", // documents that are written from what the program knows
 	"build/e2e":              "",
 	"build/faults":           "", // it knows the program by its address only
 	"build/smoke":            "",

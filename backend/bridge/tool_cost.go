@@ -22,6 +22,22 @@ func CostOf(v *registry.View, limits ClientLimits) *ListCost {
 	return v.Derived(limits, func() any { return newListCost(v, limits) }).(*ListCost)
 }
 
+// CostOfServers returns the cost of one tool list from each of these views, which are each of one server: there, each
+// mode lists all tools.
+func CostOfServers(views []*registry.View) *ListCost {
+	c := &ListCost{Lists: map[string]int{}}
+	for _, v := range views {
+		c.Instructions += len(endpointInstructions(endpoint{server: "one"}, v.Offers()))
+		for _, mode := range []string{"", ToolsSearch, ToolsDeferred} {
+			c.Lists[mode] += len(v.ListResult(core.Tools))
+		}
+	}
+	return c
+}
+
+// EstimateTokens estimates the context size of JSON; each model counts differently.
+func EstimateTokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
+
 // sampledTools is about how many tools the mean size of an answer of find_tools is calculated from.
 const sampledTools = 500
 

@@ -3,10 +3,12 @@ package clientconf
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -85,9 +87,12 @@ func (f *Feature) AddActivity(c *Connection, s Status) {
 	if !s.Connected {
 		return
 	}
-	if c.ToolMode, c.ModeReason = config.ToolsAll, ""; f.ToolMode != nil && len(s.Choice.Servers) == 0 {
-		c.ToolMode, c.ModeReason = f.ToolMode(s.Client.ID)
-	}
+	servers := s.Choice.listed()
+	c.ByServer = len(servers) > 0
+	cost, mode, why := f.listCost(s.Client.ID, servers)
+	c.ToolMode, c.ModeReason = mode, why
+	size := func(mode string) int { return bridge.EstimateTokens(cost.Lists[mode]) }
+	c.Tokens = ListTokens{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred)}
 	tools, instructions := f.visibleToClient(s, c.ToolMode)
 	c.Offered = len(tools)
 	c.Warnings = append(c.Warnings, LimitWarnings(s.Client, tools, instructions)...)
@@ -124,6 +129,60 @@ func (f *Feature) AddActivity(c *Connection, s Status) {
 	if !c.Live && s.State == Connected {
 		c.Next = nextStep(s.Client)
 	}
+}
+
+// listed returns the ids of the servers whose lists a client gets: none if one entry provides all.
+func (c Choice) listed() (ids []string) {
+	for _, one := range c.Servers {
+		if one.Server != "" && !slices.Contains(ids, one.Server) {
+			ids = append(ids, one.Server)
+		}
+	}
+	return ids
+}
+
+// ListCost returns what the tool lists of the client with a token cost it now, and how its tools are listed.
+func (f *Feature) ListCost(token string) (cost *bridge.ListCost, mode string) {
+	records, _ := f.Connector.records() // without a record, it gets one list
+	var own Choice
+	for _, r := range records {
+		switch {
+		case r.Choice.Client != token || r.Choice.Project != "" || r.RemovedByUser:
+		case len(r.Choice.listed()) == 0: // an entry for all servers
+			cost, mode, _ = f.listCost(token, nil)
+			return cost, mode
+		default:
+			own.Servers = append(own.Servers, r.Choice.Servers...)
+		}
+	}
+	cost, mode, _ = f.listCost(token, own.listed())
+	return cost, mode
+}
+
+// listCost returns what one list from each of these servers costs a client, or without servers its list of all,
+// and how its tools are listed, and why.
+func (f *Feature) listCost(token string, servers []string) (cost *bridge.ListCost, mode, why string) {
+	profile := f.Config().Clients[token].Profile
+	if len(servers) == 0 {
+		limits := f.Limits(token)
+		view, ok := f.Views.Profile(profile, limits.Name)
+		if !ok {
+			view = f.Views.WithNameLimit(limits.Name)
+		}
+		mode, why = f.ToolMode(token)
+		return bridge.CostOf(view, limits), mode, why
+	}
+	var views []*registry.View
+	for _, id := range servers {
+		view, ok := f.Views.Server(id)
+		if profile != "" {
+			view, ok = f.Views.ProfileServer(profile, id)
+		}
+		if ok {
+			views = append(views, view)
+		}
+	}
+	return bridge.CostOfServers(views), config.ToolsAll, ""
 }
 
 // nextStep is the action that makes a client read its new configuration.

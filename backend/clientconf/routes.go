@@ -42,10 +42,19 @@ type Connection struct {
 	Next       string     `json:"next" doc:"Next step for this client; empty if there is none"`
 	Warnings   []string   `json:"warnings" nullable:"false" doc:"Limits of the client that are exceeded"`
 	ToolMode   string     `json:"toolMode" enum:",all,search,deferred" doc:"How tools are listed to it now; empty if it is not connected"`
+	Tokens     ListTokens `json:"tokens" doc:"Estimated context size of the tool lists that it gets now, by tool mode; 0 if it is not connected"`
+	ByServer   bool       `json:"byServer" doc:"Whether each of its entries points to one server: it gets a list from each, which has all tools in every tool mode"`
 	ModeReason string     `json:"modeReason" doc:"With the tool mode auto: why that was chosen; else empty"`
 	Moved      []Moved    `json:"moved" nullable:"false" doc:"Servers that were moved from it"`
 	Link       bool       `json:"link" doc:"Whether it can be connected by a link"`
 	Bundle     bool       `json:"bundle" doc:"Whether it can be connected by an extension"`
+}
+
+// ListTokens are sizes of tool lists in each tool mode.
+type ListTokens struct {
+	All      int `json:"all"`
+	Search   int `json:"search"`
+	Deferred int `json:"deferred"`
 }
 
 // Moved is one server of a client that our entry replaces.
@@ -125,6 +134,8 @@ type Feature struct {
 	Servers   Servers
 	Views     *registry.Registry
 	Bridge    Bridge
+	// Limits returns what is known of the client with a token.
+	Limits func(token string) bridge.ClientLimits
 	// ToolMode returns how the tools of a client are listed now, and why if Drawbridge chose it.
 	ToolMode func(token string) (mode, why string)
 }

@@ -50,6 +50,7 @@ func newSite(t *testing.T) *site {
 	tokens, err := loopback.NewTokens(t.TempDir(), nil)
 	require.NoError(t, err)
 	s.feature = &Feature{URL: "http://127.0.0.1:7575", Connector: c, Tokens: tokens, Config: config.Default, Servers: s, Views: registry.New(registry.Options{}), Bridge: s}
+	s.feature.Limits, s.feature.ToolMode = func(string) bridge.ClientLimits { return bridge.ClientLimits{} }, func(string) (string, string) { return config.ToolsAll, "" }
 	s.Site = webtest.New(s.feature)
 	return s
 }
@@ -142,6 +143,34 @@ func TestClientIsConnectedAtFirstHandshakeWithToolCount(t *testing.T) {
 	s.presences = []bridge.ClientActivity{{Token: "cursor", Endpoint: "/mcp", First: at, Last: at.Add(time.Second), Tools: 12}}
 	c = s.connection(t, "cursor")
 	require.Truef(t, c.Tools == 12 && c.LastSeen.Equal(at.Add(time.Second).UTC()), "after the list: %+v", c)
+}
+
+// A client whose entries each name a server pays for the tools of these servers, however lists are shortened at /mcp;
+// one with an entry for all pays for all.
+func TestListCostsWhatTheEntriesOfAClientOffer(t *testing.T) {
+	s := newSite(t)
+	s.feature.ToolMode = func(string) (string, string) { return config.ToolsSearch, "" }
+	large := strings.Repeat("x", 4000)
+	for _, id := range []string{"a", "b", "other"} {
+		tools := []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t","description":"` + large[:len(id)*800] + `","inputSchema":{"type":"object"}}`)}}
+		s.feature.Views.Set(id, id, &core.Catalog{Tools: tools})
+	}
+	save(t, filepath.Join(s.home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}, "gone": {"command": "c"}}}`)
+	s.Do(t, "/api/v1/connections/cursor/connect", `{"move":true}`, 200)
+	s.Do(t, "/api/v1/connections/windsurf/connect", `{}`, 200)
+	for client, want := range map[string]struct {
+		byServer bool
+		least    int // tokens of all tools
+		mode     string
+	}{"cursor": {true, 400, config.ToolsAll}, "windsurf": {false, 1400, config.ToolsSearch}} {
+		c := s.connection(t, client)
+		cost, mode := s.feature.ListCost(client)
+		assert.Truef(t, c.ByServer == want.byServer && c.ToolMode == want.mode && mode == want.mode, "%s: %+v", client, c)
+		assert.InDelta(t, want.least, c.Tokens.All, 120, client)
+		assert.Equal(t, c.Tokens.All, bridge.EstimateTokens(cost.Lists[""]), client)
+		assert.Equal(t, want.byServer, c.Tokens.Search == c.Tokens.All, client)
+		assert.Equal(t, want.byServer, cost.Discovery(config.ToolsSearch, "a", "t") == 0, client)
+	}
 }
 
 func TestImportMovesSecretsAndIsUndone(t *testing.T) {

@@ -31,10 +31,10 @@ type Feature struct {
 	Tokens   *loopback.Tokens
 	Sessions func() []bridge.Session
 	Log      *slog.Logger
-	// Limits returns what is known of the client with a token, and ToolMode how its tools are listed, and
-	// why if Drawbridge chose that.
+	// Limits returns what is known of the client with a token, and ListCost what its tool lists cost now, and
+	// how its tools are listed.
 	Limits   func(token string) bridge.ClientLimits
-	ToolMode func(token string) (mode, why string)
+	ListCost func(token string) (cost *bridge.ListCost, mode string)
 	// Live sends a request for a replay to the recorded server, as a client.
 	Live func(ctx context.Context, server, method, name string, params json.RawMessage) (core.Reply, error)
 }

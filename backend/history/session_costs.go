@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
-	"github.com/drawbridge-mcp/drawbridge/backend/profiles"
 	"github.com/drawbridge-mcp/drawbridge/backend/store"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -52,29 +51,35 @@ func (f *Feature) sessionCosts(ctx context.Context, in *sessionCostsInput) (*web
 		return nil, err
 	}
 	list := web.List[SessionCost]{Items: []SessionCost{}}
+	clients := map[string]clientLists{}
 	for len(used) > 0 {
 		n := slices.IndexFunc(used, func(t store.SessionTool) bool { return t.Session != used[0].Session })
 		if n < 0 {
 			n = len(used)
 		}
 		if c := used[0].Client; in.Client == "" || in.Client == c.Name || in.Client == c.Token {
-			list.Items = append(list.Items, f.price(used[:n]))
+			lists, known := clients[c.Token]
+			if !known {
+				lists.cost, lists.mode = f.ListCost(c.Token)
+				clients[c.Token] = lists
+			}
+			list.Items = append(list.Items, f.price(used[:n], lists))
 		}
 		used = used[n:]
 	}
 	return web.Reply(list)
 }
 
+// clientLists are the tool lists of one client now.
+type clientLists struct {
+	cost *bridge.ListCost
+	mode string
+}
+
 // price prices a session by its tools.
-func (f *Feature) price(tools []store.SessionTool) SessionCost {
+func (f *Feature) price(tools []store.SessionTool, lists clientLists) SessionCost {
 	client := tools[0].Client
-	limits := f.Limits(client.Token)
-	view, ok := f.Views.Profile(f.Config().Clients[client.Token].Profile, limits.Name)
-	if !ok {
-		view = f.Views.WithNameLimit(limits.Name)
-	}
-	cost := SessionCost{Session: tools[0].Session, Client: client.Name, Token: client.Token, At: tools[0].First, Tools: len(tools), Searches: limits.SearchesItself}
-	cost.Mode, _ = f.ToolMode(client.Token)
+	cost := SessionCost{Session: tools[0].Session, Client: client.Name, Token: client.Token, At: tools[0].First, Tools: len(tools), Mode: lists.mode, Searches: f.Limits(client.Token).SearchesItself}
 	var results int64
 	for _, t := range tools {
 		cost.Calls += t.Calls
@@ -85,7 +90,7 @@ func (f *Feature) price(tools []store.SessionTool) SessionCost {
 	}
 	cost.ResultTokens = tokens(results)
 	for _, mode := range []string{"", bridge.ToolsSearch, bridge.ToolsDeferred} {
-		cost.Modes = append(cost.Modes, priceMode(bridge.CostOf(view, limits), mode, tools, cost))
+		cost.Modes = append(cost.Modes, priceMode(lists.cost, mode, tools, cost))
 	}
 	return cost
 }
@@ -104,4 +109,4 @@ func priceMode(list *bridge.ListCost, mode string, tools []store.SessionTool, co
 	return m
 }
 
-func tokens(bytes int64) int64 { return int64(profiles.EstimateTokens(int(bytes))) }
+func tokens(bytes int64) int64 { return int64(bridge.EstimateTokens(int(bytes))) }

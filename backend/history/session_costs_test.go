@@ -25,7 +25,9 @@ func TestSessionIsPricedInEachMode(t *testing.T) {
 	}
 	s.views.Set("files", "files", catalog)
 	s.feature.Limits = func(token string) bridge.ClientLimits { return bridge.ClientLimits{SearchesItself: token == "t"} }
-	s.feature.ToolMode = func(string) (string, string) { return "all", "" }
+	s.feature.ListCost = func(string) (*bridge.ListCost, string) {
+		return bridge.CostOf(s.views.All(), bridge.ClientLimits{}), "all"
+	}
 	for i := range 6 { // six calls of two tools
 		at := time.Now().Add(time.Duration(i-60) * time.Second)
 		s.store.Recorder().Record(&core.Call{ID: at.UnixMicro(), At: at.UTC(), Client: core.Client{Token: "t", Name: "c"}, Session: "s1", Server: "files", Method: "tools/call",

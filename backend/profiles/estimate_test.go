@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/tiktoken-go/tokenizer"
@@ -42,7 +44,7 @@ func TestEstimateIsNearAnExactTokenizer(t *testing.T) {
 			require.NoError(t, err)
 			bytes, tokens = bytes+len(text), tokens+n
 		}
-		off := float64(EstimateTokens(bytes))/float64(tokens) - 1
+		off := float64(bridge.EstimateTokens(bytes))/float64(tokens) - 1
 		t.Logf("%s: %d bytes, %d tokens, %.2f bytes per token, estimate off by %+.1f %%", kind, bytes, tokens, float64(bytes)/float64(tokens), 100*off)
 		assert.Truef(t, !(off < within[0]) && !(off > within[1]), "%s: the estimate is off by %+.1f %%", kind, 100*off)
 	}

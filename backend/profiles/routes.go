@@ -156,18 +156,12 @@ func (f *Feature) Routes(r *web.Router) {
 	web.Op(r, "PUT", "/api/v1/client-views/{token}", "Set the profile, the accounts and the tool mode of a client", f.putClientSettings)
 }
 
-// bytesPerToken is an estimate for JSON; each model counts differently.
-const bytesPerToken = 4
-
-// EstimateTokens estimates the context size of JSON.
-func EstimateTokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
-
 // costOf completes a profile by the size of the tools of a view in each tool mode.
 func (f *Feature) costOf(p Profile, view *registry.View) Profile {
 	p.Tools = len(view.Items(core.Tools))
 	lists := bridge.CostOf(view, bridge.ClientLimits{}).Lists
 	auto, _ := bridge.AutoMode(view, bridge.ClientLimits{})
-	size := func(mode string) int { return EstimateTokens(lists[mode]) }
+	size := func(mode string) int { return bridge.EstimateTokens(lists[mode]) }
 	p.Tokens = ToolModeTokens{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred), size(auto)}
 	return p
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/profiles"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/config"
 )
@@ -35,7 +34,7 @@ func toolCosts() (string, error) {
 		chosen, _ := bridge.AutoMode(view, limits)
 		row := ""
 		for _, mode := range []string{"", bridge.ToolsSearch, bridge.ToolsDeferred} {
-			row += fmt.Sprintf("%d | ", profiles.EstimateTokens(cost.Lists[mode]))
+			row += fmt.Sprintf("%d | ", bridge.EstimateTokens(cost.Lists[mode]))
 		}
 		row += cmp.Or(chosen, config.ToolsAll)
 		if clients[row] == nil {

@@ -29,8 +29,10 @@ export function ClientsRoute() {
       <ClientsPage
         connecting={connect}
         tokens={(profiles.data?.clients ?? []).map((view) => view.token)}
-        access={(token) => <ClientAccess token={token} tools={tools} />}
-        context={(token) => <ClientContext token={token} />}
+        access={(token, connection) => (
+          <ClientAccess token={token} tools={tools} connection={connection} />
+        )}
+        context={(token, connection) => <ClientContext token={token} connection={connection} />}
         tokensPanel={<TokensPanel />}
       />
     </Boundary>

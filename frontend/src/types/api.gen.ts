@@ -967,6 +967,10 @@ export interface Connection {
    * Whether it can be connected by an extension
    */
   bundle: boolean;
+  /**
+   * Whether each of its entries points to one server: it gets a list from each, which has all tools in every tool mode
+   */
+  byServer: boolean;
   connected: boolean;
   detected: boolean;
   http: boolean;
@@ -1015,6 +1019,7 @@ export interface Connection {
   state: string;
   supportsHttp: boolean;
   tested: boolean;
+  tokens: ListTokens;
   /**
    * How tools are listed to it now; empty if it is not connected
    */
@@ -1038,6 +1043,11 @@ export interface Moved {
    * Server id in Drawbridge
    */
   server: string;
+}
+export interface ListTokens {
+  all: number;
+  deferred: number;
+  search: number;
 }
 export interface ConnectionActionInputBody {
   /**

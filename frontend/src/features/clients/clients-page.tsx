@@ -10,6 +10,7 @@ import { useIsGuest } from '@/lib/guests-query';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
+import type { Connection } from '@/types/api';
 import { clientsQuery, connectionsQuery } from './api';
 import { FeatureMatrix } from './client-features-by-server';
 import { ConnectionState } from './connections';
@@ -30,6 +31,9 @@ const shimEntry = `{
   }
 }`;
 
+/** Shows something about the client with a token, and the connection of its own file, if it has one. */
+type ByClient = (token: string, connection: Connection | undefined) => ReactNode;
+
 export function ClientsPage({
   connecting,
   tokens,
@@ -42,11 +46,11 @@ export function ClientsPage({
   /** Tokens with settings. */
   tokens: string[];
   /** The tokens that the list of tools costs the client with a token. */
-  context: (token: string) => ReactNode;
+  context: ByClient;
   /** The tokens of all clients. */
   tokensPanel: ReactNode;
   /** The settings for what the client with a token can use. */
-  access: (token: string) => ReactNode;
+  access: ByClient;
 }) {
   const { data: clients } = useSuspenseQuery(clientsQuery);
   const connections = useQuery(connectionsQuery);
@@ -139,13 +143,15 @@ function ClientRow({
 }: {
   client: JoinedClient;
   connecting: string | undefined;
-  access: (token: string) => ReactNode;
-  context: (token: string) => ReactNode;
+  access: ByClient;
+  context: ByClient;
 }) {
   const now = useNow();
   const [first, ...others] = client.connections;
   const hasSettings = client.token && (client.hasToken || client.calls > 0 || !first);
-  const facts = <Facts client={client} context={hasSettings ? context(client.token) : null} />;
+  const facts = (
+    <Facts client={client} context={hasSettings ? context(client.token, first) : null} />
+  );
   return (
     <li className="space-y-1 border-t px-4 py-2.5 first:border-t-0">
       {first ? (
@@ -177,7 +183,7 @@ function ClientRow({
               for {escapeControlCharacters(client.name.slice(0, 200))}
             </span>
           </summary>
-          <div className="pt-2">{access(client.token)}</div>
+          <div className="pt-2">{access(client.token, first)}</div>
         </details>
       )}
     </li>

@@ -7,7 +7,7 @@ import { count, escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
-import type { ClientSettings, Profiles } from '@/types/api';
+import type { ClientSettings, Connection, Profiles } from '@/types/api';
 import { AccountChoice, accountsByServer } from './account-choices';
 import { useClientView, useUnsavedView } from './api';
 import { type Entry, offers } from './profile-entry';
@@ -27,20 +27,27 @@ export const viewOf = (views: ClientSettings[], token: string): ClientSettings =
     why: '',
   };
 
-/** What a client with settings pays: the size of its list of tools in each mode, and its mode. */
-function costOf({ items }: Profiles, view: ClientSettings) {
+/** What the entries of a client in its file point to; undefined if there are none. */
+type Connected = Pick<Connection, 'connected' | 'byServer' | 'moved' | 'tokens'> | undefined;
+
+/** What a client with settings pays: the size of its lists of tools in each mode, and its mode. */
+function costOf({ items, clients }: Profiles, view: ClientSettings, connection: Connected) {
   const profile = items.find((one) => one.name === view.profile) ?? items[0];
   const wanted = view.toolMode || profile?.toolMode;
   const mode = modes.find((one) => one === (wanted === 'auto' ? view.chosen : wanted)) ?? 'all';
-  return profile && { profile, mode, tokens: profile.tokens[mode] };
+  const isSaved = viewOf(clients, view.token).profile === view.profile;
+  // The daemon knows what its entries list, but only with the profile that it has now.
+  const own = connection?.connected ? connection : undefined;
+  const sizes = own && isSaved ? own.tokens : own?.byServer ? undefined : profile?.tokens;
+  return profile && { profile, mode, sizes, tokens: sizes?.[mode] };
 }
 
-/** The tokens that the list of tools takes up in each session of a client. */
-export function ClientContext({ token }: { token: string }) {
+/** The tokens that the lists of tools take up in each session of a client. */
+export function ClientContext({ token, connection }: { token: string; connection: Connected }) {
   const { data } = useQuery(profilesQuery);
-  const cost = data && costOf(data, viewOf(data.clients, token));
+  const cost = data && costOf(data, viewOf(data.clients, token), connection);
   return (
-    cost && (
+    cost?.tokens !== undefined && (
       <span title={texts.tools.tokensHint}>Context {texts.tools.tokens(count(cost.tokens))}</span>
     )
   );
@@ -55,20 +62,31 @@ interface CostedTool {
 }
 
 /** Selects the profile and the accounts of a client, and how its tools are listed, each with its price. */
-export function ClientAccess({ token, tools }: { token: string; tools: CostedTool[] }) {
+export function ClientAccess({
+  token,
+  tools,
+  connection,
+}: {
+  token: string;
+  tools: CostedTool[];
+  connection: Connected;
+}) {
   const labelOf = useServerName();
   const { data } = useQuery(profilesQuery);
   const change = useClientView();
   const unsaved = useUnsavedView(token);
   if (!data) return null;
   const view = unsaved ?? viewOf(data.clients, token);
-  const cost = costOf(data, view);
+  const cost = costOf(data, view, connection);
   const name = escapeControlCharacters(token.slice(0, 100));
   const priced = (text: string, tokens: number | undefined) =>
     tokens === undefined ? text : `${text} · ${texts.tools.tokens(count(tokens))}`;
-  const sizes = cost?.profile.tokens;
+  const sizes = cost?.sizes;
   const saved = sizes && cost.mode !== 'search' ? sizes[cost.mode] - sizes.search : 0;
+  const byServer = connection?.connected && connection.byServer;
+  const listed = new Set(byServer ? connection.moved.map((one) => one.server) : []);
   const dearest = tools
+    .filter((one) => !byServer || listed.has(one.server))
     .filter((one) => offers((cost?.profile.entry ?? {}) as Entry, one.server, one.tool))
     .toSorted((a, b) => b.tokens - a.tokens)
     .slice(0, 5);
@@ -84,7 +102,7 @@ export function ClientAccess({ token, tools }: { token: string; tools: CostedToo
               value: one.name,
               text: priced(
                 one.name || 'All tools',
-                one.tokens[costOf(data, { ...view, profile: one.name })?.mode ?? 'all'],
+                costOf(data, { ...view, profile: one.name }, connection)?.tokens,
               ),
             }))}
             onChange={(profile) => change.mutate({ ...view, profile })}
@@ -109,7 +127,14 @@ export function ClientAccess({ token, tools }: { token: string; tools: CostedToo
             }
           />
         </Labelled>
-        {view.why && <p className="text-xs text-ink2">{escapeControlCharacters(view.why)}</p>}
+        {byServer && (
+          <p className="text-xs text-ink2">
+            Each entry in its file points to one server, and lists all tools of that server.
+          </p>
+        )}
+        {view.why && !byServer && (
+          <p className="text-xs text-ink2">{escapeControlCharacters(view.why)}</p>
+        )}
         <Labelled text="Result limit">
           <SelectField
             label={`Result limit for ${name}`}

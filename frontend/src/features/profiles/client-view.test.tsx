@@ -1,10 +1,10 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { act, renderHook, waitFor } from '@testing-library/react';
+import { act, render, renderHook, screen, waitFor } from '@testing-library/react';
 import { expect, test, vi } from 'vitest';
 import { profilesQuery } from '@/lib/profiles-query';
-import type { ClientSettings, Profiles } from '@/types/api';
+import type { ClientSettings, Connection, Profiles } from '@/types/api';
 import { useClientView, useUnsavedView } from './api';
-import { viewOf } from './client-access';
+import { ClientContext, viewOf } from './client-access';
 
 test('quick changes of a client are based on each other, also if a list arrives in between', async () => {
   const saved: Partial<ClientSettings>[] = [];
@@ -40,4 +40,31 @@ test('quick changes of a client are based on each other, also if a list arrives 
   await waitFor(() => expect(saved).toHaveLength(3));
   expect(saved[2]).toMatchObject({ profile: 'office', toolMode: 'search', maxResultTokens: 8000 });
   released[2]?.();
+});
+
+test('the context of a client is what its own entries list', () => {
+  const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
+  const tokens = { all: 10849, search: 400, deferred: 900, auto: 400 };
+  client.setQueryData(profilesQuery.queryKey, {
+    items: [{ name: '', toolMode: 'all', tokens }],
+    clients: [],
+  } as unknown as Profiles);
+  const moved = {
+    connected: true,
+    byServer: true,
+    moved: [{ name: 'papers', scope: '', server: 'papers' }],
+    tokens: { all: 42, search: 42, deferred: 42 },
+  } as Connection;
+  for (const [connection, text] of [
+    [moved, 'Context ~42 tokens'],
+    [{ ...moved, connected: false }, 'Context ~10,849 tokens'],
+  ] as const) {
+    const { unmount } = render(
+      <QueryClientProvider client={client}>
+        <ClientContext token="cursor" connection={connection} />
+      </QueryClientProvider>,
+    );
+    expect(screen.getByText(text)).toBeTruthy();
+    unmount();
+  }
 });
