@@ -556,6 +556,7 @@ type Connector struct {
 	// nil: there is no daemon. It is called after each write, and before the client's file refers to what
 	// was written. confirm is as for config.Reloader.Sync.
 	Sync          func(ctx context.Context, confirm string) error
+	plannedFrom   map[string]string // the clients whose plans precede, by the labels of the servers that they add
 	plannedConfig []byte // our configuration as preceding plans will leave it; nil: read the file
 }
 

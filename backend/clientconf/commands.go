@@ -317,7 +317,7 @@ func applyPlan(e *terminal.Env, r clientCommandRun, plan *Plan, yes bool) error 
 	if plan.Action != Equal {
 		if !e.JSON {
 			fmt.Fprintf(e.Stdout, "%s\n%s\n", terminal.EscapeLine(plan.Path), terminal.EscapeText(plan.Diff))
-			for _, w := range plan.Warnings {
+			for _, w := range slices.Concat(plan.Warnings, plan.Notes) {
 				fmt.Fprintln(e.Stdout, "Note:", terminal.EscapeLine(w))
 			}
 		}

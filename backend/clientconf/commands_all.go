@@ -179,7 +179,7 @@ func printPlans(e *terminal.Env, t *Batch, diff bool) error {
 		if diff {
 			fmt.Fprintf(e.Stdout, "\n%s\n%s\n%s", terminal.EscapeLine(p.Client.Name), terminal.EscapeLine(p.Path), terminal.EscapeText(p.Diff))
 		}
-		for _, w := range p.Warnings {
+		for _, w := range slices.Concat(p.Warnings, p.Notes) {
 			fmt.Fprintln(e.Stdout, terminal.EscapeLine("Note: "+p.Client.Name+": "+w))
 		}
 	}

@@ -38,6 +38,7 @@ type Plan struct {
 	Entry  json.RawMessage
 	// Warnings are sentences to show before the user confirms.
 	Warnings []string
+	Notes    []string        // sentences about the result that need no attention
 	Skipped  []SkippedServer // servers that PlanMove leaves out
 	// Same says which of the moved servers are the same as other servers of Drawbridge, and which.
 	Same []string

@@ -125,6 +125,7 @@ func (p *Plan) sharesFile(others []*Plan) bool {
 func (c *Connector) planBatch(sources bool, plan func(planner *Connector, t *Batch, id string) (*configChange, error)) *Batch {
 	t := &Batch{c: c}
 	planner := *c
+	planner.plannedFrom = map[string]string{}
 	pending := &pendingVault{Vault: c.vault, values: map[string]string{}}
 	if c.vault != nil {
 		planner.vault = pending
@@ -151,6 +152,9 @@ func (c *Connector) planBatch(sources bool, plan func(planner *Connector, t *Bat
 		if own != nil {
 			own.vault = c.vault
 			planner.plannedConfig = own.after
+			for label := range own.Servers {
+				planner.plannedFrom[label] = s.Client.Name
+			}
 			for name, value := range own.secretValues {
 				pending.values[name] = value
 			}
@@ -366,6 +370,9 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		if m, _ := decodeObject(i.literal); combined && i.Exists && m["disabled"] == true {
 			p.Warnings = append(p.Warnings, i.Name+" is off in "+p.Client.Name+" but may be on in Drawbridge: to keep its tools from "+p.Client.Name+", limit the client with a profile.")
 		}
+		if note := c.moveNote(i); note != "" {
+			p.Notes = append(p.Notes, note)
+		}
 		if i.Exists {
 			p.Same = append(p.Same, core.QuoteJSON(i.Name)+" of "+p.Client.Name+" is "+core.QuoteJSON(i.Label))
 		}
@@ -374,7 +381,7 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		}
 	}
 	if saves := directStarts(all); saves != "" {
-		p.Warnings = append(p.Warnings, saves)
+		p.Notes = append(p.Notes, saves)
 	}
 	p.Skipped = append(skipped, invalid...)
 	for _, s := range p.Skipped {
@@ -382,8 +389,19 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 	}
 	p.config = o
 	p.addToolMode(c)
-	p.Diff = Diff(o.Path, o.before, o.after) + p.Diff
+	p.Diff += Diff(o.Path, o.before, o.after)
 	return p, nil
+}
+
+// moveNote says that a server becomes one with another or has another name in Drawbridge, or is "".
+func (c *Connector) moveNote(i ImportedServer) string {
+	switch {
+	case i.Exists:
+		return quote(i.Name) + " is the same server as " + quote(i.Label) + " of " + cmp.Or(c.plannedFrom[i.Label], "Drawbridge") + ": they become one."
+	case i.Label != i.Name:
+		return quote(i.Name) + " will be named " + quote(i.Label) + " in Drawbridge."
+	}
+	return ""
 }
 
 // movedFiles returns the files of the servers, as in Choice. The first one gets the entry if combined is

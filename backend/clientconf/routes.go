@@ -83,6 +83,7 @@ type ConnectionPlan struct {
 	Action   string   `json:"action"` // create, add, update or equal
 	Diff     string   `json:"diff"`   // secrets are masked
 	Warnings []string `json:"warnings"`
+	Notes    []string `json:"notes" nullable:"false" doc:"Sentences about the result that need no attention"`
 	Reload   string   `json:"reload"`
 	Outside  string   `json:"outside" doc:"The file that would be changed, if the client's file is a link out of the home folder. It must be confirmed"`
 }
@@ -249,7 +250,7 @@ func (f *Feature) plan(in *connectionRequestInput) (*Plan, error) {
 func NewConnectionPlan(p *Plan) ConnectionPlan {
 	return ConnectionPlan{
 		ID: p.Client.ID, Key: p.Key(), Path: p.Path, Action: string(p.Action), Diff: p.Diff,
-		Warnings: append([]string{}, p.Warnings...), Reload: p.Client.ApplyHint(), Outside: p.Outside(),
+		Warnings: append([]string{}, p.Warnings...), Notes: append([]string{}, p.Notes...), Reload: p.Client.ApplyHint(), Outside: p.Outside(),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 // TakeoverPlan describes the changes of moving the servers of all clients.
 type TakeoverPlan struct {
 	Servers int              `json:"servers" doc:"Number of servers to move"`
+	Added   int              `json:"added" doc:"Number of servers that Drawbridge gets: servers with the same definition become one"`
 	Clients []TakeoverClient `json:"clients" nullable:"false" doc:"In the order in which they are changed"`
 	Skipped []TakeoverSkip   `json:"skipped" nullable:"false"`
 	Plan    string           `json:"plan" doc:"Identifies this plan in the request that applies it"`
@@ -25,6 +26,7 @@ type TakeoverClient struct {
 	Servers  int      `json:"servers"`
 	Diff     string   `json:"diff" doc:"Changes to the configuration and to the client's file; secrets are masked"`
 	Warnings []string `json:"warnings" nullable:"false"`
+	Notes    []string `json:"notes" nullable:"false" doc:"Which servers become one with another or are renamed, and other sentences that need no attention"`
 	Outside  string   `json:"outside" doc:"The file that would be changed, if the client's file is a link out of the home folder. It must be confirmed"`
 }
 
@@ -79,14 +81,18 @@ func takeoverPlan(t *Batch) TakeoverPlan {
 	out := TakeoverPlan{Servers: t.ServerCount(), Clients: []TakeoverClient{}, Skipped: []TakeoverSkip{}}
 	digest := sha256.New()
 	for _, p := range t.Plans {
+		if p.config != nil {
+			out.Added += len(p.config.Servers)
+		}
 		out.Clients = append(out.Clients, TakeoverClient{
 			Key: p.Key(), Name: p.Client.Name, Path: p.Path, Servers: p.MovedCount(), Diff: p.Diff,
-			Warnings: append([]string{}, p.Warnings...), Outside: p.Outside(),
+			Warnings: append([]string{}, p.Warnings...), Notes: append([]string{}, p.Notes...), Outside: p.Outside(),
 		})
 		digest.Write([]byte(p.Key() + "\x00" + p.Diff + "\x00"))
 	}
 	for _, i := range t.Imports {
-		one := TakeoverClient{Key: i.Client.ID, Name: i.Client.Name, Path: i.Path, Servers: len(i.config.Servers), Diff: i.Diff, Warnings: []string{}}
+		one := TakeoverClient{Key: i.Client.ID, Name: i.Client.Name, Path: i.Path, Servers: len(i.config.Servers), Diff: i.Diff, Warnings: []string{}, Notes: []string{}}
+		out.Added += len(i.config.Servers)
 		for _, s := range i.Servers {
 			for _, note := range s.Notes {
 				one.Warnings = append(one.Warnings, s.Name+": "+note+".")

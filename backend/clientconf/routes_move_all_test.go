@@ -79,3 +79,27 @@ func TestAllClientsAreMovedAndRestoredThroughAPI(t *testing.T) {
 	_, err = os.Stat(s.ours)
 	assert.Error(t, err, "our configuration")
 }
+
+// The preview says which servers become one and which are renamed. The servers of clients come first in the changes, and
+// good news is not a warning.
+func TestPlanNamesServersThatBecomeOneOrAreRenamed(t *testing.T) {
+	s := newSite(t)
+	save(t, filepath.Join(s.home, ".cursor/mcp.json"), `{"mcpServers":{"memory":{"command":"npx","args":["memory"]},"files":{"command":"files","args":["/a"]}}}`)
+	save(t, filepath.Join(s.home, ".gemini/settings.json"), `{"mcpServers":{"memory":{"command":"npx","args":["memory"]},"files":{"command":"files","args":["/b"]}}}`)
+	var plan TakeoverPlan
+	s.Get(t, "/api/v1/takeover", &plan)
+	require.Len(t, plan.Clients, 2)
+	assert.Equal(t, []int{4, 3}, []int{plan.Servers, plan.Added})
+	first, second := plan.Clients[0], plan.Clients[1]
+	assert.Contains(t, strings.Join(second.Notes, "\n"), `"memory" is the same server as "memory" of `+first.Name+": they become one.")
+	assert.Contains(t, strings.Join(second.Notes, "\n"), `"files" will be named "files-`+second.Key+`" in Drawbridge.`)
+	assert.Contains(t, strings.Join(first.Notes, "\n"), "1 server with npx")
+	assert.Empty(t, append(first.Warnings, second.Warnings...))
+	assert.Less(t, strings.Index(first.Diff, "+++ "+first.Path), strings.Index(first.Diff, "+++ "+s.ours))
+	s.Do(t, "/api/v1/takeover", `{"plan":"`+plan.Plan+`"}`, 200)
+	var again TakeoverPlan
+	save(t, filepath.Join(s.home, ".lmstudio/mcp.json"), `{"mcpServers":{"memory":{"command":"npx","args":["memory"]}}}`)
+	s.Get(t, "/api/v1/takeover", &again)
+	require.Len(t, again.Clients, 1)
+	assert.Contains(t, again.Clients[0].Notes, `"memory" is the same server as "memory" of Drawbridge: they become one.`)
+}

@@ -38,7 +38,7 @@ func (p *Plan) addToolMode(c *Connector) {
 		p.Warnings = append(p.Warnings, "Drawbridge lists all tools to "+p.Client.Name+", because its own configuration cannot be edited: "+err.Error()+".")
 	case p.config == nil && !o.isEmpty():
 		p.config = o
-		p.Diff = Diff(o.Path, o.before, o.after) + p.Diff
+		p.Diff += Diff(o.Path, o.before, o.after)
 	}
 }
 

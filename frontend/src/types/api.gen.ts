@@ -1061,6 +1061,10 @@ export interface ConnectionPlan {
   id: string;
   key: string;
   /**
+   * Sentences about the result that need no attention
+   */
+  notes: string[];
+  /**
    * The file that would be changed, if the client's file is a link out of the home folder. It must be confirmed
    */
   outside: string;
@@ -3043,6 +3047,10 @@ export interface TakeoverClient {
   key: string;
   name: string;
   /**
+   * Which servers become one with another or are renamed, and other sentences that need no attention
+   */
+  notes: string[];
+  /**
    * The file that would be changed, if the client's file is a link out of the home folder. It must be confirmed
    */
   outside: string;
@@ -3051,6 +3059,10 @@ export interface TakeoverClient {
   warnings: string[];
 }
 export interface TakeoverPlan {
+  /**
+   * Number of servers that Drawbridge gets: servers with the same definition become one
+   */
+  added: number;
   /**
    * In the order in which they are changed
    */

@@ -31,6 +31,7 @@ import {
 import { ConfirmOutside } from './confirm-outside';
 import { Importable } from './importable-servers';
 import { ManualSetup } from './manual-setup';
+import { Notes } from './notes';
 
 const disconnectTitle = (client: string) => `Disconnect ${client}?`;
 
@@ -274,6 +275,7 @@ function ChosenConnect({
               </span>
             </p>
           ))}
+          <Notes notes={plan.data.notes} />
           <FoldedDiff
             diff={plan.data.diff}
             of={escapeControlCharacters(connection.name)}

@@ -11,6 +11,7 @@ import { toast } from '@/lib/toast';
 import type { TakeoverClient, TakeoverPlan, TakeoverResult } from '@/types/api';
 import { outsideHome, takenOverQuery, takeoverQuery, useTakeOver, useUndoTakeover } from './api';
 import { ConfirmOutside } from './confirm-outside';
+import { Notes } from './notes';
 
 const words = {
   action: (servers: number, clients: number) =>
@@ -71,6 +72,8 @@ function ConfirmTakeover({ all, onClose }: { all: TakeoverPlan; onClose: () => v
         <p className="mt-1 max-w-prose text-pretty text-sm text-ink2">
           The servers will move to Drawbridge. In each client, they will be replaced by Drawbridge
           entries with the same names, so permission rules keep working.
+          {plan.added < plan.servers &&
+            ` Servers with the same definition become one: ${plan.servers} become ${plan.added}.`}
         </p>
         <ul className="mt-4 rounded-md border">
           {(all.clients ?? []).map((one) => (
@@ -155,6 +158,7 @@ function Change({
             {short(warning)}
           </p>
         ))}
+      {moves && <Notes notes={client.notes} />}
     </li>
   );
 }
