@@ -163,6 +163,7 @@ func (f *Feature) Routes(r *web.Router) {
 	web.Op(r, "POST", "/api/v1/connections/{key}/plan", "Preview what connecting a client would change; nothing is written", f.planConnection)
 	web.Op(r, "POST", "/api/v1/connections/{key}/connect", "Connect a client, or move its servers", f.connect)
 	web.Op(r, "POST", "/api/v1/connections/{key}/{action}", "Undo a connection, restore a lost entry, or stop tracking a client", f.changeConnection)
+	web.Op(r, "GET", "/api/v1/connections/{key}/undo", "Preview what undoing a connection would change; nothing is written", f.planUndo)
 	web.Op(r, "POST", "/api/v1/connections/{key}/import/plan", "Preview the import of a client's servers; nothing is written", f.planImport)
 	web.Op(r, "POST", "/api/v1/connections/{key}/import", "Import a client's servers into the configuration", f.importServers)
 	web.Op(r, "GET", "/api/v1/imports", "Imports that can be undone, newest first", f.listImports)
@@ -291,6 +292,14 @@ func (f *Feature) connect(ctx context.Context, in *connectionRequestInput) (*web
 		return nil, err
 	}
 	return web.Reply(NewConnectionPlan(p))
+}
+
+func (f *Feature) planUndo(_ context.Context, in *connectionInput) (*web.Answer[UndoPlan], error) {
+	p, err := f.Connector.PlanUndo(in.Key)
+	if err != nil {
+		return nil, err
+	}
+	return web.Reply(p)
 }
 
 func (f *Feature) changeConnection(ctx context.Context, in *connectionActionInput) (*web.Answer[Undone], error) {

@@ -2633,6 +2633,13 @@ export interface ReloadInputBody {
    */
   confirm?: string;
 }
+export interface RemovedServer {
+  name: string;
+  /**
+   * Other clients whose entries point to it
+   */
+  usedBy: string[];
+}
 export interface RenameInputBody {
   /**
    * New name in the configuration
@@ -3203,6 +3210,32 @@ export interface TryRulesInputBody {
    * Whether rules is YAML
    */
   yaml?: boolean;
+}
+export interface UndoPlan {
+  /**
+   * Whether it has changed since it was connected: if not, it gets its original content, else only Drawbridge's entries are undone. byHand: the user added the entry
+   */
+  file: 'unchanged' | 'changed' | 'byHand';
+  /**
+   * Servers that were moved and stay in Drawbridge's configuration, because they were changed there
+   */
+  kept: string[];
+  /**
+   * File of the client
+   */
+  path: string;
+  /**
+   * Why it cannot be undone; empty if it can
+   */
+  problem: string;
+  /**
+   * Servers that are removed from Drawbridge's configuration
+   */
+  removed: RemovedServer[];
+  /**
+   * Servers that the client starts by itself again, by the names in its file
+   */
+  restored: string[];
 }
 export interface Undone {
   key: string;

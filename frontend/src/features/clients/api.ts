@@ -14,6 +14,7 @@ import type {
   TakeoverPlan,
   TakeoverResult,
   TakeoverUndone,
+  UndoPlan,
 } from '@/types/api';
 
 /** There are no events for clients, so the list is polled while it is shown. */
@@ -89,6 +90,16 @@ export function useConnect(connection: Connection, onDone: (done: ConnectionPlan
     onSettled: () => client.invalidateQueries({ queryKey: ['connections'] }),
   });
 }
+
+/** What disconnecting would change; the files may have changed since the dialog was last open. */
+export const undoPlanQuery = (key: string) =>
+  queryOptions({
+    queryKey: ['connections', key, 'undo'],
+    queryFn: ({ signal }) => request<UndoPlan>('GET', path(key, 'undo'), { signal }),
+    staleTime: 0,
+    gcTime: 0,
+    retry: false,
+  });
 
 export type ConnectionAction = 'undo' | 'restore' | 'forget';
 

@@ -29,14 +29,10 @@ import {
   useConnectionAction,
 } from './api';
 import { ConfirmOutside } from './confirm-outside';
+import { Disconnect } from './disconnect';
 import { Importable } from './importable-servers';
 import { ManualSetup } from './manual-setup';
 import { Notes } from './notes';
-
-const disconnectTitle = (client: string) => `Disconnect ${client}?`;
-
-const disconnectBody = (path: string) =>
-  `Removes the Drawbridge entry from ${path}. If the file has not changed since you connected, the original will be restored, including servers that were moved to Drawbridge.`;
 
 const forgetTitle = (client: string) => `Stop tracking ${client}?`;
 
@@ -51,11 +47,6 @@ const looks = {
   vanished: { icon: TriangleAlert, color: 'text-warn' },
   changed: { icon: TriangleAlert, color: 'text-warn' },
   unreadable: { icon: CircleAlert, color: 'text-bad' },
-};
-
-const sure = {
-  undo: { title: disconnectTitle, body: disconnectBody },
-  forget: { title: forgetTitle, body: forgetBody },
 };
 
 /** One connection as a list item. */
@@ -103,7 +94,8 @@ export function ConnectionState({
   const problem = sentence(escapeControlCharacters((connection.problem ?? '').slice(0, 1000)));
   const act = (name: 'undo' | 'restore' | 'forget') =>
     action.mutate(name, {
-      onSuccess: () => toast('ok', t.done[name](connection.name)),
+      onSuccess: ({ result }) =>
+        toast('ok', t.done[result === 'removed' ? 'removed' : name](connection.name)),
       onError: toastError,
       onSettled: () => setAsking(undefined),
     });
@@ -183,15 +175,23 @@ export function ConnectionState({
       {open === 'hand' && connection.state === 'notConnected' && (
         <ManualSetup connection={connection} />
       )}
-      {asking && (
-        <Confirm
-          title={sure[asking].title(escapeControlCharacters(connection.name.slice(0, 200)))}
-          action={t[asking]}
+      {asking === 'undo' && (
+        <Disconnect
+          connection={connection}
           pending={action.isPending}
-          onConfirm={() => act(asking)}
+          onConfirm={() => act('undo')}
+          onClose={() => setAsking(undefined)}
+        />
+      )}
+      {asking === 'forget' && (
+        <Confirm
+          title={forgetTitle(escapeControlCharacters(connection.name.slice(0, 200)))}
+          action={t.forget}
+          pending={action.isPending}
+          onConfirm={() => act('forget')}
           onClose={() => setAsking(undefined)}
         >
-          {sure[asking].body(escapeControlCharacters(connection.path))}
+          {forgetBody(escapeControlCharacters(connection.path))}
         </Confirm>
       )}
     </>

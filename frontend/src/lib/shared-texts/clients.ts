@@ -83,6 +83,8 @@ export const clientsTexts = {
       reload ? `${client} connected. ${reload}` : `${client} connected.`,
     done: {
       undo: (client: string) => `${client} disconnected. Its configuration was restored.`,
+      removed: (client: string) =>
+        `${client} disconnected. Only the Drawbridge entries were removed from its file.`,
       restore: (client: string) => `${client} entry restored.`,
       forget: (client: string) => `${client} is no longer tracked.`,
     },

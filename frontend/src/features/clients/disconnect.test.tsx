@@ -1,0 +1,50 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { render, screen } from '@testing-library/react';
+import { expect, test, vi } from 'vitest';
+import type { Connection, UndoPlan } from '@/types/api';
+import { Disconnect } from './disconnect';
+
+const plan: UndoPlan = {
+  path: '/mcp.json',
+  file: 'unchanged',
+  restored: ['files', 'memory'],
+  removed: [
+    { name: 'files', usedBy: [] },
+    { name: 'memory', usedBy: ['Zed'] },
+  ],
+  kept: [],
+  problem: '',
+};
+
+const show = async (reply: UndoPlan) => {
+  vi.stubGlobal('fetch', async () => Response.json(reply));
+  const connection = { key: 'cursor', name: 'Cursor' } as Connection;
+  const { container } = render(
+    <QueryClientProvider client={new QueryClient()}>
+      <Disconnect connection={connection} pending={false} onConfirm={() => {}} onClose={() => {}} />
+    </QueryClientProvider>,
+  );
+  await screen.findByText(/mcp\.json|Cannot/);
+  return container.ownerDocument.body.textContent;
+};
+
+test('disconnecting says which servers are removed, and who else loses them', async () => {
+  const text = await show(plan);
+  expect(text).toContain('has not changed since you connected: it gets its original content.');
+  expect(text).toContain('Cursor starts files and memory by itself again.');
+  expect(text).toContain('Removed from Drawbridge: files and memory.');
+  expect(text).toContain('Zed also uses memory, and loses it.');
+});
+
+test('disconnecting says that other changes of the file stay', async () => {
+  const text = await show({ ...plan, file: 'changed', removed: [], kept: ['files'] });
+  expect(text).toContain('has changed since you connected: only the Drawbridge entries are');
+  expect(text).toContain('Stays in Drawbridge, because it was changed there: files.');
+});
+
+test('a client that cannot be disconnected is not', async () => {
+  const text = await show({ ...plan, problem: 'the entry was changed manually' });
+  expect(text).toContain('Cannot disconnect: the entry was changed manually.');
+  const button = screen.getByRole('button', { name: 'Disconnect' }) as HTMLButtonElement;
+  expect(button.disabled).toBe(true);
+});

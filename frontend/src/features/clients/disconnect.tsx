@@ -1,0 +1,73 @@
+import { useQuery } from '@tanstack/react-query';
+import { Confirm } from '@/components/confirm';
+import { Failure } from '@/components/failure';
+import { Loading } from '@/components/page';
+import { escapeControlCharacters } from '@/lib/format';
+import { texts } from '@/lib/texts';
+import type { Connection, UndoPlan } from '@/types/api';
+import { undoPlanQuery } from './api';
+
+const short = (text: string, limit = 400) => escapeControlCharacters(text.slice(0, limit));
+
+const list = (names: string[]) =>
+  new Intl.ListFormat('en').format(names.slice(0, 50).map((name) => short(name, 100)));
+
+/** What happens to the file of the client. */
+function fileText({ path, file, restored }: UndoPlan, client: string): string {
+  const starts = restored.length > 0 ? ` ${client} starts ${list(restored)} by itself again.` : '';
+  if (file === 'unchanged')
+    return `${short(path)} has not changed since you connected: it gets its original content.${starts}`;
+  const since = file === 'changed' ? ' has changed since you connected' : ' was edited by hand';
+  return `${short(path)}${since}: only the Drawbridge entries are removed, everything else stays.${starts}`;
+}
+
+/** Asks whether to disconnect a client, and says what that changes in its file and in Drawbridge. */
+export function Disconnect({
+  connection,
+  pending,
+  onConfirm,
+  onClose,
+}: {
+  connection: Connection;
+  pending: boolean;
+  onConfirm: () => void;
+  onClose: () => void;
+}) {
+  const { data, error } = useQuery(undoPlanQuery(connection.key));
+  const client = short(connection.name, 200);
+  return (
+    <Confirm
+      title={`Disconnect ${client}?`}
+      action={texts.connections.undo}
+      pending={pending}
+      blocked={data?.problem !== ''}
+      onConfirm={onConfirm}
+      onClose={onClose}
+    >
+      {data ? <UndoText plan={data} client={client} /> : error ? null : <Loading />}
+      <Failure error={error} />
+    </Confirm>
+  );
+}
+
+function UndoText({ plan, client }: { plan: UndoPlan; client: string }) {
+  if (plan.problem)
+    return <p className="text-bad">{`Cannot disconnect: ${short(plan.problem)}.`}</p>;
+  const used = plan.removed.filter((one) => one.usedBy.length > 0);
+  return (
+    <div className="space-y-2">
+      <p>{fileText(plan, client)}</p>
+      {plan.removed.length > 0 && (
+        <p>{`Removed from Drawbridge: ${list(plan.removed.map((one) => one.name))}.`}</p>
+      )}
+      {used.map((one) => (
+        <p key={one.name} className="text-warn">
+          {`${list(one.usedBy)} also uses ${short(one.name, 100)}, and loses it.`}
+        </p>
+      ))}
+      {plan.kept.length > 0 && (
+        <p>{`Stays in Drawbridge, because it was changed there: ${list(plan.kept)}.`}</p>
+      )}
+    </div>
+  );
+}
