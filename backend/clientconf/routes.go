@@ -30,6 +30,7 @@ type Connection struct {
 	HTTP         bool   `json:"http"`         // connected by URL
 	SupportsHTTP bool   `json:"supportsHttp"` // whether it could be connected by URL
 	Reload       string `json:"reload"`       // how the client reads its changed file, a sentence
+	Reloads      bool   `json:"reloads"`      // whether it reads its changed file by itself, at least in most cases
 	MaxTools     int    `json:"maxTools"`     // limit of tools of the client; 0 if unknown
 	Tested       bool   `json:"tested"`       // whether the format was verified with the real program
 
@@ -196,7 +197,7 @@ func NewConnection(s Status) Connection {
 	c := Connection{
 		Key: s.Key, ID: s.Client.ID, Name: s.Client.Name, Kind: s.Client.Kind, Project: s.Project, Path: s.Path,
 		Detected: s.Detected, State: string(s.State), Connected: s.Connected, Problem: s.Problem, HTTP: s.Choice.HTTP,
-		SupportsHTTP: s.Client.HTTP != nil, Reload: s.Client.ApplyHint(), MaxTools: s.Client.MaxTools, Tested: s.Client.Confidence == "M",
+		SupportsHTTP: s.Client.HTTP != nil, Reload: s.Client.ApplyHint(), Reloads: s.Client.ReloadsAutomatically(), MaxTools: s.Client.MaxTools, Tested: s.Client.Confidence == "M",
 		Link: HasLink(s.Client), Bundle: HasBundle(s.Client), Moved: []Moved{}, Warnings: []string{},
 	}
 	for _, one := range s.Choice.Servers {

@@ -132,7 +132,7 @@ func TestClientIsConnectedAtFirstHandshakeWithToolCount(t *testing.T) {
 	s.peers = []bridge.ClientInfo{{Client: core.Client{Token: "cursor"}, LastSeen: time.Now().Add(-time.Hour)}}
 	s.Do(t, "/api/v1/connections/cursor/connect", `{}`, 200)
 	c := s.connection(t, "cursor")
-	require.Truef(t, !c.Live && c.Tools == 0 && c.Next != "" && c.Link, "what was before the connection counts: %+v", c)
+	require.Truef(t, !c.Live && c.Reloads && c.Tools == 0 && c.Next != "" && c.Link, "what was before the connection counts: %+v", c)
 	s.peers = []bridge.ClientInfo{{Client: core.Client{Token: "zed"}, LastSeen: time.Now().Add(time.Second)}}
 	c = s.connection(t, "cursor")
 	require.Falsef(t, c.Live, "another client makes it green: %+v", c)

@@ -26,7 +26,7 @@ const stepsTexts = {
   },
   clients: {
     title: 'Connect your clients',
-    body: 'Clients whose servers you moved are already connected. Connect the others here.',
+    body: 'Moving the servers of a client in step 1 also connects it. Connect the others here.',
   },
   call: {
     title: 'Make your first call',

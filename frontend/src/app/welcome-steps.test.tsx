@@ -6,6 +6,36 @@ import { clientsQuery, connectionsQuery } from '@/features/clients/api';
 import type { Client, Connection } from '@/types/api';
 import { ClientsStep } from './welcome-steps';
 
+const showConnection = (fields: Partial<Connection>) => {
+  const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
+  const connection = { key: 'cursor', id: 'cursor', name: 'Cursor', path: '/mcp.json' };
+  client.setQueryData(connectionsQuery.queryKey, [
+    { ...connection, state: 'connected', detected: true, next: '', ...fields } as Connection,
+  ]);
+  client.setQueryData(clientsQuery.queryKey, []);
+  return render(
+    <QueryClientProvider client={client}>
+      <Tooltip.Provider>
+        <ClientsStep />
+      </Tooltip.Provider>
+    </QueryClientProvider>,
+  );
+};
+
+test('a client that reads its file by itself is not to be restarted', () => {
+  showConnection({ live: false, reloads: true });
+  expect(screen.getByText('Set up, not used yet').className).not.toContain('text-warn');
+  showConnection({ live: false, reloads: false });
+  expect(screen.getByText('Set up, restart Cursor').className).toContain('text-warn');
+});
+
+test('a client that has not listed its tools is not said to see none', () => {
+  showConnection({ live: true, tools: 0, offered: 12 });
+  expect(screen.getByText('Working')).toBeTruthy();
+  showConnection({ live: true, tools: 0, offered: 0 });
+  expect(screen.getByText('Working, 0 tools visible')).toBeTruthy();
+});
+
 test.each([0, 1])('a client with %i sessions is online in the first steps, too', (sessions) => {
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
   const connection = { key: 'cursor', id: 'cursor', name: 'Cursor', path: '/mcp.json' };

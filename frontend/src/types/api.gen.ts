@@ -1008,6 +1008,7 @@ export interface Connection {
   problem: string;
   project: string;
   reload: string;
+  reloads: boolean;
   /**
    * Open legacy sessions
    */

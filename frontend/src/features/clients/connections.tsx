@@ -86,10 +86,10 @@ export function ConnectionState({
   const toggle = (what: 'connect' | 'hand') => setOpen((old) => (old === what ? undefined : what));
   const [asking, setAsking] = useState<'undo' | 'forget' | undefined>(undefined);
   const action = useConnectionAction(connection);
-  const look =
-    connection.state === 'connected' && connection.live === false && !online
-      ? { icon: CircleDashed, color: 'text-warn' }
-      : (ownValue(looks, connection.state) ?? looks.notConnected);
+  const isIdle = connection.state === 'connected' && connection.live === false && !online;
+  const look = isIdle
+    ? { icon: CircleDashed, color: connection.reloads ? 'text-ink2' : 'text-warn' }
+    : (ownValue(looks, connection.state) ?? looks.notConnected);
   const Icon = look.icon;
   const problem = sentence(escapeControlCharacters((connection.problem ?? '').slice(0, 1000)));
   const act = (name: 'undo' | 'restore' | 'forget') =>
@@ -116,9 +116,13 @@ export function ConnectionState({
         <span className={classes('flex items-center gap-1.5 text-sm font-medium', look.color)}>
           <Icon className="size-4 shrink-0" aria-hidden />
           {connection.state === 'connected' && connection.live
-            ? t.live(connection.tools ?? 0)
-            : connection.state === 'connected' && connection.live === false && !online
-              ? t.connectedIdle(escapeControlCharacters(connection.name.slice(0, 100)))
+            ? connection.tools === 0 && connection.offered > 0
+              ? t.liveUnlisted // it has not read its list since Drawbridge started
+              : t.live(connection.tools ?? 0)
+            : isIdle
+              ? connection.reloads
+                ? t.notUsed
+                : t.connectedIdle(escapeControlCharacters(connection.name.slice(0, 100)))
               : connection.state === 'notConnected' && online
                 ? t.byHand
                 : (t.states[connection.state] ?? escapeControlCharacters(connection.state))}

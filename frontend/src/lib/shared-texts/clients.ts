@@ -49,6 +49,7 @@ export const clientsTexts = {
   },
   connections: {
     live: (n: number) => `Working, ${tools(n)} visible`,
+    liveUnlisted: 'Working',
     moves: 'Servers to move',
     servers: (n: number) => (n === 1 ? '1 server' : `${n} servers`),
     nothingToMove: 'This client has no servers of its own.',
@@ -56,6 +57,7 @@ export const clientsTexts = {
     same: (clients: string) => `also in ${clients}`,
     secrets: (names: string) => `Stored as secrets: ${names}`,
     connectedIdle: (client: string) => `Set up, restart ${client}`,
+    notUsed: 'Set up, not used yet',
     byHand: 'Connected without this file',
     states: {
       notConnected: 'Not set up',
