@@ -557,7 +557,7 @@ type Connector struct {
 	// was written. confirm is as for config.Reloader.Sync.
 	Sync          func(ctx context.Context, confirm string) error
 	plannedFrom   map[string]string // the clients whose plans precede, by the labels of the servers that they add
-	plannedConfig []byte // our configuration as preceding plans will leave it; nil: read the file
+	plannedConfig []byte            // our configuration as preceding plans will leave it; nil: read the file
 }
 
 // recordFolder keeps a record and a backup of each file that was changed.

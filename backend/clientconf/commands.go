@@ -237,7 +237,7 @@ func TokenOf(e *terminal.Env) func(client string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		t, err := tokens.Create(client)
+		t, err := tokens.CreateForEntry(client)
 		return t.Token, err
 	}
 }

@@ -44,7 +44,7 @@ func token(e *terminal.Env) *cobra.Command {
 				_, err := fmt.Fprintf(e.Stdout, "The access token of %s was revoked.\n", args[0])
 				return err
 			}
-			create := tokens.Create
+			create := tokens.Show
 			if rotate {
 				create = tokens.Rotate
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
@@ -234,7 +235,7 @@ func (f *Feature) plan(in *connectionRequestInput) (*Plan, error) {
 		choice.Project = filepath.Clean(in.Body.Project)
 	}
 	if in.Body.HTTP {
-		t, err := f.Tokens.Create(in.Key)
+		t, err := f.Tokens.CreateForEntry(in.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -286,7 +287,7 @@ func (f *Feature) connect(ctx context.Context, in *connectionRequestInput) (*web
 		return nil, err
 	}
 	// The token is created first, because the client may start the shim immediately.
-	if _, err := f.Tokens.Create(in.Key); err != nil {
+	if _, err := f.Tokens.CreateForEntry(in.Key); err != nil {
 		return nil, err
 	}
 	if err := f.Connector.Apply(ctx, p); err != nil {
@@ -314,6 +315,9 @@ func (f *Feature) changeConnection(ctx context.Context, in *connectionActionInpu
 		} else {
 			how, err = f.Connector.Undo(ctx, in.Key, false)
 		}
+		if err == nil {
+			err = f.revokeUnused(in.Key)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -335,6 +339,25 @@ func (f *Feature) changeConnection(ctx context.Context, in *connectionActionInpu
 	return &web.Answer[Undone]{Body: out}, nil
 }
 
+// revokeUnused revokes the token of a client that was disconnected, unless another of its connections or an open
+// session uses it. A token that the user was shown stays.
+func (f *Feature) revokeUnused(key string) error {
+	client, _, _ := strings.Cut(key, "@")
+	records, err := f.Connector.records()
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if r.Choice.Client == client {
+			return nil
+		}
+	}
+	if slices.ContainsFunc(f.Bridge.Sessions(), func(s bridge.Session) bool { return s.Client.Token == client }) {
+		return nil
+	}
+	return f.Tokens.RevokeForEntry(client)
+}
+
 type manualSetupInput struct {
 	Key  string `path:"key"`
 	HTTP bool   `query:"http"`
@@ -346,7 +369,7 @@ func (f *Feature) manualSetup(_ context.Context, in *manualSetupInput) (*web.Ans
 		if _, err := ByID(in.Key); err != nil {
 			return nil, err // before the token is created
 		}
-		t, err := f.Tokens.Create(in.Key)
+		t, err := f.Tokens.Show(in.Key)
 		if err != nil {
 			return nil, err
 		}

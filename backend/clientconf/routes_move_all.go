@@ -120,7 +120,7 @@ func (f *Feature) takeOver(ctx context.Context, in *takeoverInput) (*web.Answer[
 		return nil, err
 	}
 	token := func(client string) error { // the client may start the shim immediately
-		_, err := f.Tokens.Create(client)
+		_, err := f.Tokens.CreateForEntry(client)
 		return err
 	}
 	out := web.List[TakeoverResult]{Items: []TakeoverResult{}}
@@ -137,6 +137,11 @@ func (f *Feature) takeOver(ctx context.Context, in *takeoverInput) (*web.Answer[
 func (f *Feature) undoTakeover(ctx context.Context, in *takeoverUndoInput) (*web.Answer[web.List[TakeoverUndone]], error) {
 	out := web.List[TakeoverUndone]{Items: []TakeoverUndone{}}
 	failed := f.Connector.UndoKeys(ctx, in.Body.Keys, func(u UndoResult) {
+		if u.Error == "" {
+			if err := f.revokeUnused(u.Key); err != nil {
+				u.Error = err.Error()
+			}
+		}
 		out.Items = append(out.Items, TakeoverUndone{Key: u.Key, Result: string(u.Undone), Error: u.Error})
 	})
 	if failed != nil && len(out.Items) == 0 { // otherwise each result has its own error

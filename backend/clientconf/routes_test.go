@@ -37,6 +37,7 @@ type site struct {
 	bothEras  string
 	peers     []bridge.ClientInfo
 	presences []bridge.ClientActivity
+	sessions  []bridge.Session
 }
 
 func newSite(t *testing.T) *site {
@@ -57,7 +58,7 @@ func newSite(t *testing.T) *site {
 
 func (s *site) Statuses() []core.ServerStatus             { return s.statuses }
 func (s *site) HasBothEras(id string) bool                { return id == s.bothEras }
-func (s *site) Sessions() []bridge.Session                { return nil }
+func (s *site) Sessions() []bridge.Session                { return s.sessions }
 func (s *site) ClientInfos() []bridge.ClientInfo          { return s.peers }
 func (s *site) ClientActivities() []bridge.ClientActivity { return s.presences }
 func (s *site) Status(id string) (st core.ServerStatus, ok bool) {

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -38,4 +41,33 @@ func TestUndoIsPreviewedWithTheServersThatAreRemoved(t *testing.T) {
 
 	save(t, cursor, strings.Replace(moved, `"--server"`, `"--other"`, 1))
 	assert.Contains(t, preview().Problem, "was changed manually")
+}
+
+// Undoing a connection revokes the token that it created, but none that the user was shown or that something uses.
+func TestUndoRevokesTheTokenThatConnectingCreated(t *testing.T) {
+	s := newSite(t)
+	has := func(client string) bool {
+		t.Helper()
+		_, ok, err := s.feature.Tokens.Get(client)
+		require.NoError(t, err)
+		return ok
+	}
+	for client, path := range map[string]string{"cursor": ".cursor/mcp.json", "gemini-cli": ".gemini/settings.json"} {
+		save(t, filepath.Join(s.home, path), `{"mcpServers":{"`+client+`":{"command":"a"}}}`)
+	}
+	var plan TakeoverPlan
+	s.Get(t, "/api/v1/takeover", &plan)
+	s.Do(t, "/api/v1/takeover", `{"plan":"`+plan.Plan+`"}`, 200)
+	require.True(t, has("cursor") && has("gemini-cli"))
+	s.Do(t, "/api/v1/takeover/undo", `{"keys":["cursor"]}`, 200)
+	assert.True(t, !has("cursor") && has("gemini-cli"), "after the undo of one")
+	s.sessions = []bridge.Session{{Client: core.Client{Token: "gemini-cli"}}}
+	s.Do(t, "/api/v1/connections/gemini-cli/undo", ``, 200)
+	assert.True(t, has("gemini-cli"), "with an open session")
+
+	s.Do(t, "/api/v1/connections/cursor/connect", `{}`, 200)
+	_, err := s.feature.Tokens.Show("cursor")
+	require.NoError(t, err)
+	s.Do(t, "/api/v1/connections/cursor/undo", ``, 200)
+	assert.True(t, has("cursor"), "after it was shown")
 }

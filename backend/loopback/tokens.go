@@ -30,6 +30,9 @@ type Token struct {
 	// user who may connect to it besides this one and root, or 0.
 	Guest bool `json:"guest,omitempty"`
 	UID   int  `json:"uid,omitempty"`
+	// ForEntry means that it was created for an entry in the file of a client, and never shown to the user: nothing
+	// else can use it.
+	ForEntry bool `json:"forEntry,omitempty"`
 }
 
 var tokenName = osutil.LazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -189,6 +192,47 @@ func (t *Tokens) Create(name string) (out Token, err error) {
 		return append(all, out)
 	})
 	return out, err
+}
+
+// CreateForEntry is Create for an entry in the file of a client.
+func (t *Tokens) CreateForEntry(name string) (out Token, err error) {
+	err = t.update(name, false, func(all []Token, i int) []Token {
+		if i >= 0 {
+			out = all[i]
+			return all
+		}
+		out = newToken(name)
+		out.ForEntry = true
+		return append(all, out)
+	})
+	return out, err
+}
+
+// Show is Create for a token that the user is shown, and may use elsewhere.
+func (t *Tokens) Show(name string) (out Token, err error) {
+	if out, err = t.Create(name); err != nil || !out.ForEntry {
+		return out, err
+	}
+	err = t.update(name, false, func(all []Token, i int) []Token {
+		if i >= 0 {
+			all[i].ForEntry = false
+		}
+		return all
+	})
+	return out, err
+}
+
+// RevokeForEntry revokes the token of the client called name if CreateForEntry created it and it was not shown since.
+func (t *Tokens) RevokeForEntry(name string) error {
+	if one, ok, err := t.Get(name); err != nil || !ok || !one.ForEntry {
+		return err
+	}
+	return t.update(name, false, func(all []Token, i int) []Token {
+		if i < 0 || !all[i].ForEntry {
+			return all
+		}
+		return slices.Delete(all, i, i+1)
+	})
 }
 
 // Rotate replaces the token of the client called name; the previous token becomes invalid.
