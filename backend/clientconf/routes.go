@@ -171,6 +171,7 @@ func (f *Feature) Routes(r *web.Router) {
 	web.Op(r, "GET", "/api/v1/imports", "Imports that can be undone, newest first", f.listImports)
 	web.Op(r, "POST", "/api/v1/imports/{id}/undo", "Undo an import", f.undoImport)
 	web.Op(r, "GET", "/api/v1/connections/{key}/snippet", "Instructions for connecting a client manually", f.manualSetup)
+	web.Op(r, "GET", "/api/v1/manual-entry", "Configuration entry for a client that is not in the list", f.manualEntry)
 	web.Op(r, "GET", "/api/v1/connections/{key}/bundle", "Extension that connects a client without changing its configuration file", f.bundle)
 	web.Op(r, "POST", "/api/v1/tokens/{name}/{action}", "Create, rotate or revoke a client's access token; the client's entries that use a URL are updated", f.changeToken)
 	web.Op(r, "GET", "/api/v1/takeover", "Preview moving the servers of all clients to Drawbridge; nothing is written", f.planTakeover)
@@ -380,6 +381,15 @@ func (f *Feature) manualSetup(_ context.Context, in *manualSetupInput) (*web.Ans
 		return nil, err
 	}
 	return web.Reply(h)
+}
+
+// ManualEntry is the entry for a client that is not known.
+type ManualEntry struct {
+	Text string `json:"text" doc:"JSON text"`
+}
+
+func (f *Feature) manualEntry(context.Context, *web.None) (*web.Answer[ManualEntry], error) {
+	return web.Reply(ManualEntry{f.Connector.GenericEntry()})
 }
 
 func (f *Feature) bundle(_ context.Context, in *connectionInput) (*web.Download, error) {

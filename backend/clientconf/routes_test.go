@@ -224,6 +224,10 @@ func TestSnippetAndBundleContainNoToken(t *testing.T) {
 	s.Get(t, "/api/v1/connections/cursor/snippet?http=true", &h)
 	require.NotContains(t, h.Text, "dbr_")
 	require.Empty(t, h.Link)
+	s.feature.Connector.data = `/home/me/my "data"`
+	var generic ManualEntry
+	s.Get(t, "/api/v1/manual-entry", &generic)
+	require.JSONEq(t, `{"mcpServers":{"drawbridge":{"command":"/opt/drawbridge","args":["stdio","--data","/home/me/my \"data\""]}}}`, generic.Text)
 	w := s.Record("GET", "/api/v1/connections/claude-desktop/bundle", "")
 	status, body, header := w.Code, w.Body.String(), w.Header()
 	if status != 200 || !strings.HasPrefix(body, "PK") || header.Get("Content-Type") != "application/zip" || !strings.Contains(header.Get("Content-Disposition"), "drawbridge.mcpb") || strings.Contains(body, "dbr_") {

@@ -148,6 +148,16 @@ func HasLink(client Client) bool { return installLinks[client.ID] != nil }
 // HasBundle reports whether the client installs MCP bundles.
 func HasBundle(client Client) bool { return client.ID == "claude-desktop" }
 
+// GenericEntry returns an entry for a client that is not known, with the same program and data folder as the others.
+func (c *Connector) GenericEntry() string {
+	generic := Client{Stdio: json.RawMessage(`{"command": "{{CMD}}", "args": ["{{ARG}}"]}`)}
+	args := []string{"stdio"}
+	if c.data != "" {
+		args = append(args, "--data", c.data)
+	}
+	return "{\n  \"mcpServers\": {\n    \"" + EntryName + "\": " + string(stdioEntry(generic, EntryName, c.program, args)) + "\n  }\n}"
+}
+
 // ManualSetup returns what the user needs to connect a client by hand. It makes links for the
 // shim only: with a URL, the link would contain the token, and links end up in histories and
 // logs.

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { Boundary, LoadingPage } from '@/components/page';
-import { connectionsQuery, featuresQuery } from '@/features/clients/api';
+import { connectionsQuery, featuresQuery, manualEntryQuery } from '@/features/clients/api';
 import { ClientsPage } from '@/features/clients/clients-page';
 import { ClientAccess, ClientContext } from '@/features/profiles/client-access';
 import { tokensQuery } from '@/features/settings/api';
@@ -22,6 +22,7 @@ export function ClientsRoute() {
     useQuery(featuresQuery),
     useQuery(tokensQuery),
     useQuery(guestsQuery),
+    useQuery(manualEntryQuery),
   ]);
   if (!ready) return <LoadingPage title="Clients" />;
   return (

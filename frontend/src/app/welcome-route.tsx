@@ -6,7 +6,12 @@ import { buttonClasses } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
 import { Boundary, LoadingPage, PageHeader } from '@/components/page';
 import { liveCallsQuery, useLiveCalls } from '@/features/calls/api';
-import { clientsQuery, connectionsQuery, takeoverQuery } from '@/features/clients/api';
+import {
+  clientsQuery,
+  connectionsQuery,
+  manualEntryQuery,
+  takeoverQuery,
+} from '@/features/clients/api';
 import { isOnline } from '@/features/clients/online';
 import { serversQuery } from '@/features/servers/api';
 import { serversText } from '@/features/servers/servers-needing-attention';
@@ -88,6 +93,7 @@ function Welcome() {
     useQuery(clientsQuery),
     useQuery(liveCallsQuery),
     useQuery(takeoverQuery()),
+    useQuery(manualEntryQuery),
   ]);
   if (!ready) return <LoadingPage title={texts.welcome.title} />;
   const found = (connections ?? []).some((one) => one.detected);

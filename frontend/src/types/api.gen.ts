@@ -2385,6 +2385,12 @@ export interface Pending {
   scopes?: string[] | null;
   url: string;
 }
+export interface ManualEntry {
+  /**
+   * JSON text
+   */
+  text: string;
+}
 export interface ManualSetup {
   bundle: string;
   format: string;

@@ -9,6 +9,7 @@ import type {
   ImportableServer,
   ImportPlan,
   List,
+  ManualEntry,
   ManualSetup,
   Source,
   TakeoverPlan,
@@ -164,6 +165,13 @@ export const handoutQuery = (key: string, http: boolean) =>
       request<ManualSetup>('GET', `${path(key, 'snippet')}${http ? '?http=true' : ''}`, { signal }),
     retry: false,
   });
+
+/** The entry for a client that is not in the list. */
+export const manualEntryQuery = queryOptions({
+  queryKey: ['manual-entry'],
+  queryFn: ({ signal }) => request<ManualEntry>('GET', '/api/v1/manual-entry', { signal }),
+  staleTime: Number.POSITIVE_INFINITY,
+});
 
 export const bundleUrl = (key: string) => path(key, 'bundle');
 

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { MonitorSmartphone } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { CopyField } from '@/components/copy-button';
+import { Failure } from '@/components/failure';
 import { GuestBadge } from '@/components/guest-badge';
 import { Failed, PageHeader } from '@/components/page';
 import { age, count, escapeControlCharacters, exactTime } from '@/lib/format';
@@ -11,7 +12,7 @@ import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import type { Connection } from '@/types/api';
-import { clientsQuery, connectionsQuery } from './api';
+import { clientsQuery, connectionsQuery, manualEntryQuery } from './api';
 import { FeatureMatrix } from './client-features-by-server';
 import { ConnectionState } from './connections';
 import { GuestsPanel } from './guests';
@@ -21,15 +22,6 @@ import { SourcesSection } from './sources';
 import { TakenOver } from './take-over-servers';
 
 const t = texts.clients;
-
-const shimEntry = `{
-  "mcpServers": {
-    "drawbridge": {
-      "command": "drawbridge",
-      "args": ["stdio"]
-    }
-  }
-}`;
 
 /** Shows something about the client with a token, and the connection of its own file, if it has one. */
 type ByClient = (token: string, connection: Connection | undefined) => ReactNode;
@@ -235,6 +227,7 @@ function Facts({ client, context }: { client: JoinedClient; context: ReactNode }
 /** How to connect a client that is not in the list. */
 export function ConnectHelp() {
   const { url, requireToken } = useSuspenseQuery(statusQuery).data;
+  const { data: entry, error } = useQuery(manualEntryQuery);
   return (
     <>
       <p className="text-sm text-ink2">
@@ -260,7 +253,8 @@ export function ConnectHelp() {
           <p className="text-sm text-ink2">
             For a client that only supports stdio: add this entry to its configuration.
           </p>
-          <CopyField text={shimEntry} label={t.entry} />
+          {entry && <CopyField text={entry.text} label={t.entry} />}
+          <Failure error={error} />
         </Card>
       </div>
     </>
