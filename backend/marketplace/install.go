@@ -1,6 +1,7 @@
 package marketplace
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // Field is an input of an installation form.
@@ -29,8 +31,11 @@ type Field struct {
 // none.
 func collectFields(fields *[]Field) inputResolver {
 	return func(key, what string, in *Input) (string, bool, error) {
-		f := Field{Key: key, Label: what, Description: in.Description, Required: in.IsRequired, Secret: in.IsSecret, Default: in.Default,
+		f := Field{Key: key, Label: what, Description: in.Description, Required: in.IsRequired, Secret: in.IsSecret, Default: in.usableDefault(),
 			Choices: in.Choices, Format: in.Format, Placeholder: in.Placeholder}
+		if f.Default != in.Default {
+			f.Placeholder = cmp.Or(f.Placeholder, in.Default)
+		}
 		if f.Multiple = f.Format == "repeated"; f.Multiple {
 			f.Format = "string"
 		}
@@ -47,7 +52,7 @@ func resolveFromForm(label string, values map[string]string, secrets map[string]
 	return func(key, what string, in *Input) (string, bool, error) {
 		text := strings.TrimSpace(values[key])
 		if text == "" {
-			text = in.Default
+			text = in.usableDefault()
 		}
 		switch {
 		case text == "" && in.IsRequired:
@@ -75,6 +80,14 @@ func resolveFromForm(label string, values map[string]string, secrets map[string]
 		}
 		return text, true, nil
 	}
+}
+
+// usableDefault returns the default unless it is a placeholder, such as /path/to/data.
+func (in *Input) usableDefault() string {
+	if config.Placeholder(in.Default) != "" {
+		return ""
+	}
+	return in.Default
 }
 
 // MissingFields is the error for required fields that are empty.
@@ -178,8 +191,8 @@ func (p *Package) reference() string {
 func (p *Package) previewCommandLine() []string {
 	run := runners[p.RegistryType]
 	before, after, env, err := p.resolveInputs(func(_, what string, in *Input) (string, bool, error) {
-		if in.Default != "" {
-			return in.Default, true, nil
+		if text := in.usableDefault(); text != "" {
+			return text, true, nil
 		}
 		return "<" + strings.TrimLeft(what, "-") + ">", in.IsRequired, nil
 	})

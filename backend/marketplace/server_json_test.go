@@ -45,6 +45,15 @@ func TestRecordBecomesEntryWithSeparateSecrets(t *testing.T) {
 	assert.True(t, err != nil && strings.Contains(err.Error(), "required"), err)
 }
 
+func TestPlaceholderIsNoDefault(t *testing.T) {
+	r, err := Parse([]byte(pack1("npm", "@x/y", `,"packageArguments":[{"type":"positional","valueHint":"folder","isRequired":true,"default":"/path/to/data"}]`)))
+	require.NoError(t, err)
+	field := r.Options()[0].Fields[0]
+	assert.Truef(t, field.Required && field.Default == "" && field.Placeholder == "/path/to/data", "%+v", field)
+	_, err = r.Install(0, "", nil)
+	assert.ErrorContains(t, err, "folder is required")
+}
+
 // pack1 returns a record with one package; the parts are JSON.
 func pack1(kind, identifier, more string) string {
 	return fmt.Sprintf(`{"name":"io.x/y","description":"d","packages":[{"registryType":%q,"identifier":%q,"transport":{"type":"stdio"}%s}]}`, kind, identifier, more)

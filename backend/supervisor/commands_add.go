@@ -257,6 +257,15 @@ func printAdded(e *terminal.Env, servers *clientconf.PastedServers) {
 		if len(s.SecretNames) > 0 {
 			fmt.Fprintln(e.Stdout, "  "+terminal.EscapeLine("stored as secrets: "+strings.Join(slices.Sorted(slices.Values(s.SecretNames)), ", ")))
 		}
+		stored := servers.Secrets()
+		for _, name := range slices.Sorted(slices.Values(s.SecretNames)) {
+			if p := config.Placeholder(stored[name]); p != "" {
+				fmt.Fprintln(e.Stdout, "  "+terminal.EscapeLine("note: the secret "+name+" contains the placeholder "+p+"; enter its value: drawbridge secret set "+name))
+			}
+		}
+		for _, p := range config.Placeholders(s.Entry) {
+			fmt.Fprintln(e.Stdout, "  "+terminal.EscapeLine("note: the entry contains the placeholder "+p+"; replace it in the configuration file"))
+		}
 		for _, note := range s.Notes {
 			fmt.Fprintln(e.Stdout, "  "+terminal.EscapeLine("note: "+note))
 		}

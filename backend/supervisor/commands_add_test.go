@@ -137,6 +137,16 @@ func TestAddAcceptsVariablesHeadersAndSecrets(t *testing.T) {
 	}
 }
 
+func TestAddNamesPlaceholdersThatAreSaved(t *testing.T) {
+	f, _ := newAddDaemon(t, `{}`)
+	got := f.Run(false, "add", "--no-test", `{"notes":{"command":"npx","args":["notes-mcp","/path/to/your/data"],"env":{"API_KEY":"<YOUR_API_KEY>","LEVEL":"info"}}}`)
+	for _, p := range []string{"/path/to/your/data", "<YOUR_API_KEY>"} {
+		assert.Truef(t, got.Code == 0 && strings.Contains(got.Out, "contains the placeholder "+p+";"), "%+v", got)
+	}
+	got = f.Run(false, "add", "--no-test", "files", "--", "npx", "notes-mcp", "/srv/data")
+	assert.Truef(t, got.Code == 0 && !strings.Contains(got.Out, "placeholder"), "%+v", got)
+}
+
 func TestPromptForAuthorizationNamesItsScheme(t *testing.T) {
 	got := secretPrompt("authorization")
 	assert.True(t, strings.Contains(got, "Bearer TOKEN") && !strings.Contains(secretPrompt("API_KEY"), "Bearer"), got)

@@ -133,6 +133,42 @@ flow('a pasted secret is stored as a secret, not in the file', 'full', async (pa
   ]);
 });
 
+flow(
+  'a placeholder is neither tested nor added until it is replaced or kept on purpose',
+  'full',
+  async (page, daemon) => {
+    const tests = [];
+    page.on('request', (request) => request.url().endsWith('/api/v1/test') && tests.push(request));
+    await page.goto(`${daemon.url}/#/add`);
+    await paste(page).fill(
+      '{"mcpServers":{"notes":{"command":"npx","args":["-y","notes-mcp","/path/to/your/data"],' +
+        '"env":{"API_KEY":"<YOUR_API_KEY>"}}}}',
+    );
+    const key = page.getByLabel('API_KEY', { exact: true });
+    const path = page.getByLabel('/path/to/your/data', { exact: true });
+    const focused = (field) => () => field.evaluate((input) => input === document.activeElement);
+    const add = page.getByRole('button', { name: 'Add server', exact: true });
+    await page.getByText('“<YOUR_API_KEY>” is a placeholder. Enter the value.').waitFor();
+    await inspect(page, 'all');
+    await page.getByRole('button', { name: 'Test', exact: true }).press('Enter');
+    await becomes(focused(key), true);
+    await key.fill('k1');
+    await page.getByRole('button', { name: 'Edit', exact: true }).press('Enter');
+    await page.getByRole('textbox', { name: 'Entry in the configuration file' }).waitFor();
+    await add.press('Enter'); // the editor does not hide what is missing
+    await becomes(focused(path), true);
+    assert.doesNotMatch(await daemon.config(), /notes-mcp/);
+    assert.equal(tests.length, 0);
+    await page.getByRole('button', { name: /^Use this text: \/path/ }).press('Enter');
+    await becomes(() => path.inputValue(), '/path/to/your/data');
+    await add.press('Enter');
+    await page.waitForURL(/servers\/notes/);
+    const text = await daemon.config();
+    assert.match(text, /"\/path\/to\/your\/data"/);
+    assert.match(text, /"API_KEY": ?"\$\{secret:NOTES_API_KEY\}"/);
+  },
+);
+
 flow('a disabled server is reviewed and added as disabled', 'full', async (page, daemon) => {
   await page.goto(`${daemon.url}/#/add`);
   await paste(page).fill('{"mcpServers":{"tide":{"command":"npx","disabled":true}}}');

@@ -267,7 +267,7 @@ flow(
     await elsewhere();
     // A secret is not kept, but the rest is.
     await becomes(() => snippet.inputValue(), 'npx -y server --api-key=••••••••');
-    await page.getByText('The draft does not contain secrets. Enter them again.').waitFor();
+    await page.getByText('The draft does not contain secrets. Enter the value again.').waitFor();
     await page.goto(`${daemon.url}/#/tools?tool=everything__echo`);
     await page.getByLabel(/^message/).fill('half an argument');
     await page.reload();

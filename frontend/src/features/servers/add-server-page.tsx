@@ -16,7 +16,7 @@ import { texts } from '@/lib/texts';
 import { toast, useLocalToast } from '@/lib/toast';
 import { parseServers, serversQuery } from './api';
 import { ContainerPicker } from './container-picker';
-import { type Choice, NewServerCard } from './new-server-card';
+import { type Choice, focusMissing, NewServerCard } from './new-server-card';
 import { type Draft, entryOf, toServerName, useAddServers } from './review-and-add-server';
 import {
   type EntryField,
@@ -201,18 +201,26 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
     choice.include ? nameFault(choice.name, taken, choices.slice(0, i)) : undefined,
   );
   const invalid = wanted.find((choice) => choice.invalid !== undefined);
-  const forgotten = wanted.some(({ entry, filled }) =>
-    fieldsOf(entry).some((field) => field.was.includes(dots) && valueIn(field, filled) === ''),
-  );
-  const blocked = pending || forgotten || wanted.some((choice) => choice.refused !== undefined);
+  const blocked = pending || wanted.some((choice) => choice.refused !== undefined);
   const ready =
     wanted.length > 0 && !invalid && !blocked && faults.every((fault) => fault === undefined);
+  const form = useRef<HTMLFormElement>(null);
+  /** Adds servers unless one has a placeholder, which then gets the focus. */
+  const addComplete = (wanted: Choice[]) => {
+    const cards = form.current?.querySelectorAll('[data-server-card]');
+    const missing = wanted.some((choice) => {
+      const index = choices.indexOf(choice);
+      return focusMissing(choice, cards?.[index], () => change(index, { editing: false }));
+    });
+    if (!missing) adding.mutate(wanted);
+  };
   return (
     <form
+      ref={form}
       className="max-w-3xl space-y-5"
       onSubmit={(event) => {
         event.preventDefault();
-        if (ready && !adding.isPending) adding.mutate(wanted);
+        if (ready && !adding.isPending) addComplete(wanted);
       }}
     >
       {linked && (
@@ -290,7 +298,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
               choice={choice}
               several={choices.length > 1}
               fault={faults[index]}
-              onAdd={() => !pending && adding.mutate([choice])}
+              onAdd={() => !pending && addComplete([choice])}
               onChange={(part) => change(index, part)}
             />
           ))}
@@ -301,11 +309,6 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
               {escapeControlCharacters(
                 `The entry of “${invalid.name}” is not a JSON object. Correct it first.`,
               )}
-            </p>
-          )}
-          {forgotten && (
-            <p className="text-sm text-warn">
-              The draft does not contain secrets. Enter them again.
             </p>
           )}
           <Button type="submit" look="primary" disabled={!ready || adding.isPending}>

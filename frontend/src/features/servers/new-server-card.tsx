@@ -1,5 +1,6 @@
 import { CircleOff, TriangleAlert } from 'lucide-react';
-import { useMemo, useState } from 'react';
+import { useId, useMemo, useRef } from 'react';
+import { flushSync } from 'react-dom';
 import { BrowseButtons } from '@/components/browse-buttons';
 import { Button } from '@/components/button';
 import { CommandWords } from '@/components/command-words';
@@ -16,6 +17,7 @@ import {
   type Filled,
   fieldsOf,
   filledIn,
+  isMissing,
   isReference,
   isSecret,
   valueIn,
@@ -28,12 +30,28 @@ const entryPath = ['mcpServers', 'SERVER'];
 export interface Choice extends Draft {
   include: boolean;
   filled: Filled;
+  /** Whether the entry is shown as text. */
+  editing?: boolean;
   /** The text of the editor while it is not valid. The entry is then the last valid text. */
   invalid?: string | undefined;
   /** What the conversion does not copy. */
   notes?: string[] | undefined;
   /** Why the entry cannot be added. */
   refused?: string | undefined;
+}
+
+const hasMissing = ({ entry, filled }: Choice) =>
+  fieldsOf(entry).some((field) => isMissing(field, filled));
+
+/**
+ * Focuses the first field of a server that is still a placeholder. Returns false if there is none.
+ * `show` renders the fields, which the editor of the entry hides.
+ */
+export function focusMissing(choice: Choice, card: Element | null | undefined, show: () => void) {
+  if (choice.invalid !== undefined || !hasMissing(choice)) return false;
+  flushSync(show);
+  card?.querySelector<HTMLInputElement>('input[data-missing]')?.focus();
+  return true;
 }
 
 /** A server before it is added: its name, exactly what would run, and a test. */
@@ -50,10 +68,15 @@ export function NewServerCard({
   onAdd: () => void;
   onChange: (part: Partial<Choice>) => void;
 }) {
-  const [editing, setEditing] = useState(choice.invalid !== undefined);
   const invalid = choice.invalid !== undefined;
+  const editing = choice.editing ?? invalid;
+  const card = useRef<HTMLDivElement>(null);
   return (
-    <div className="space-y-3 rounded-lg border bg-panel p-4 shadow-card">
+    <div
+      ref={card}
+      data-server-card
+      className="space-y-3 rounded-lg border bg-panel p-4 shadow-card"
+    >
       <div className="flex flex-wrap items-end gap-3">
         {several && (
           <input
@@ -78,10 +101,13 @@ export function NewServerCard({
           look="quiet"
           aria-pressed={editing}
           disabled={editing && invalid}
-          onClick={() => {
-            onChange({ entry: filledIn(choice.entry, choice.filled), filled: {} });
-            setEditing((on) => !on);
-          }}
+          onClick={() =>
+            onChange({
+              entry: filledIn(choice.entry, choice.filled),
+              filled: {},
+              editing: !editing,
+            })
+          }
         >
           {editing ? 'Done' : 'Edit'}
         </Button>
@@ -124,6 +150,7 @@ export function NewServerCard({
           name={choice.name}
           entry={filledIn(choice.entry, choice.filled)}
           onAdd={fault === undefined ? onAdd : undefined}
+          mayStart={() => !focusMissing(choice, card.current, () => onChange({ editing: false }))}
         />
       )}
     </div>
@@ -219,7 +246,10 @@ function FieldRow({
 }) {
   const secret = isSecret(field, filled);
   const value = valueIn(field, filled);
+  const missing = isMissing(field, filled);
+  const id = useId();
   const name = escapeControlCharacters(field.name.slice(0, 200));
+  const was = escapeControlCharacters(field.was.slice(0, 200));
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
       <code className="w-44 min-w-0 font-mono text-xs [overflow-wrap:anywhere]">{name}</code>
@@ -229,10 +259,10 @@ function FieldRow({
         autoComplete={secret ? 'new-password' : 'off'}
         spellCheck={false}
         value={value}
-        placeholder={
-          field.open && field.was !== dots ? escapeControlCharacters(field.was.slice(0, 200)) : ''
-        }
-        aria-invalid={field.open && value === ''}
+        placeholder={field.open && field.was !== dots ? was : ''}
+        aria-invalid={missing}
+        aria-describedby={missing ? id : undefined}
+        data-missing={missing || undefined}
         onChange={(event) => onFill({ value: event.target.value })}
         className={`${inputClasses} h-8 flex-1 basis-56 font-mono text-xs`}
       />
@@ -253,6 +283,23 @@ function FieldRow({
           </label>
         )}
       </span>
+      {missing && (
+        <p id={id} className="w-full text-xs text-bad [overflow-wrap:anywhere]">
+          {field.was.includes(dots)
+            ? 'The draft does not contain secrets. Enter the value again.'
+            : `“${was}” is a placeholder. Enter the value. `}
+          {!field.was.includes(dots) && (
+            <button
+              type="button"
+              aria-label={`Use this text: ${was}`}
+              className="text-accent underline underline-offset-2"
+              onClick={() => onFill({ value: field.was })}
+            >
+              Use this text
+            </button>
+          )}
+        </p>
+      )}
     </div>
   );
 }

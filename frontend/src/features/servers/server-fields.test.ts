@@ -1,6 +1,15 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { dots } from '@/lib/mask-secrets';
-import { fieldsOf, filledIn, secretsOf, withFields, withoutSecrets } from './server-fields';
+import {
+  fieldsOf,
+  filledIn,
+  isMissing,
+  secretsOf,
+  withFields,
+  withoutSecrets,
+} from './server-fields';
 
 const names = (entry: object) => fieldsOf(JSON.stringify(entry)).map((field) => field.name);
 const secrets = (entry: object) => secretsOf(JSON.stringify(entry), {}).map((field) => field.was);
@@ -38,6 +47,49 @@ it('a placeholder is filled in where it is, as JSON', () => {
     cwd: '/w',
     env: { KEY: 'YOUR_API_KEY' },
   });
+});
+
+it('each placeholder is missing until it is replaced, or its own text is entered', () => {
+  const entry = JSON.stringify({
+    command: '/path/to/venv/bin/python',
+    args: ['postgres://<user>:<password>@db', '/Users/username/Desktop', '--key', 'YOUR_KEY', 'a'],
+    cwd: 'C:\\path\\to\\project',
+    env: { API_KEY: '<YOUR_API_KEY>', TOKEN: 'sk-...', EMPTY: '', LEVEL: 'debug' },
+  });
+  const missing = (filled = {}) =>
+    fieldsOf(entry)
+      .filter((field) => isMissing(field, filled))
+      .map((field) => field.was);
+  expect(missing()).toEqual([
+    '/path/to/venv/bin/python',
+    'C:\\path\\to\\project',
+    '<user>',
+    '<password>',
+    '/Users/username/Desktop',
+    'YOUR_KEY',
+    '<YOUR_API_KEY>',
+    'sk-...',
+  ]);
+  const literal = fieldsOf(entry).map((field) => [field.key, { value: field.was }]);
+  expect(missing(Object.fromEntries(literal))).toEqual([]);
+  const address = JSON.stringify({ url: 'https://<host>/mcp?token=abc&team=<team>' });
+  const parts = fieldsOf(address);
+  expect(parts.map((field) => isMissing(field, {}))).toEqual([true, false, true]);
+  const values = ['h.example', 'abc', 'red'];
+  const filled = Object.fromEntries(parts.map(({ key }, i) => [key, { value: values[i] ?? '' }]));
+  expect(JSON.parse(filledIn(address, filled)).url).toBe(
+    'https://h.example/mcp?token=abc&team=red',
+  );
+});
+
+it('the daemon recognizes the same placeholders', () => {
+  const daemon = readFileSync(
+    join(import.meta.dirname, '../../../../config/placeholder.go'),
+    'utf8',
+  );
+  const page = readFileSync(join(import.meta.dirname, 'server-fields.ts'), 'utf8');
+  const pattern = /LazyRegexp\(`(.*)`\)/.exec(daemon)?.[1];
+  expect(page).toContain(`/${pattern}/g;`);
 });
 
 it('an entry is written without its secrets, for the file and for a draft', () => {

@@ -22,9 +22,9 @@ export interface EntryField {
 /** What the user has filled in, by the key of the field. */
 export type Filled = Record<string, { value?: string; secret?: boolean }>;
 
-/** A placeholder as used in READMEs. */
-const placeholder =
-  /<[A-Za-z][^<>]*>|\b(YOUR|MY)[-_ ][A-Z0-9_-]+|\byour[-_][a-z0-9_-]+|\/?path\/to\/[^\s"']*|\bx{4,}\b/;
+/** A placeholder as used in READMEs. The daemon recognizes the same ones (config/placeholder.go). */
+const placeholders =
+  /<[A-Za-z][^<>]*>|\b(?:YOUR|MY)[-_ ][A-Z0-9_-]+|\byour[-_][a-z0-9_-]+|(?:\b[A-Za-z]:)?[\\/]*\bpath[\\/]+to[\\/][^\s"']*|\/(?:Users|home)\/username\b[^\s"']*|\b[Xx]{4,}\b|^[\w-]*\.{3}$/g;
 
 const refers = (text: string) => /\$\{[^}]+\}/.test(text);
 
@@ -37,15 +37,20 @@ export function fieldsOf(entry: string): EntryField[] {
     fields.push({
       key: JSON.stringify([...path, at]),
       ...{ name, kind, path, at, was },
-      open: was === '' || was.includes(dots) || placeholder.test(was),
+      open: was === '' || was.includes(dots) || was.search(placeholders) >= 0,
       secret: !refers(was) && kind !== 'url' && isSensitive(name, was),
     });
-  /** A placeholder, or else a text in a known format of tokens. */
+  /** The placeholders of a text, or else a text in a known format of tokens. */
   const addUnnamed = (kind: 'args' | 'url', path: JsonPath, text: string) => {
-    const found = placeholder.exec(text);
-    if (found) add(kind, path, found[0], found.index, found[0]);
-    else if (isSensitive('', text)) add(kind, path, 'Token', 0, text);
+    const found = [...text.matchAll(placeholders)];
+    for (const { 0: word, index } of found) add(kind, path, word, index, word);
+    if (found.length === 0 && isSensitive('', text)) add(kind, path, 'Token', 0, text);
   };
+  for (const name of ['command', 'container', 'cwd']) {
+    const text = value[name];
+    if (typeof text === 'string' && text.search(placeholders) >= 0)
+      addUnnamed('args', [name], text);
+  }
   const args: unknown[] = Array.isArray(value.args) ? value.args : [];
   args.forEach((arg, i) => {
     if (typeof arg !== 'string') return;
@@ -68,12 +73,22 @@ export function fieldsOf(entry: string): EntryField[] {
     const secrets = [
       ...address.matchAll(/([?&]([\w.-]+)=|:\/\/([^/?#\s:@]*):(?=[^/?#\s@]+@))([^&#@]+)/g),
     ];
-    const found = secrets.filter(([, , name]) => name === undefined || isSensitive(name, ''));
-    for (const part of found) {
-      add('url', [kind], part[2] ?? 'Password', part.index + (part[1] ?? '').length, part[4] ?? '');
-      (fields.at(-1) as EntryField).secret = !refers(part[4] ?? '');
+    const found = secrets
+      .filter(([, , name]) => name === undefined || isSensitive(name, ''))
+      .map(({ index, 1: before = '', 2: name = 'Password', 4: was = '' }) => {
+        return { name, at: index + before.length, was, secret: !refers(was) };
+      });
+    const others = [...address.matchAll(placeholders)]
+      .map(({ 0: was, index: at }) => ({ name: was, at, was, secret: false }))
+      .filter(
+        ({ at, was }) =>
+          !found.some((one) => at < one.at + one.was.length && one.at < at + was.length),
+      );
+    for (const { name, at, was, secret } of [...found, ...others].sort((a, b) => a.at - b.at)) {
+      add('url', [kind], name, at, was);
+      (fields.at(-1) as EntryField).secret = secret;
     }
-    if (found.length === 0) addUnnamed('url', [kind], address);
+    if (found.length === 0 && others.length === 0) addUnnamed('url', [kind], address);
   }
   for (const kind of ['env', 'headers'] as const)
     for (const [name, raw] of Object.entries(isRecord(value[kind]) ? value[kind] : {}))
@@ -88,6 +103,10 @@ export const isReference = (field: EntryField, filled: Filled) =>
 /** The value of a field; that of an open one is empty until the user fills it in. */
 export const valueIn = (field: EntryField, filled: Filled): string =>
   filled[field.key]?.value ?? (field.open ? '' : field.was);
+
+/** Whether the user has yet to replace a placeholder, or to enter a secret that no draft keeps. */
+export const isMissing = (field: EntryField, filled: Filled): boolean =>
+  field.open && field.was !== '' && valueIn(field, filled) === '';
 
 export const isSecret = (field: EntryField, filled: Filled): boolean =>
   !isReference(field, filled) && (filled[field.key]?.secret ?? field.secret);

@@ -35,9 +35,12 @@ export function TestNewServer({
   name,
   entry,
   onAdd,
+  mayStart,
 }: {
   name: string;
   entry: string;
+  /** Whether nothing is left to fill in; otherwise it shows what. */
+  mayStart: () => boolean;
   /** Adds the server: only a configured server can be signed in to. */
   onAdd?: (() => void) | undefined;
 }) {
@@ -74,7 +77,7 @@ export function TestNewServer({
           </>
         ) : (
           <>
-            <Button onClick={() => test.mutate()}>
+            <Button onClick={() => mayStart() && test.mutate()}>
               <FlaskConical className="size-4" aria-hidden />
               {test.data || test.isError ? 'Test again' : 'Test'}
             </Button>
