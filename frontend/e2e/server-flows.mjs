@@ -133,6 +133,28 @@ flow('an entry that was changed elsewhere is not overwritten', 'full', async (pa
   await becomes(() => panel.getByLabel('Command').inputValue(), 'pnpx');
 });
 
+flow(
+  'an error in the file is given as the reason, not another file',
+  'full',
+  async (page, daemon) => {
+    const reason = page.getByText(/^The configuration file has an error: Not valid JSON: line 1,/);
+    await daemon.writeConfig((await daemon.config()).replace('{', '{,,'));
+    await page.goto(`${daemon.url}/#/servers/filesystem?view=config`);
+    await reason.waitFor();
+    const panel = page.getByRole('region', { name: 'filesystem' });
+    await panel.getByRole('button', { name: 'More actions for filesystem' }).press('Enter');
+    await page.getByRole('menuitem', { name: 'Tags' }).press('Enter');
+    await page.getByRole('dialog').locator(reason).waitFor();
+    await inspect(page, 'all');
+    await page.goto(`${daemon.url}/#/add?like=filesystem`);
+    await reason.waitFor();
+    await page.getByLabel('Paste a snippet, a command or a URL').fill('npx -y tide-mcp');
+    await page.getByRole('button', { name: 'Add server', exact: true }).press('Enter');
+    await reason.waitFor();
+    assert.equal(await page.getByText(/defined in another file/).count(), 0);
+  },
+);
+
 flow('an update is compared before it is saved', 'full', async (page, daemon) => {
   await page.goto(`${daemon.url}/#/servers/filesystem`);
   await page.getByRole('link', { name: 'Preview update' }).press('Enter');

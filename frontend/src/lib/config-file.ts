@@ -1,5 +1,7 @@
 import { type QueryClient, queryOptions } from '@tanstack/react-query';
 import type { Schema } from '@/lib/config-completion-and-validation';
+import { escapeControlCharacters } from '@/lib/format';
+import { readJsonc } from '@/lib/jsonc';
 import { lazyChunk } from '@/lib/lazy-chunk';
 import { request, requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -12,6 +14,20 @@ export const configQuery = queryOptions({
   queryFn: ({ signal }) => request<ConfigFile>('GET', '/api/v1/config', { signal }),
   staleTime: 5000, // a config event invalidates it immediately
 });
+
+/** Why nothing in the file can be found or changed here: its format or an error; else undefined. */
+export function unusable({ text, path, problems }: ConfigFile): string | undefined {
+  if (/\.ya?ml$/.test(path))
+    return 'The configuration file is a YAML file, which is only edited as text: under Settings.';
+  const { fault } = text.trim() === '' ? {} : readJsonc(text);
+  const error = fault
+    ? texts.editor.syntax(fault.line, fault.column)
+    : problems.find((one) => !one.warning && one.server === '' && one.file === path)?.message;
+  return (
+    error &&
+    `The configuration file has an error: ${escapeControlCharacters(error.replace(/\.$/, ''))}. Correct it under Settings.`
+  );
+}
 
 const loadSchema = lazyChunk(() => import('../../../config/schema.json'));
 

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { setEdit } from '@/lib/config-edits';
-import { configQuery, patchConfig, restoreConfig } from '@/lib/config-file';
+import { configQuery, patchConfig, restoreConfig, unusable } from '@/lib/config-file';
 import { readJsonc } from '@/lib/jsonc';
 import { isConflict, RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -9,7 +9,8 @@ import type { Edit } from '@/types/api';
 
 /**
  * Edits the current file; its result is a button that restores the previous text. `edit` returns
- * undefined if the file has no place for the change, which is then `refused`.
+ * undefined if the file has no place for the change, which is then `refused`
+ * unless the file itself is unusable.
  */
 export function useConfigEdit<Change>({
   edit,
@@ -29,7 +30,7 @@ export function useConfigEdit<Change>({
       const old = await client.fetchQuery({ ...configQuery, staleTime: 0 });
       const readable = old.text.trim() === '' || !readJsonc(old.text).fault;
       const edits = readable ? edit(old.text, change) : undefined;
-      if (!edits) throw new RequestError(refused, 0, 'validation');
+      if (!edits) throw new RequestError(unusable(old) ?? refused, 0, 'validation');
       try {
         const saved = await patchConfig(edits, old.etag);
         client.setQueryData(configQuery.queryKey, saved);

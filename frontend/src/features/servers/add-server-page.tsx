@@ -6,7 +6,7 @@ import { Button, buttonClasses } from '@/components/button';
 import { DraftRestored } from '@/components/draft-restored';
 import { Failure } from '@/components/failure';
 import { PageHeader } from '@/components/page';
-import { configQuery } from '@/lib/config-file';
+import { configQuery, unusable } from '@/lib/config-file';
 import { keepDraft, readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
 import { dots } from '@/lib/mask-secrets';
@@ -253,6 +253,9 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
           className="block w-full resize-y rounded-lg border border-strong bg-panel p-3 font-mono text-xs leading-[1.6] placeholder:text-ink3"
         />
         {restored && <DraftRestored onDiscard={discard} />}
+        {like && config && text === '' && entryOf(config.text, like) === undefined && (
+          <p className="mt-2 text-sm text-warn">{unusable(config) ?? texts.servers.elsewhere}</p>
+        )}
         {pending && choices.length === 0 && (
           <p className="mt-2 flex gap-2 text-sm text-ink2" role="status">
             <LoaderCircle className="mt-0.5 size-4 shrink-0 animate-spin" aria-hidden />

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { FormDialog } from '@/components/form-dialog';
 import { TextField } from '@/components/text-field';
 import { setEdit } from '@/lib/config-edits';
-import { configQuery } from '@/lib/config-file';
+import { configQuery, unusable } from '@/lib/config-file';
 import { escapeControlCharacters } from '@/lib/format';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -75,7 +75,7 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
     >
       <p className="text-sm text-ink2">
         {config && !path
-          ? texts.servers.elsewhere
+          ? (unusable(config) ?? texts.servers.elsewhere)
           : 'Separate tags with commas. They are saved in the configuration file.'}
       </p>
       <TextField

@@ -10,7 +10,7 @@ import { CodeView } from '@/components/lazy-code-editor';
 import { Loading } from '@/components/page';
 import { SegmentedControl } from '@/components/segmented-control';
 import { edited, textEdit, typedText, withEdit, within } from '@/lib/config-edits';
-import { configQuery, editedConfigQuery } from '@/lib/config-file';
+import { configQuery, editedConfigQuery, unusable } from '@/lib/config-file';
 import { isKept, readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
 import { readJsonc } from '@/lib/jsonc';
@@ -87,7 +87,7 @@ export function ServerEntryEditor({
   if (base === undefined)
     return (
       <div className="space-y-2 px-4 py-4 text-sm text-ink2 md:px-5">
-        <p>{texts.servers.elsewhere}</p>
+        <p>{unusable(config) ?? texts.servers.elsewhere}</p>
         <Link to="/configuration" className="text-accent underline underline-offset-2">
           Settings
         </Link>
