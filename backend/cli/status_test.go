@@ -165,7 +165,7 @@ func TestStatusOfOneServerShowsEverything(t *testing.T) {
 	}
 	for start, want := range map[string]string{
 		`"how":"direct","package":"srv","version":"1.2.0","startNs":500000000,"npxStartNs":1900000000,"npxBytes":50000000`: "directly, without npx: srv 1.2.0, in 500ms; npx took 1.9s; npm would take 50 MB more",
-		`"how":"npx","why":"npx has not started it yet"`:                                                                   "by npx, because npx has not started it yet",
+		`"how":"npx","why":"this is the first start of this package"`:                                                      "by npx, because this is the first start of this package",
 	} {
 		f := newFakeDaemon(t)
 		f.Answer("GET /api/v1/servers/files/debug", doc)

@@ -49,6 +49,12 @@ type replacement struct {
 	at       time.Time
 }
 
+// Why npx starts a server that it has not started before, and why it did once that start was learned.
+const (
+	firstStart   = "this is the first start of this package"
+	learnedStart = "this was the first start of this package; the next start is direct"
+)
+
 // maxTasks is the number of starts from which can be learned at the same time. Others are learned from
 // later.
 const maxTasks = 256
@@ -138,7 +144,7 @@ func (f *Feature) choose(server string, spec process.Spec, c Command) (l *learne
 		at = slices.IndexFunc(known.Learned, func(l *learned) bool { return slices.Equal(l.Packages, c.Packages) })
 	}
 	if at < 0 {
-		return nil, "npx has not started it yet", nil
+		return nil, firstStart, nil
 	}
 	l = known.Learned[at]
 	if why, err = f.compareCache(server, l); why != "" || err != nil {
@@ -283,6 +289,9 @@ func (f *Feature) learn(s upstream.Launched, l *learned) {
 	f.mu.Lock()
 	if last, known := f.starts[s.Server]; known {
 		last.Package, last.Version, last.NpxStart, last.NpxMemory = l.names()[0], l.Version, l.NpxStart, l.NpxMemory
+		if last.Why == firstStart {
+			last.Why = learnedStart
+		}
 		f.starts[s.Server] = last
 	}
 	f.mu.Unlock()

@@ -203,7 +203,7 @@ func (n *npm) expect(how, why string) {
 // learn starts the server by npx, so that the next start is direct.
 func (n *npm) learn() {
 	n.t.Helper()
-	n.expect(ByNpx, "not started it yet")
+	n.expect(ByNpx, learnedStart) // not that it has yet to start
 }
 
 func (n *npm) recorded() (s started) {

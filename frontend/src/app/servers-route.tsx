@@ -18,9 +18,7 @@ export function ServersRoute() {
   const id = useServerID(useParams({ strict: false }).id);
   const { data: report } = useQuery(usageQuery({ range: '24h' }));
   const navigate = getRouteApi('/servers').useNavigate();
-  const programMissing =
-    useQuery(serversQuery).data?.find((server) => server.id === id)?.remedy?.kind ===
-    'install-program';
+  const server = useQuery(serversQuery).data?.find((one) => one.id === id);
   const { view = 'about' } = getRouteApi('/servers').useSearch();
   const close = useCallback(
     () => navigate({ to: '/servers', search: (old) => ({ ...old, tool: undefined }) }),
@@ -55,7 +53,13 @@ export function ServersRoute() {
               onView={setView}
               onClose={close}
               trust={(tools) => <ServerTrust server={id}>{tools}</ServerTrust>}
-              version={<ServerVersionSection server={id} runs={!programMissing} />}
+              version={
+                <ServerVersionSection
+                  server={id}
+                  since={server?.since ?? ''}
+                  runs={server?.remedy?.kind !== 'install-program'}
+                />
+              }
               calls={
                 <Boundary>
                   <ServerCalls server={id} />

@@ -26,19 +26,24 @@ const wraps =
 export const versionPath = (server: string) =>
   `/api/v1/servers/${encodeURIComponent(server)}/version`;
 
-const versionQuery = (server: string) =>
+/** The version is that of the process, so each change of the server's state is another query. */
+const versionQuery = (server: string, since: string) =>
   queryOptions({
-    queryKey: ['server', server, 'version'],
+    queryKey: ['server', server, 'version', since],
     queryFn: ({ signal }) => request<ServerVersion>('GET', versionPath(server), { signal }),
+    placeholderData: (old) => old,
     retry: false,
   });
 
 /** The package version of a server: pins it, rolls back, or leads to the preview of an update. */
 export function ServerVersionSection({
   server,
+  since,
   runs,
 }: {
   server: string;
+  /** When its state last changed. */
+  since: string;
   /** Whether its program exists, so that another version of it can be tried. */
   runs: boolean;
 }) {
@@ -57,7 +62,7 @@ export function ServerVersionSection({
     },
     onError: toastError,
   });
-  const { data: version } = useQuery(versionQuery(server));
+  const { data: version } = useQuery(versionQuery(server, since));
   if (!version?.known) return null;
   const before = version.earlier?.[0]?.configured;
   return (
