@@ -16,7 +16,7 @@ const (
 
 // maxCompared limits the lines of each text that Diff compares, because the table of the comparison
 // grows with their product. Longer texts are shown as all old lines followed by all new lines.
-const maxCompared = 600
+const maxCompared = 2000
 
 // contextLines is the number of context lines around a difference.
 const contextLines = 3
@@ -55,9 +55,9 @@ func diffLines(a, b []string) []DiffLine {
 		return out
 	}
 	// longest[i][j] is the longest common subsequence of a[i:] and b[j:].
-	longest := make([][]int, len(a)+1)
+	longest := make([][]uint16, len(a)+1)
 	for i := range longest {
-		longest[i] = make([]int, len(b)+1)
+		longest[i] = make([]uint16, len(b)+1)
 	}
 	for i := len(a) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {

@@ -154,6 +154,9 @@ func updateVersion(ctx context.Context, e *terminal.Env, o versionUpdateOptions)
 		} else if err := trust.PrintChanges(e, v.Changes); err != nil {
 			return err
 		}
+		if v.Tokens != v.TokensThen {
+			fmt.Fprintf(e.Stdout, "Context of its tools: about %d tokens before, %d after\n", v.Tokens, v.TokensThen)
+		}
 	}
 	if o.compare {
 		if !e.JSON && e.Attended() {

@@ -407,6 +407,8 @@ type VersionPlan struct {
 	From       string             `json:"from" doc:"Current value in the configuration"`
 	To         string             `json:"to" doc:"New value in the configuration"`
 	Changes    []trust.ToolChange `json:"changes" nullable:"false" doc:"Tools that are added, removed or changed"`
+	Tokens     int                `json:"tokens" doc:"Context size of the server's tools now, an estimate; 0 if they are not listed"`
+	TokensThen int                `json:"tokensThen" doc:"That of its tools in the other version"`
 	Applied    bool               `json:"applied"`
 	TrialNs    int64              `json:"trialNs" doc:"How long the trial took"`
 	ServerInfo web.JSON           `json:"serverInfo" doc:"Name and version that the candidate reports"`

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
 	"github.com/drawbridge-mcp/drawbridge/backend/policy"
@@ -109,6 +110,7 @@ func (f *Feature) planVersion(ctx context.Context, s *config.Server, spec Spec, 
 	if out.Changes, err = f.Trust.Compare(ctx, s.ID, t.Catalog.Tools); err != nil {
 		return err
 	}
+	out.Tokens, out.TokensThen = tokensOf(f.Views.All(), s.ID), tokensOf(f.Views.WithTools(s.ID, t.Catalog.Tools), s.ID)
 	out.Key = hashPlan(text, t.Catalog.Tools)
 	f.plans.mu.Lock()
 	defer f.plans.mu.Unlock()
@@ -117,6 +119,16 @@ func (f *Feature) planVersion(ctx context.Context, s *config.Server, spec Spec, 
 	}
 	f.plans.all[s.ID] = candidateVersion{out.Key, text, spec, t.Catalog.Tools, time.Now()}
 	return nil
+}
+
+// tokensOf estimates the context size of the tools of a server.
+func tokensOf(v *registry.View, server string) (sum int) {
+	for _, tool := range v.Items(core.Tools) {
+		if tool.Server == server {
+			sum += bridge.EstimateTokens(len(tool.Raw))
+		}
+	}
+	return sum
 }
 
 // hashPlan returns a hash of what the user sees of a plan: the configuration and the tools.

@@ -117,3 +117,18 @@ func (r *Registry) Draft(p config.Profile) *View {
 	v := r.views.Load()
 	return aggregate(v.naming, v.servers, v.uris, MaxPublicName, &p)
 }
+
+// WithTools returns the view of all servers if one of them listed these tools, none of them withheld.
+func (r *Registry) WithTools(server string, tools []core.Item) *View {
+	v := r.views.Load()
+	servers := slices.Clone(v.servers)
+	for i, h := range servers {
+		if h.ID == server {
+			other := *h
+			other.catalog, other.withheld = &core.Catalog{Tools: tools}, nil
+			other.prepareEntries(nil)
+			servers[i] = &other
+		}
+	}
+	return aggregate(v.naming, servers, v.uris, MaxPublicName, nil)
+}

@@ -114,6 +114,15 @@ func TestUnlistedServerAcceptsAnyTool(t *testing.T) {
 	}
 }
 
+func TestOtherToolsOfServerCanBeViewedWithoutListingThem(t *testing.T) {
+	r := New(Options{})
+	r.Configure("", []Server{{ID: "a", Filter: &config.Filter{Exclude: []string{"hidden"}}}, {ID: "b"}})
+	r.Set("a", "", tools("x"))
+	r.Set("b", "", tools("x"))
+	assert.Equal(t, []string{"a__y", "b__x"}, publicNames(r.WithTools("a", tools("y", "hidden").Tools)))
+	assert.Equal(t, []string{"a__x", "b__x"}, publicNames(r.All()))
+}
+
 func TestListenersRunAfterViewIsVisible(t *testing.T) {
 	r := New(Options{})
 	var heard []string

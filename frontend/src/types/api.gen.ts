@@ -3394,6 +3394,14 @@ export interface VersionPlan {
    */
   to: string;
   /**
+   * Context size of the server's tools now, an estimate; 0 if they are not listed
+   */
+  tokens: number;
+  /**
+   * That of its tools in the other version
+   */
+  tokensThen: number;
+  /**
    * How long the trial took
    */
   trialNs: number;

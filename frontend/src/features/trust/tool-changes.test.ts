@@ -1,32 +1,42 @@
 import { expect, test } from 'vitest';
 import type { ToolChange } from '@/types/api';
 import { summaryOf } from './change-summary';
-import { versionsOf } from './tool-changes';
+import { shownLines } from './tool-changes';
 
-test('the lines of a changed definition become the texts before and after', () => {
+test('the lines of a changed definition are shown as they were compared', () => {
   expect(
-    versionsOf([
+    shownLines([
       { op: 'same', text: 'name: add' },
       { op: 'old', text: 'description: Adds.' },
       { op: 'new', text: 'description: Adds\u202e.' },
+      { op: 'new', text: 'inputSchema.required[0]: a' },
+      { op: 'same', text: 'inputSchema.type: object' },
       { op: 'gap', text: '4 unchanged lines' },
     ]),
-  ).toEqual({
-    before: 'name: add\ndescription: Adds.\n@@ 4 unchanged lines @@',
-    after: 'name: add\ndescription: Adds\ufffd.\n@@ 4 unchanged lines @@',
-  });
+  ).toEqual([
+    { kind: 'same', text: 'name: add' },
+    { kind: 'removed', text: 'description: Adds.' },
+    { kind: 'added', text: 'description: Adds\ufffd.' },
+    { kind: 'added', text: 'inputSchema.required[0]: a' },
+    { kind: 'same', text: 'inputSchema.type: object' },
+    { kind: 'hunk', text: '@@ 4 unchanged lines @@' },
+  ]);
 });
 
 test('no new line is lost behind many old ones, and no invisible change is hidden', () => {
   const many = (op: 'old' | 'new') =>
-    Array.from({ length: 2001 }, (_, i) => ({ op, text: `${op} ${i}` }));
-  expect(versionsOf([...many('old'), ...many('new')]).after).toContain('new 2000');
-  const { before, after } = versionsOf([
+    Array.from({ length: 6000 }, (_, i) => ({ op, text: `${op} ${i}` }));
+  expect(shownLines([...many('old'), ...many('new')]).map((line) => line.text)).toContain(
+    'new 4999',
+  );
+  const lines = shownLines([
     { op: 'old', text: 'description: a\u200e' },
     { op: 'new', text: 'description: a\u200f' },
   ]);
-  expect(after).not.toBe(before);
-  expect(after).toContain('\\u{200f}');
+  expect(lines.map((line) => line.text)).toEqual([
+    'description: a\\u{200e}',
+    'description: a\\u{200f}',
+  ]);
 });
 
 test('a summary counts the changed definitions and what of them differs', () => {

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { ShieldAlert } from 'lucide-react';
 import { Button } from '@/components/button';
 import { GuardedItem, GuardedList } from '@/components/guarded-list';
-import { MergeDiff } from '@/components/lazy-code-editor';
+import { UnifiedDiff } from '@/components/lazy-code-editor';
 import { More } from '@/components/more';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -104,28 +104,31 @@ export function ToolDiff({ lines, label }: { lines: DiffLine[]; label: string })
   if (lines.length === 0) return null;
   return (
     <div className="mt-2">
-      <MergeDiff {...versionsOf(lines)} label={label} />
+      <UnifiedDiff lines={shownLines(lines)} label={label} />
     </div>
   );
 }
 
-/** The two texts that lines of a diff describe; both state how many equal lines are omitted. */
-export function versionsOf(lines: DiffLine[]): { before: string; after: string } {
-  // Each side is limited on its own: the new lines may follow after all old ones.
-  const textWithout = (other: DiffLine['op']) =>
-    lines
-      .filter(({ op }) => op !== other)
-      .slice(0, 5000)
-      .map(({ op, text }) =>
-        escapeControlCharacters(op === 'gap' ? `@@ ${text} @@` : text.slice(0, 20_000)),
-      )
-      .join('\n');
-  const before = textWithout('new');
-  const after = textWithout('old');
-  // Lines that differ in invisible characters only must not look unchanged.
-  if (before === after && lines.some(({ op }) => op === 'new'))
-    return { before, after: lines.map(({ op, text }) => `${op}: ${spelledOut(text)}`).join('\n') };
-  return { before, after };
+const kinds = { same: 'same', old: 'removed', new: 'added', gap: 'hunk' } as const;
+
+/** The lines of a diff as they are shown. */
+export function shownLines(lines: DiffLine[]) {
+  const escaped = (text: string) => escapeControlCharacters(text.slice(0, 20_000));
+  const textsOf = (op: DiffLine['op']) =>
+    new Set(lines.filter((line) => line.op === op).map((line) => escaped(line.text)));
+  const [old, now] = [textsOf('old'), textsOf('new')];
+  const left = { same: 5000, old: 5000, new: 5000, gap: 5000 }; // so that old lines do not hide new ones
+  return lines
+    .filter(({ op }) => left[op]-- > 0)
+    .map(({ op, text }) => {
+      const shown = escaped(text);
+      // Lines that differ in invisible characters only must not look unchanged.
+      const alike = old.has(shown) && now.has(shown) && (op === 'old' || op === 'new');
+      return {
+        kind: kinds[op],
+        text: op === 'gap' ? `@@ ${shown} @@` : alike ? spelledOut(text.slice(0, 20_000)) : shown,
+      };
+    });
 }
 
 const spelledOut = (text: string) =>

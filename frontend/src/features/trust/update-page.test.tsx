@@ -7,7 +7,9 @@ import {
 } from '@tanstack/react-router';
 import { render, screen } from '@testing-library/react';
 import { expect, test, vi } from 'vitest';
-import { UpdatePage } from './update-page';
+import type { ComparedCall } from '@/types/api';
+import { contextChange, UpdatePage } from './update-page';
+import { comparisonSummary } from './version-comparison';
 
 test.each([404, 503])(
   'an update can be tried again unless its server is gone: %s',
@@ -28,3 +30,21 @@ test.each([404, 503])(
     );
   },
 );
+
+test('the preview says how much context the tools take before and after', () => {
+  expect(contextChange({ tokens: 943, tokensThen: 2706 })).toBe('Context: ~943 → ~2,706 tokens. ');
+  expect(contextChange({ tokens: 0, tokensThen: 2706 })).toBe('Context: ~2,706 tokens. ');
+});
+
+test('only calls of tools are counted as calls', () => {
+  const report = (calls: ComparedCall[]) =>
+    comparisonSummary({ alike: 0, different: 0, failed: 0, skipped: 0, enough: true, calls });
+  const others: ComparedCall[] = [
+    { definitions: 'server', result: 'different' },
+    { resource: 'memo://1', result: 'different' },
+  ];
+  expect(report(others)).toBe('No calls to replay. Other requests: 2 different.');
+  expect(report([...others, { tool: 'read', result: 'alike' }])).toBe(
+    'Replayed calls: 1 the same. Other requests: 2 different.',
+  );
+});

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { Button } from '@/components/button';
 import { More } from '@/components/more';
 import { Failed, Loading, PageHeader } from '@/components/page';
-import { escapeControlCharacters } from '@/lib/format';
+import { count, escapeControlCharacters } from '@/lib/format';
 import { RequestError, request } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
@@ -13,11 +13,18 @@ import type { VersionPlan } from '@/types/api';
 import { summaryOf } from './change-summary';
 import { versionPath } from './server-version';
 import { ToolDiff, Warnings } from './tool-changes';
-import { comparisonSummary, VersionComparison } from './version-comparison';
+import { byKind, comparisonSummary, VersionComparison } from './version-comparison';
 
 /** The version that the configuration names, or the one that runs. */
 const before = ({ from, package: name, version }: VersionPlan) =>
   from !== name ? texts.versions.of(from) : version ? texts.versions.short(version) : 'not pinned';
+
+/** How much of the context of a model the tools take before and after the update. */
+export function contextChange({ tokens, tokensThen }: Pick<VersionPlan, 'tokens' | 'tokensThen'>) {
+  if (tokens === tokensThen) return 'The context stays the same. ';
+  const after = texts.tools.tokens(count(tokensThen));
+  return `Context: ${tokens > 0 ? `~${count(tokens)} → ` : ''}${after}. `;
+}
 
 /** What the latest version of a server changes: its definitions, and its results for recorded calls. */
 export function UpdatePage({ server }: { server: string }) {
@@ -55,6 +62,7 @@ export function UpdatePage({ server }: { server: string }) {
   const noSuchServer = plan.error instanceof RequestError && plan.error.status === 404;
   const changes = plan.data?.changes ?? [];
   const report = compared.data?.comparison;
+  const requests = report && byKind(report);
   return (
     <>
       <PageHeader title={`Update ${escapeControlCharacters(name.slice(0, 200))}`}>
@@ -79,12 +87,12 @@ export function UpdatePage({ server }: { server: string }) {
           {plan.data && key && (
             <div>
               <p className="text-lg font-semibold" role="status">
-                {summaryOf(changes) || 'No tools will change'}.{' '}
+                {summaryOf(changes) || 'No tools will change'}. {contextChange(plan.data)}
                 {report ? comparisonSummary(report) : !compared.error && 'Replaying calls…'}
               </p>
               <p className="text-sm text-ink3 [overflow-wrap:anywhere]">
                 {escapeControlCharacters(
-                  `${plan.data.package}: ${before(plan.data)} → ${texts.versions.of(plan.data.to)}`,
+                  `Latest version of ${plan.data.package}: ${before(plan.data)} → ${texts.versions.of(plan.data.to)}`,
                 )}
               </p>
             </div>
@@ -99,7 +107,9 @@ export function UpdatePage({ server }: { server: string }) {
                       <summary className="cursor-pointer py-0.5 font-medium [overflow-wrap:anywhere]">
                         {escapeControlCharacters(one.name.slice(0, 200))}{' '}
                         <span className="font-normal text-ink3">
-                          {texts.trust.states[one.state]}
+                          {[texts.trust.states[one.state], one.parts.join(', ')]
+                            .filter(Boolean)
+                            .join(': ')}
                         </span>
                       </summary>
                       <ToolDiff
@@ -118,21 +128,36 @@ export function UpdatePage({ server }: { server: string }) {
             <section aria-label="Replayed calls">
               <h2 className="font-semibold">Replayed calls</h2>
               <p className="text-sm text-ink2">
-                Recorded calls of read-only tools, prompts and resources, and saved checks, run on
-                both versions.
+                Recorded calls of read-only tools, and saved checks, run on both versions.
               </p>
               {compared.error && (
                 <Failed error={compared.error} onRetry={() => compared.refetch()} />
               )}
-              {report ? (
+              {report && requests ? (
                 <VersionComparison
-                  report={report}
+                  label="Replayed calls"
+                  list={requests.calls}
+                  enough={report.enough}
                   pending={compared.isFetching}
                   onAlso={(tool) => setAlso([...also, tool])}
                 />
               ) : (
                 compared.isPending && <Loading />
               )}
+            </section>
+          )}
+          {requests && requests.others.length > 0 && (
+            <section aria-label="Other requests">
+              <h2 className="font-semibold">Other requests</h2>
+              <p className="text-sm text-ink2">
+                Instructions, lists, prompts and resources of both versions.
+              </p>
+              <VersionComparison
+                label="Other requests"
+                list={requests.others}
+                pending={compared.isFetching}
+                onAlso={() => {}}
+              />
             </section>
           )}
         </div>

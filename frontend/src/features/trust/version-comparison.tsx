@@ -46,30 +46,45 @@ const looks = {
 const order = ['failed', 'different', 'skipped', 'alike'] as const;
 const nameOf = (call: ComparedCall) => call.tool ?? call.prompt ?? call.resource ?? '';
 
-/** How many results are the same, different, failed or skipped. */
-export const comparisonSummary = (report: ComparisonReport): string =>
-  report.calls.length === 0
-    ? 'There are no calls to replay.'
-    : `Replayed calls: ${order
-        .filter((result) => report[result] > 0)
-        .map((result) => t.counts[result](report[result]))
-        .join(', ')}.`;
+/** The calls of tools, and the other requests: those for definitions, prompts and resources. */
+export function byKind({ calls }: ComparisonReport) {
+  return { calls: calls.filter((one) => one.tool), others: calls.filter((one) => !one.tool) };
+}
 
-/** Compares the results of the same calls with the current and another version of a server. */
+const countsOf = (list: ComparedCall[]) =>
+  order
+    .map((result) => [result, list.filter((one) => one.result === result).length] as const)
+    .filter(([, n]) => n > 0)
+    .map(([result, n]) => t.counts[result](n))
+    .join(', ');
+
+/** How many results are the same, different, failed or skipped. */
+export function comparisonSummary(report: ComparisonReport): string {
+  const { calls, others } = byKind(report);
+  const first = calls.length > 0 ? `Replayed calls: ${countsOf(calls)}.` : 'No calls to replay.';
+  return others.length > 0 ? `${first} Other requests: ${countsOf(others)}.` : first;
+}
+
+/** The results of the same requests with the current and another version of a server. */
 export function VersionComparison({
-  report,
+  label,
+  list,
+  enough = true,
   pending,
   onAlso,
 }: {
-  report: ComparisonReport;
+  /** Names the requests, as in "Replayed calls". */
+  label: string;
+  list: ComparedCall[];
+  enough?: boolean;
   pending: boolean;
   /** Repeats the comparison and also calls this tool. */
   onAlso: (tool: string) => void;
 }) {
-  const calls = report.calls.map((call, at) => ({ call, at }));
+  const calls = list.map((call, at) => ({ call, at }));
   return (
     <>
-      {report.calls.length > 0 && !report.enough && (
+      {list.length > 0 && !enough && (
         <p className="mt-1 text-sm text-warn">
           There are too few results to tell whether the versions behave the same. Call this server’s
           tools or save checks, then compare again.
@@ -87,7 +102,7 @@ export function VersionComparison({
             <summary className="cursor-pointer px-3 py-2 text-sm font-medium">
               {t.counts[result](found.length)}
             </summary>
-            <ol aria-label={`Compared calls: ${t.results[result]}`}>
+            <ol aria-label={`${label}: ${t.results[result]}`}>
               {found.map(({ call, at }) => (
                 <Result key={at} number={at + 1} call={call} pending={pending} onAlso={onAlso} />
               ))}
