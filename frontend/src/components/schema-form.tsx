@@ -2,7 +2,7 @@ import { Plus, X } from 'lucide-react';
 import { type ReactNode, useId, useRef, useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { SelectChevron } from '@/components/fields';
-import { type Field, initialText, type Member, readSchema } from '@/lib/form-schema';
+import { type Field, initialText, lacksValue, type Member, readSchema } from '@/lib/form-schema';
 import { escapeControlCharacters } from '@/lib/format';
 import { isNumber, withElement, withMember } from '@/lib/json-edit';
 import { isJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
@@ -25,10 +25,13 @@ interface Editing {
 export function ObjectForm({
   field,
   text,
+  wanted = false,
   onChange,
 }: {
   field: Field;
   text: string;
+  /** Marks the required members without a value. */
+  wanted?: boolean | undefined;
   onChange: (text: string) => void;
 }) {
   const values = jsonMembers(text) ?? new Map<string, string>();
@@ -43,6 +46,7 @@ export function ObjectForm({
           key={member.name}
           member={member}
           raw={values.get(member.name)}
+          wanted={wanted}
           onChange={(raw) => onChange(withMember(text, member.name, raw))}
         />
       ))}
@@ -52,8 +56,14 @@ export function ObjectForm({
 
 const anything = readSchema('{}');
 
-function MemberField({ member, raw, onChange }: Editing & { member: Member }) {
+function MemberField({
+  member,
+  raw,
+  wanted,
+  onChange,
+}: Editing & { member: Member; wanted: boolean }) {
   const { field, required } = member;
+  const missing = wanted && lacksValue(member, raw);
   const id = useId();
   const name = escapeControlCharacters(field.title || member.name);
   const grouped = field.kind === 'object' || field.kind === 'list';
@@ -82,8 +92,10 @@ function MemberField({ member, raw, onChange }: Editing & { member: Member }) {
       field={field}
       required={required}
       raw={raw}
+      wanted={wanted}
+      missing={missing}
       onChange={onChange}
-      note={field.description ? `${id}-note` : undefined}
+      note={missing ? `${id}-missing` : field.description ? `${id}-note` : undefined}
     />
   );
   if (grouped) {
@@ -96,11 +108,14 @@ function MemberField({ member, raw, onChange }: Editing & { member: Member }) {
     );
   }
   return (
-    <div>
+    <div data-missing={missing || undefined}>
       <label htmlFor={id} className="mb-1 flex flex-wrap items-baseline gap-x-2 text-sm">
         {head}
       </label>
       {control}
+      <Fault id={`${id}-missing`}>
+        {missing && `Enter a value: ${name} is required. It can only be sent empty as JSON.`}
+      </Fault>
       {note}
     </div>
   );
@@ -112,6 +127,8 @@ interface ControlProps extends Editing {
   required: boolean;
   note: string | undefined;
   label?: string;
+  wanted?: boolean;
+  missing?: boolean;
 }
 
 function Control(props: ControlProps) {
@@ -135,7 +152,14 @@ function Control(props: ControlProps) {
     case 'list':
       return <ListControl {...props} />;
     case 'object':
-      return <ObjectForm field={props.field} text={props.raw ?? '{}'} onChange={props.onChange} />;
+      return (
+        <ObjectForm
+          field={props.field}
+          text={props.raw ?? '{}'}
+          wanted={props.wanted}
+          onChange={props.onChange}
+        />
+      );
     case 'json':
       return <JsonControl {...props} />;
   }
@@ -143,7 +167,7 @@ function Control(props: ControlProps) {
 
 const isDate = /^\d{4}-\d\d-\d\d$/;
 
-function TextControl({ id, field, required, raw, onChange, note, label }: ControlProps) {
+function TextControl({ id, field, required, raw, onChange, note, label, missing }: ControlProps) {
   const text = jsonString(raw) ?? raw ?? '';
   const type = (event: { target: { value: string } }) => {
     const typed = event.target.value;
@@ -160,6 +184,7 @@ function TextControl({ id, field, required, raw, onChange, note, label }: Contro
         id={id}
         type={field.format}
         aria-label={label}
+        aria-invalid={missing}
         aria-describedby={note}
         value={text}
         spellCheck={false}
@@ -173,6 +198,7 @@ function TextControl({ id, field, required, raw, onChange, note, label }: Contro
     <textarea
       id={id}
       aria-label={label}
+      aria-invalid={missing}
       aria-describedby={note}
       rows={Math.min(10, text.split('\n').length)}
       value={text}

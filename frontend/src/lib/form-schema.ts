@@ -37,6 +37,22 @@ export interface Member {
   field: Field;
 }
 
+/** Whether a member must have a value and has none. */
+export const lacksValue = ({ field, required }: Member, raw: string | undefined): boolean =>
+  required &&
+  (raw === undefined
+    ? field.kind !== 'list' && field.kind !== 'object'
+    : field.kind === 'text' && raw === '""');
+
+/** Whether every required member of an object has a value, also in the objects within it. */
+export function isComplete(field: Field, text: string): boolean {
+  const values = jsonMembers(text);
+  return field.members.every((member) => {
+    const raw = values?.get(member.name);
+    return !lacksValue(member, raw) && (raw === undefined || isComplete(member.field, raw));
+  });
+}
+
 const maxDepth = 6;
 const maxMembers = 100;
 const maxChoices = 500;

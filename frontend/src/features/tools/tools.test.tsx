@@ -86,6 +86,29 @@ it('a tool cannot be called with invalid arguments', async () => {
   expect(fetch).not.toHaveBeenCalled();
 });
 
+it('a required field of the form cannot be sent empty, and is named', async () => {
+  const sent = vi.fn(async () => new Response('{"success":true,"raw":null,"callId":""}'));
+  vi.stubGlobal('fetch', sent);
+  render(
+    <Tooltip.Provider>
+      <TryTool
+        tool={{
+          ...tool,
+          inputSchema:
+            '{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["b"]}',
+        }}
+      />
+    </Tooltip.Provider>,
+  );
+  await userEvent.click(screen.getByRole('button', { name: 'Run tool' }));
+  expect(screen.getByLabelText(/^b/)).toHaveFocus();
+  expect(screen.getByLabelText(/^b/)).toHaveAccessibleDescription(/^Enter a value: b is required/);
+  expect(sent).not.toHaveBeenCalled();
+  await userEvent.type(screen.getByLabelText(/^b/), 'x');
+  await userEvent.click(screen.getByRole('button', { name: 'Run tool' }));
+  expect(sent).toHaveBeenCalledOnce();
+});
+
 it('the form writes JSON with the typed values unchanged', async () => {
   const sent = vi.fn(async () => new Response('{"success":true,"raw":null,"callId":"1"}'));
   vi.stubGlobal('fetch', sent);

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { CircleAlert, CircleCheck, LoaderCircle, Play } from 'lucide-react';
 import { useId, useMemo, useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
 import { Button } from '@/components/button';
 import { DraftRestored } from '@/components/draft-restored';
 import { EditorMessages } from '@/components/editor-messages';
@@ -10,7 +11,7 @@ import { ResultText } from '@/components/result-text';
 import { ObjectForm } from '@/components/schema-form';
 import { TabList, TabPanel, Tabs } from '@/components/segmented-control';
 import { readDraft, useDraft } from '@/lib/drafts';
-import { initialText, readSchema } from '@/lib/form-schema';
+import { initialText, isComplete, readSchema } from '@/lib/form-schema';
 import { duration, escapeControlCharacters } from '@/lib/format';
 import { formatJson, jsonMembers } from '@/lib/json-text';
 import { jsonFault } from '@/lib/jsonc';
@@ -53,6 +54,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
   const reset = () => {
     const typed = args;
     setArgs(first());
+    setWanted(false);
     if (typed !== first())
       say('ok', texts.care.typedGone, { text: texts.care.undo, run: () => setArgs(typed) });
   };
@@ -60,12 +62,20 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
   const [bare, setBare] = useState(() => takesNothing(tool.inputSchema) && args === '{}');
   const [run, setRun] = useState<Run>({ phase: 'idle' });
   const abort = useRef<AbortController | null>(null);
+  const [wanted, setWanted] = useState(false);
+  const form = useRef<HTMLDivElement>(null);
   const id = useId();
 
   const fault = argumentsFault(args);
   const place = jsonFault(args);
   const start = async () => {
     if (fault || run.phase === 'running') return;
+    if (view === 'form' && !bare && !isComplete(schema, args)) {
+      flushSync(() => setWanted(true));
+      const first = form.current?.querySelector('[data-missing] :is(input, textarea, select)');
+      if (first instanceof HTMLElement) first.focus();
+      return;
+    }
     const controller = new AbortController();
     abort.current = controller;
     setRun({ phase: 'running', since: Date.now() });
@@ -94,6 +104,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
       )}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: a shortcut for all controls inside */}
       <div
+        ref={form}
         onKeyDown={(event) => {
           if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void start();
         }}
@@ -107,7 +118,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
               </Button>
             </p>
           ) : view === 'form' && !fault ? (
-            <ObjectForm field={schema} text={args} onChange={setArgs} />
+            <ObjectForm field={schema} text={args} wanted={wanted} onChange={setArgs} />
           ) : (
             <>
               <p className="mb-1 text-xs text-ink3" aria-hidden>
