@@ -64,6 +64,9 @@ func (u *UndoPlan) addFile(r record) error {
 		}
 	}
 	now, existed, err := readFile(r.Path)
+	if !existed && r.Own != nil && r.Existed {
+		u.Problem = r.Path + " does not exist any more"
+	}
 	if err != nil || !existed || hashBytes(now) == r.PostHash {
 		return err
 	}

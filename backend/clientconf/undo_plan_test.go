@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,6 +42,9 @@ func TestUndoIsPreviewedWithTheServersThatAreRemoved(t *testing.T) {
 
 	save(t, cursor, strings.Replace(moved, `"--server"`, `"--other"`, 1))
 	assert.Contains(t, preview().Problem, "was changed manually")
+	require.NoError(t, os.Remove(cursor))
+	assert.Contains(t, preview().Problem, "does not exist any more")
+	s.Do(t, "/api/v1/connections/cursor/undo", ``, 409)
 }
 
 // Undoing a connection revokes the token that it created, but none that the user was shown or that something uses.
