@@ -75,13 +75,17 @@ export async function startDaemon(scene = 'full', edit) {
   return daemon;
 }
 
+const given = new Set();
+
 /**
  * A free port outside of the range of ephemeral ports, so that no other program takes it while its
- * daemon restarts.
+ * daemon restarts, and no other daemon of this run before its own listens.
  */
 async function ownPort() {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);
+    if (given.has(port)) continue;
+    given.add(port);
     const server = createServer();
     const free = await new Promise((done) => {
       server.once('error', () => done(false));
