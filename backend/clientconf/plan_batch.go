@@ -370,7 +370,7 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 		if m, _ := decodeObject(i.literal); combined && i.Exists && m["disabled"] == true {
 			p.Warnings = append(p.Warnings, i.Name+" is off in "+p.Client.Name+" but may be on in Drawbridge: to keep its tools from "+p.Client.Name+", limit the client with a profile.")
 		}
-		if note := c.moveNote(i); note != "" {
+		if note := moveNote(c, i); note != "" {
 			p.Notes = append(p.Notes, note)
 		}
 		if i.Exists {
@@ -394,7 +394,7 @@ func (c *Connector) PlanMove(choice Choice, names []string, combined bool) (*Pla
 }
 
 // moveNote says that a server becomes one with another or has another name in Drawbridge, or is "".
-func (c *Connector) moveNote(i ImportedServer) string {
+func moveNote(c *Connector, i ImportedServer) string {
 	switch {
 	case i.Exists:
 		return quote(i.Name) + " is the same server as " + quote(i.Label) + " of " + cmp.Or(c.plannedFrom[i.Label], "Drawbridge") + ": they become one."

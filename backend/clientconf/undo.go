@@ -82,7 +82,7 @@ func (c *Connector) undoFile(ctx context.Context, r record, force bool) (UndoOut
 			return Restored, err
 		}
 	}
-	return c.undoEntries(p, r, recorded, force)
+	return p.undoEntries(r, recorded, force)
 }
 
 // recreate creates a file that was deleted since, or is on a disk or a branch that is away. Undoing the rest
@@ -158,7 +158,7 @@ func (c *recordFolder) restoreBackup(r record, now []byte) (done bool, err error
 }
 
 // undoEntries undoes each entry separately, in reverse order.
-func (c *Connector) undoEntries(p *Plan, r record, recorded, force bool) (UndoOutcome, error) {
+func (p *Plan) undoEntries(r record, recorded, force bool) (UndoOutcome, error) {
 	content, err := p.contentWithout(r, recorded, force)
 	if err != nil {
 		return "", err
@@ -385,7 +385,7 @@ func (c *Connector) undoPart(ctx context.Context, r, part record, rest *record, 
 	if !p.existed {
 		return "", core.Errorf(core.CodeConflict, "the file %s no longer exists: undo the whole connection", r.Path)
 	}
-	how, err := c.undoEntries(p, part, true, force)
+	how, err := p.undoEntries(part, true, force)
 	if err != nil {
 		return "", err
 	}

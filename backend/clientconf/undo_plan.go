@@ -45,7 +45,7 @@ func (c *Connector) PlanUndo(key string) (UndoPlan, error) {
 		if r.Own == nil {
 			continue
 		}
-		if err := c.addRemoved(&out, r); err != nil {
+		if err := out.addRemoved(c, r); err != nil {
 			return out, err
 		}
 	}
@@ -79,7 +79,7 @@ func (u *UndoPlan) addFile(r record) error {
 }
 
 // addRemoved adds the servers that would be removed from our configuration, and those that would stay.
-func (c *Connector) addRemoved(u *UndoPlan, r record) error {
+func (u *UndoPlan) addRemoved(c *Connector, r record) error {
 	now, existed, err := readFile(r.Own.Path)
 	if err != nil || !existed {
 		return err
