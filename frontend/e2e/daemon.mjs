@@ -127,10 +127,12 @@ async function launch(folder, own) {
         return ids.every((id) => servers.find((one) => one.id === id)?.state === 'running');
       }, `${ids} run`),
     /** Opens the stream of events: without a page, a call that needs an approval is refused. */
-    watch: () =>
-      fetch(`${daemon.url}/api/v1/events`, {
+    async watch() {
+      // Kept, because a response that is collected ends its stream.
+      daemon.stream = await fetch(`${daemon.url}/api/v1/events`, {
         headers: { Authorization: `Bearer ${daemon.token}` },
-      }),
+      });
+    },
     /** Waits until this many calls wait for the user. */
     waiting: (count) =>
       until(
