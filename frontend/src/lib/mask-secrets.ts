@@ -8,7 +8,7 @@ const sensitive =
   /(key|token|secret|passw|passphrase|pwd|[-_]pat$|^pat$|[-_]pass$|^pass$|^otp$|auth|bearer|credential|cookie|private|dsn|signature|connection[-_]?string)/i;
 
 const prefixes =
-  'dbr_ gh[oprsu]_ github_pat_ glpat- glptt- sk- [rs]k_live_ sk_test_ whsec_ xox[abeprs]- xapp- A[KS]IA AIza ya29\\. GOCSPX- eyJ[\\w-]{10} npm_ pypi- hf_ SG\\. shpat_ shpss_ dop_v1_ ntn_ secret_(?=\\w{32}) lin_api_ figd_ AGE-SECRET-KEY-';
+  'dbr_ gh[oprsu]_ github_pat_ glpat- glptt- sk- [rs]k_live_ sk_test_ whsec_ xox[abeprs]- xapp- A[KS]IA AIza ya29\\. GOCSPX- eyJ[\\w-]{10} npm_ pypi- hf_ SG\\. shpat_ shpss_ dop_v1_ ntn_ secret_(?=\\w{32}) lin_api_ figd_ sntry[su]_ AGE-SECRET-KEY-';
 
 /** Values that are recognized by their format, anywhere. */
 const known = new RegExp(
