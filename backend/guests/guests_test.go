@@ -167,6 +167,18 @@ func TestGuestsComeBackWithDaemon(t *testing.T) {
 	assert.True(t, h.Has("one") && !h.Has("two"), "guests are not told from clients")
 }
 
+// At the start of the daemon, Run may read the tokens while a guest is being added. A second socket would never end.
+func TestGuestThatIsAddedDuringTheStartHasOneSocket(t *testing.T) {
+	h := newHost(t, shortDir(t))
+	h.Do(t, "/api/v1/guests", `{"name":"one"}`, 200)
+	list, err := h.tokens()
+	require.NoError(t, err)
+	first := h.open["one"]
+	require.NoError(t, h.listen(list[0]))
+	assert.Same(t, first, h.open["one"])
+	assert.Equal(t, "200 one", h.answer(t, "one", "one"))
+}
+
 // A guest that cannot be added leaves nothing.
 func TestGuestWithBadNameOrProfileIsRefused(t *testing.T) {
 	h := newHost(t, shortDir(t))

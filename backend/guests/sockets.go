@@ -92,6 +92,9 @@ func (f *Feature) listen(t loopback.Token) error {
 	if f.open == nil {
 		f.open = map[string]*openSocket{}
 	}
+	if before := f.open[t.Name]; before != nil && before.server != nil {
+		return nil // Run has found a guest that is being added
+	}
 	listener, err := loopback.ListenGuest(filepath.Join(f.Folder, t.Name), t)
 	if err != nil {
 		f.open[t.Name] = &openSocket{err: err} // what it reports is still that of a guest
