@@ -94,7 +94,7 @@ func fromProcess(spec Spec, pid int) string {
 	if runtime.GOOS != "linux" {
 		return ""
 	}
-	line, err := osutil.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil {
 		return ""
 	}
