@@ -55,15 +55,7 @@ func (f *Feature) Has(name string) bool {
 
 // Run serves the guests until ctx is done.
 func (f *Feature) Run(ctx context.Context) error {
-	list, err := f.tokens()
-	if err != nil {
-		f.Log.Error("Cannot open the sockets of guests", "error", err)
-	}
-	for _, t := range list {
-		if err := f.listen(t); err != nil {
-			f.Log.Error("Cannot open the socket of a guest", "guest", t.Name, "error", err)
-		}
-	}
+	f.listenAll()
 	<-ctx.Done()
 	f.mu.Lock()
 	f.stopped = true
@@ -74,6 +66,21 @@ func (f *Feature) Run(ctx context.Context) error {
 		socket.stop()
 	}
 	return nil
+}
+
+// listenAll opens the sockets of the guests, none of which is removed meanwhile.
+func (f *Feature) listenAll() {
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	list, err := f.tokens()
+	if err != nil {
+		f.Log.Error("Cannot open the sockets of guests", "error", err)
+	}
+	for _, t := range list {
+		if err := f.listen(t); err != nil {
+			f.Log.Error("Cannot open the socket of a guest", "guest", t.Name, "error", err)
+		}
+	}
 }
 
 // tokens returns the tokens of the guests.
