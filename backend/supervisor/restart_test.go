@@ -138,3 +138,20 @@ func TestCrashedServerIsRestartedOncePerHalfMinute(t *testing.T) {
 		g.want("a", core.StateRunning)
 	})
 }
+
+// Between two failures, a server that fails again and again would look healthy.
+func TestRunningServerNamesItsFailuresInARow(t *testing.T) {
+	inBubble(t, nil, func(g *rig) {
+		g.apply(server("a"))
+		for _, want := range []string{"", "", "failed 2 times in a row; last failure: the connection broke"} {
+			advance(30 * time.Second)
+			require.Equal(t, want, g.want("a", core.StateRunning).Reason)
+			g.conn("a").die()
+		}
+		advance(10 * time.Second)
+		require.Contains(t, g.want("a", core.StateRunning).Reason, "failed 3 times")
+		require.Equal(t, core.RemedySeeLog, g.want("a", core.StateRunning).Remedy.Kind)
+		advance(time.Minute)
+		require.Empty(t, g.want("a", core.StateRunning).Reason)
+	})
+}

@@ -40,6 +40,7 @@ type runner struct {
 	starts            int // number of all starts
 	restarts          int
 	lastCallRestart   time.Time // when a call last started a crashed server
+	lastFailure       string    // the reason of the newest failure before the current run
 }
 
 // shared is the part of a runner that all goroutines may use: they post and ask, and read live.
@@ -291,6 +292,7 @@ func (r *runner) leavePhase(was phase) {
 		r.progressTicker.Stop()
 	}
 	if r.state.phase == phaseStopped || r.state.phase == phaseRunning {
+		r.lastFailure = clause(r.reason)
 		r.reason, r.hint, r.detail, r.stderr, r.exitCode, r.remedy = "", "", "", nil, nil, core.Remedy{}
 	}
 }

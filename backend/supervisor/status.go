@@ -152,7 +152,7 @@ func (r *shared) completeRemedy(st *core.ServerStatus) {
 		st.Remedy = core.SignIn(r.config().SignInID())
 	case st.State == core.StateNeedsApproval:
 		st.Remedy = core.Remedy{Kind: core.RemedyApprove, Command: "drawbridge approvals"}
-	case st.Remedy.Kind == "" && (st.State == core.StateFailed || st.State == core.StateRestarting):
+	case st.Remedy.Kind == "" && (st.State == core.StateFailed || st.State == core.StateRestarting || st.State == core.StateRunning && st.Reason != ""):
 		st.Remedy.Kind = core.RemedySeeLog
 	}
 	if st.Remedy.Kind == core.RemedySeeLog {
@@ -193,6 +193,9 @@ func (r *runner) stateAndReason(c *config.Server) (core.State, string) {
 		}
 		if login, reason := r.login(); login == core.LoginMorePermissions {
 			return core.StateDegraded, reason
+		}
+		if r.state.failures > 1 { // since it last ran for healthyAfter
+			return core.StateRunning, fmt.Sprintf("failed %d times in a row; last failure: %s", r.state.failures, r.lastFailure)
 		}
 		return core.StateRunning, ""
 	case phaseStopping:

@@ -12,8 +12,12 @@ import { serversQuery, visibleToolsQuery } from './api';
 import { RemedyButton } from './server-remedy';
 import { ServerMenu } from './start-stop-buttons';
 
-/** Whether the state of a server requires the user's attention, or soon may. Its new command is an approval of its own. */
-export function needsAttention({ state }: ServerStatus): boolean {
+/**
+ * Whether a server requires the user's attention, or soon may: by its state, or because it runs only
+ * until its next failure. Its new command is an approval of its own.
+ */
+export function needsAttention({ state, reason }: ServerStatus): boolean {
+  if (state === 'running') return Boolean(reason);
   return state !== 'needs-approval' && ['bad', 'warn'].includes(stateTone(state));
 }
 
