@@ -65,6 +65,7 @@ flow(
     await results.waitFor();
     await becomes(() => readFile(target, 'utf8'), /drawbridge/);
     await results.getByRole('button', { name: 'Undo' }).press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Undo' }).press('Enter');
     await becomes(() => readFile(target, 'utf8'), before);
 
     await page.goto(`${daemon.url}/#/clients`);

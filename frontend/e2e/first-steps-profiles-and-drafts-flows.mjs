@@ -45,6 +45,7 @@ flow(
     await results.getByText('MCPProxy').waitFor();
     await becomes(daemon.config, /"ours"/);
     await results.getByRole('button', { name: 'Undo' }).press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Undo' }).press('Enter');
     await becomes(daemon.config, before);
     assert.equal(await readFile(file, 'utf8'), theirs);
   },
@@ -102,6 +103,7 @@ flow('the servers of all clients are imported and restored', 'moving', async (pa
   await page.reload();
   await page.goto(`${daemon.url}/#/welcome`);
   await results.getByRole('button', { name: 'Undo' }).press('Enter');
+  await page.getByRole('dialog').getByRole('button', { name: 'Undo' }).press('Enter');
   await page.getByText('All files restored.').waitFor();
   await becomes(() => results.count(), 0);
   assert.equal(await readFile(file, 'utf8'), theirs);

@@ -134,6 +134,14 @@ flow('one server per click where servers are moved', 'moving', async (page, daem
   await clickAll(page, daemon, '#/welcome');
 });
 
+flow('one server per click after servers were moved', 'moving', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/welcome`);
+  await page.getByRole('button', { name: /^Move \d+ servers/ }).press('Enter');
+  await page.getByRole('dialog').getByRole('button', { name: 'Move all' }).press('Enter');
+  await page.getByRole('region', { name: 'Results by client' }).waitFor();
+  await clickAll(page, daemon, '#/clients');
+});
+
 flow('one server per key', 'full', async (page, daemon) => {
   const before = await daemon.config();
   const keys = [...'abcdefhijklmnopqrstuvwxyz', 'Delete', 'Backspace', 'Enter', ' ', 'Escape'];

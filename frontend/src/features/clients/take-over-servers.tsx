@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { CircleAlert, CircleCheck, LoaderCircle, Undo2 } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '@/components/button';
+import { Confirm } from '@/components/confirm';
 import { FoldedDiff } from '@/components/diff-view';
 import { Failure } from '@/components/failure';
 import { Modal } from '@/components/modal';
@@ -33,7 +34,7 @@ export function TakeOver({ look = 'primary' }: { look?: 'primary' | 'secondary' 
             {words.action(plan.data.servers, clients.length)}
           </Button>
           <p className="min-w-0 flex-1 basis-60 text-sm text-ink2">
-            You review every change first, and can undo all of them with one click for 30 days.
+            You review every change first, and can undo all of them for 30 days.
           </p>
         </div>
       )}
@@ -147,7 +148,7 @@ function Change({
         <span className="text-sm text-ink2">
           {moves ? texts.connections.servers(client.servers) : 'Stays as it is'}
         </span>
-        <span className="min-w-0 flex-1 font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
+        <span className="min-w-0 flex-1 basis-72 font-mono text-xs text-ink3 [overflow-wrap:anywhere]">
           {short(client.path)}
         </span>
       </div>
@@ -165,7 +166,9 @@ function Change({
 
 /** The result for each client, with one undo for all of them. */
 function Results({ results }: { results: TakeoverResult[] }) {
+  const [asking, setAsking] = useState(false);
   const undo = useUndoTakeover((failed) => {
+    setAsking(false);
     if (failed.length === 0) toast('ok', 'All files restored.');
     else
       toast(
@@ -178,40 +181,48 @@ function Results({ results }: { results: TakeoverResult[] }) {
       );
   });
   const done = results.filter((one) => one.error === '');
+  const servers = texts.connections.servers(done.reduce((sum, one) => sum + one.servers, 0));
   return (
     <section aria-label="Results by client" className="rounded-lg border bg-panel shadow-card">
       <div role="status">
         <ul>
           {results.map((one) => (
-            <li key={one.key} className="flex items-start gap-2.5 border-b px-4 py-2.5 text-sm">
+            <li key={one.key} className="flex items-start gap-2.5 border-b px-4 py-2 text-sm">
               {one.error ? (
                 <CircleAlert className="mt-0.5 size-4 shrink-0 text-bad" aria-hidden />
               ) : (
                 <CircleCheck className="mt-0.5 size-4 shrink-0 text-ok" aria-hidden />
               )}
               <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-                <span className="font-medium">{short(one.name, 200)}</span>
-                <span className={one.error ? 'block text-bad' : 'block text-ink2'}>
+                <span className="font-medium">{short(one.name, 200)}</span>{' '}
+                <span className={one.error ? 'block text-bad' : 'text-ink2'}>
                   {one.error
-                    ? `${'Not changed'}: ${short(one.error, 1000)}`
-                    : one.servers === 1
-                      ? '1 server moved'
-                      : `${one.servers} servers moved`}
+                    ? `Not changed: ${short(one.error, 1000)}`
+                    : `${texts.connections.servers(one.servers)} moved`}
                 </span>
-                {one.reload && <span className="block text-ink3">{short(one.reload)}</span>}
               </span>
             </li>
           ))}
         </ul>
       </div>
-      <Failure error={undo.error} className="m-3" />
       {done.length > 0 && (
         <div className="flex justify-end px-4 py-2.5">
-          <Button disabled={undo.isPending} onClick={() => undo.mutate(done.map((one) => one.key))}>
+          <Button disabled={undo.isPending} onClick={() => setAsking(true)}>
             <Undo2 className="size-4" aria-hidden />
             Undo
           </Button>
         </div>
+      )}
+      {asking && (
+        <Confirm
+          title={`Undo the move of ${servers}?`}
+          action="Undo"
+          of={undo}
+          onConfirm={() => undo.mutate(done.map((one) => one.key))}
+          onClose={() => setAsking(false)}
+        >
+          {`The files of ${new Intl.ListFormat('en').format(done.map((one) => short(one.name, 100)))} get their servers back, which are removed from Drawbridge. Other changes to these files, and servers that were changed in Drawbridge, stay.`}
+        </Confirm>
       )}
     </section>
   );
