@@ -94,6 +94,7 @@ flow(
     const allow = (tool) => cardOf(page, tool).getByRole('button', { name: 'Allow once' });
     await focused(cardOf(page, one));
     await becomes(() => page.title(), '(3) Approvals · Drawbridge');
+    await pause(800);
     // A second A comes as soon as the next card has the focus: it is not meant for that.
     await page.evaluate(() => {
       const press = () =>
@@ -115,6 +116,12 @@ flow(
     assert.equal(await page.getByRole('button', { name: 'Allow once' }).count(), 0);
     await focused(page.getByRole('region', { name: 'Approvals', exact: true }));
     await inspect(page, 'all');
+    // The first card of an empty list gets the focus, and the hints of its keys appear with it.
+    const later = await pendingCalls(daemon, 'search_files');
+    await focused(cardOf(page, 'search_files'));
+    await pause(800);
+    await page.keyboard.press('a');
+    await becomes(() => later.search_files, 'Done');
   },
 );
 

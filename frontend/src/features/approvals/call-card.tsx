@@ -181,8 +181,12 @@ export function CallCard({ approval }: { approval: Approval }) {
   );
 }
 
+/** A key that works while the card has the focus. */
 const Key = ({ name }: { name: string }) => (
-  <kbd aria-hidden className="font-sans text-2xs opacity-70 max-md:hidden">
+  <kbd
+    aria-hidden
+    className="font-sans text-2xs opacity-0 group-focus-within/card:opacity-70 max-md:hidden"
+  >
     {name}
   </kbd>
 );

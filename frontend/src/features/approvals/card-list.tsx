@@ -74,7 +74,7 @@ export function CardList({
               key={approval.id}
               id={approval.id}
               tabIndex={-1}
-              className="relative rounded-lg"
+              className="group/card relative rounded-lg"
             >
               <div
                 inert={ended}
@@ -157,10 +157,8 @@ function useFocusOnNext(shown: ShownApproval[]) {
     };
   }, []);
   // A and D answer the card that has the focus, not one that has just got it: the key may be meant
-  // for the card before. The first one has the focus when the page is opened.
+  // for the card before. The first card of an empty list gets it, unless something else has it.
   useEffect(() => {
-    if (document.activeElement === document.body)
-      itemsIn(frame.current)[0]?.focus({ preventScroll: true });
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
       if (isTyping(event.target) || document.querySelector('dialog[open]')) return;
@@ -172,8 +170,23 @@ function useFocusOnNext(shown: ShownApproval[]) {
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
   }, []);
+  const none = useRef(true);
   useLayoutEffect(() => {
     const id = focused.current;
+    const pending = shown.filter((one) => !one.ended).map((one) => one.approval.id);
+    const first = none.current ? pending[0] : undefined;
+    none.current = pending.length === 0;
+    const idle = [null, document.body, frame.current].includes(
+      document.activeElement as HTMLElement,
+    );
+    if (first && idle) {
+      movedAt.current = performance.now();
+      focused.current = first;
+      itemsIn(frame.current)
+        .find((item) => item.dataset.item === first)
+        ?.focus({ preventScroll: true });
+      return;
+    }
     if (id === undefined || shown.some((one) => one.approval.id === id && !one.ended)) return;
     const next = nextPending(shown, id);
     const target =
