@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
+import { describeWhere } from '@/lib/argument-rules';
 import { clockSpan, escapeControlCharacters, moment } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { requestText } from '@/lib/request';
@@ -22,6 +23,15 @@ const nameOf = (grant: Grant, labelOf: (server: string) => string) =>
       300,
     ),
   );
+
+/** What limits a permission, besides its end. */
+function limitsOf({ where, session }: Grant): string {
+  const parts = [
+    session && 'this session only',
+    where && `only when ${describeWhere(JSON.parse(where))}`,
+  ].filter((part) => part);
+  return escapeControlCharacters(parts.join(', ').slice(0, 400)) || 'all arguments';
+}
 
 /** Permissions that were granted for a limited time, and a button that revokes all of them. */
 export function Grants() {
@@ -53,10 +63,13 @@ export function Grants() {
       <ul className="rounded-lg border bg-panel text-sm">
         {list.map((grant) => (
           <li
-            key={`${grant.client}/${grant.server}/${grant.tool}`}
+            key={`${grant.client}/${grant.server}/${grant.tool}/${grant.where}`}
             className="flex gap-3 border-t px-4 py-2 first:border-t-0"
           >
-            <span className="min-w-0 flex-1 truncate">{nameOf(grant, labelOf)}</span>
+            <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+              {nameOf(grant, labelOf)}
+              <span className="block text-ink3">{limitsOf(grant)}</span>
+            </span>
             <span className="shrink-0 text-ink3">
               {`${clockSpan(Math.max(0, Math.round(((moment(grant.until) ?? 0) - now) / 1000)))} left`}
             </span>
