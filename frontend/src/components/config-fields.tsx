@@ -22,11 +22,14 @@ export function Choice({
   label,
   value,
   options,
+  unset = 'Default',
   onChange,
 }: {
   label: string;
   value: string;
   options: Record<string, string>;
+  /** The name of the empty value. */
+  unset?: string;
   onChange: (to: string) => void;
 }) {
   return (
@@ -39,7 +42,7 @@ export function Choice({
         narrows={false}
         value={value}
         options={[
-          { value: '', text: 'Default' },
+          { value: '', text: unset },
           ...Object.entries(options).map(([of, name]) => ({ value: of, text: name })),
         ]}
         onChange={onChange}

@@ -78,6 +78,12 @@ export function describeWhere(where: unknown): string {
 
 function describeTests(name: string, tests: unknown): string {
   if (!isRecord(tests)) return `${name} ?`;
+  const { min, max, ...others } = tests;
+  if (min !== undefined && min === max)
+    return [
+      `${name} is ${list(min)}`,
+      ...(Object.keys(others).length > 0 ? [describeTests(name, others)] : []),
+    ].join(and);
   return Object.entries(tests)
     .map(([test, value]) => {
       const words = Object.hasOwn(testsTexts, test)

@@ -2,9 +2,10 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { StateBadge } from '@/components/state-badge';
 import { classes } from '@/lib/class-names';
-import { bytes, count, escapeControlCharacters } from '@/lib/format';
+import { bytes, count, escapeControlCharacters, sentence } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
+import { needsAttention } from './servers-needing-attention';
 
 const most = 12;
 /** A line "1 more" would take the place of the server that it hides. */
@@ -45,6 +46,11 @@ export function CompactServerList({ calls }: { calls?: Map<string, number> | und
             text={server.tools > 0 && texts.servers.tools(server.tools, visible?.[server.id])}
           />
           <TextCell text={memory.has(server.id) && bytes(memory.get(server.id))} />
+          {!calls && needsAttention(server) && (server.reason || server.hint) && (
+            <p className="col-span-full line-clamp-2 text-ink2 [overflow-wrap:anywhere]">
+              {escapeControlCharacters(sentence(server.reason || server.hint || ''))}
+            </p>
+          )}
         </li>
       ))}
       {servers.length > limit(servers.length) && (

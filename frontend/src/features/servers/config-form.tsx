@@ -104,6 +104,7 @@ export function ConfigForm({
           label={t.approval}
           value={text(value.approval)}
           options={t.approvals}
+          unset="As in Settings"
           onChange={(to) => set(['approval'], to)}
         />
         {(['startupTimeoutMs', 'requestTimeoutMs'] as const).map((name) => (

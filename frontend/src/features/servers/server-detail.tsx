@@ -126,7 +126,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
       >
         {/* The log fills the height below the reason, so that its end is visible. */}
         <TabPanel value={view} className={view === 'log' ? 'flex h-full flex-col' : undefined}>
-          <ServerFailure server={server} lines={view !== 'log'} onLog={() => onView('log')} />
+          <ServerFailure server={server} view={view} onLog={() => onView('log')} />
           <SignIn server={server} />
           {view === 'about' && <About server={server} now={now} />}
           {view === 'about' && version}

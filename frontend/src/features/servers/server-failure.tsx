@@ -4,7 +4,8 @@ import { stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/class-names';
 import { cut, escapeControlCharacters, logText, sentence } from '@/lib/format';
 import type { ServerDetail } from '@/types/api';
-import { hasRemedy, RemedyButton } from './server-remedy';
+import type { View } from './server-page-views';
+import { editsConfig, hasRemedy, RemedyButton } from './server-remedy';
 import { wantsLogin } from './sign-in';
 
 const few = 3;
@@ -12,15 +13,16 @@ const few = 3;
 /** The reason for the state of a server, what to do, and the last lines of its output. */
 export function ServerFailure({
   server,
-  lines: wanted,
+  view,
   onLog,
 }: {
   server: ServerDetail;
-  /** Whether to show the output; not above the log, which already contains it. */
-  lines: boolean;
+  /** The view below, which offers its own remedy, and in the log the output. */
+  view: View;
   onLog: () => void;
 }) {
   const [all, setAll] = useState(false);
+  const wanted = view !== 'log';
   const tone = stateTone(server.state);
   const bad = tone === 'bad' || tone === 'warn';
   const lines = (bad && wanted && server.stderr) || [];
@@ -29,7 +31,7 @@ export function ServerFailure({
     (line) => line.trim().length > 8 && server.reason.includes(line.trim().slice(0, 200)),
   );
   const from = quoted < 0 ? -few : quoted;
-  const remedy = hasRemedy(server, true);
+  const remedy = hasRemedy(server, true) && !(view === 'config' && editsConfig(server));
   const log = lines.length > 0 || (wanted && server.remedy?.kind === 'see-log');
   if (!server.reason && !server.detail && lines.length === 0) return null;
   return (
@@ -69,7 +71,7 @@ export function ServerFailure({
       )}
       {(log || remedy) && (
         <div className="mt-2.5 flex flex-wrap gap-2 empty:hidden">
-          <RemedyButton server={server} own />
+          {remedy && <RemedyButton server={server} own />}
           {lines.length > few && !all && (
             <Button small onClick={() => setAll(true)}>
               {`Show all ${lines.length} lines`}

@@ -53,6 +53,10 @@ export function hasRemedy({ remedy }: ServerStatus, own = false) {
   return kind === 'approve' || kind.startsWith('set-') || Boolean(commands[kind] ?? links[kind]);
 }
 
+/** Whether the problem of a server is solved in its configuration. */
+export const editsConfig = ({ remedy }: ServerStatus) =>
+  links[remedy?.kind ?? 'see-log']?.view === 'config';
+
 /** The action as a button: the main one of a server's own page, one of many in a list. */
 export function RemedyButton({ server, own = false }: { server: ServerStatus; own?: boolean }) {
   const [open, setOpen] = useState(false);

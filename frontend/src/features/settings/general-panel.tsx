@@ -84,6 +84,7 @@ export function GeneralPanel({ advanced = false }: { advanced?: boolean }) {
               label="Call approval"
               value={text(at('policy', 'approval'))}
               options={texts.servers.config.approvals}
+              unset="Default (never ask)"
               onChange={(to) => change(['policy', 'approval'], to || undefined)}
             />
             <Committed
