@@ -130,8 +130,16 @@ flow(
     await page.getByRole('option', { name: /^Connect Cursor/, selected: true }).waitFor();
     await box.press('Enter');
     await page.waitForURL(/#\/clients\?connect=cursor/);
-    await page.getByRole('button', { name: 'Apply, move 2 servers' }).waitFor();
+    await focused(page.getByRole('button', { name: 'Apply, move 2 servers' }));
     await inspect(page, 'all');
+    await open();
+    await box.fill('retention');
+    await box.press('Enter');
+    await focused(page.getByRole('region', { name: 'Recording' }));
+    await open();
+    await box.fill('connect cursor');
+    await box.press('Enter');
+    await page.waitForURL(/#\/clients\?connect=cursor/);
     await open();
     await page
       .getByRole('option', { name: /^Connect Cursor/ })
@@ -168,6 +176,11 @@ flow(
     await page.keyboard.type('r');
     assert.equal(await box.inputValue(), 'add a server');
     await daemon.waiting(3);
+    const last = (await daemon.items('/approvals')).at(-1);
+    await box.fill(`approve ${last.message.split('\n', 1)[0]}`);
+    await box.press('Enter');
+    await focused(page.locator(`[data-item="${last.id}"]`));
+    await page.keyboard.press('Control+k');
     // An action says that it is done, because the page may not show it.
     await box.fill('restart filesystem');
     await page.getByRole('option', { name: /^Restart filesystem/, selected: true }).waitFor();

@@ -1,7 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Command } from 'cmdk';
-import { Link2, MessageCircleQuestion, Search, Server, SunMoon, Wrench } from 'lucide-react';
+import {
+  Link2,
+  MapPin,
+  MessageCircleQuestion,
+  Search,
+  Server,
+  SunMoon,
+  Wrench,
+} from 'lucide-react';
 import { type RefObject, useEffect, useMemo, useState } from 'react';
 import { Modal } from '@/components/modal';
 import { connectionsQuery } from '@/features/clients/api';
@@ -9,6 +17,7 @@ import { serversQuery } from '@/features/servers/api';
 import { actionIcons, actionsFor } from '@/features/servers/start-stop-buttons';
 import { toolsQuery } from '@/features/tools/api';
 import { approvalsQuery } from '@/lib/approvals-query';
+import { focusLater } from '@/lib/focus-later';
 import { escapeControlCharacters } from '@/lib/format';
 import { messageOf, request } from '@/lib/request';
 import { useStored } from '@/lib/stored-preference';
@@ -16,6 +25,7 @@ import { texts } from '@/lib/texts';
 import { setTheme, type Theme } from '@/lib/theme';
 import { toast } from '@/lib/toast';
 import { pages } from './navigation-pages';
+import { places } from './palette-places';
 import { type PaletteCommand, rankCommands } from './palette-ranking';
 
 const words = {
@@ -126,6 +136,9 @@ function Inside({ close, early }: Props) {
   );
 }
 
+/** Moves the focus to the place that the user chose, once it is there. */
+const focusAt = (at: string) => focusLater(() => document.querySelector<HTMLElement>(at), true);
+
 function useCommands(): PaletteCommand[] {
   const navigate = useNavigate();
   const { data: servers } = useQuery(serversQuery);
@@ -138,19 +151,40 @@ function useCommands(): PaletteCommand[] {
       text: `Approve… ${message.split('\n', 1)[0]}`,
       kind: 'Approval',
       icon: MessageCircleQuestion,
-      run: () => navigate({ to: '/approvals' }),
+      run: () => {
+        navigate({ to: '/approvals' });
+        focusAt(`[data-item="${CSS.escape(id)}"]`);
+      },
     }));
-    for (const { key, name, state, detected } of connections ?? [])
-      if (detected && state === 'notConnected')
-        list.push({
-          id: `connect ${key}`,
-          text: `Connect ${name}…`,
-          kind: words.action,
-          icon: Link2,
-          run: () => navigate({ to: '/clients', search: { connect: key } }),
-        });
+    const clients: PaletteCommand[] = [];
+    for (const { key, name, state, detected } of connections ?? []) {
+      const row = `[data-client="${CSS.escape(key)}"]`;
+      const connects = detected && state === 'notConnected';
+      if (!connects && state === 'notConnected') continue;
+      (connects ? list : clients).push({
+        id: `${connects ? 'connect' : 'client'} ${key}`,
+        text: connects ? `Connect ${name}…` : name,
+        kind: connects ? words.action : 'Client',
+        icon: Link2,
+        run: () => {
+          navigate({ to: '/clients', search: connects ? { connect: key } : {} });
+          focusAt(connects ? `${row} [data-apply]` : row);
+        },
+      });
+    }
     for (const { to, text, icon } of pages)
       list.push({ id: `page ${to}`, text, kind: 'Page', icon, run: () => navigate({ to }) });
+    for (const { text, to, at } of places)
+      list.push({
+        id: `place ${text}`,
+        text,
+        kind: 'Page',
+        icon: MapPin,
+        run: () => {
+          navigate({ to });
+          focusAt(at);
+        },
+      });
     for (const server of servers ?? []) {
       const label = server.label || server.id;
       list.push({
@@ -194,6 +228,6 @@ function useCommands(): PaletteCommand[] {
         run: () => navigate({ to: '/tools', search: { tool: tool.name } }),
       });
     }
-    return list;
+    return [...list, ...clients];
   }, [navigate, servers, tools, approvals, connections]);
 }

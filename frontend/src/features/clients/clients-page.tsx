@@ -145,7 +145,11 @@ function ClientRow({
     <Facts client={client} context={hasSettings ? context(client.token, first) : null} />
   );
   return (
-    <li className="space-y-1 border-t px-4 py-2.5 first:border-t-0">
+    <li
+      data-client={first?.key}
+      tabIndex={-1}
+      className="space-y-1 border-t px-4 py-2.5 outline-offset-[-2px] first:border-t-0"
+    >
       {first ? (
         <ConnectionState
           key={`${connecting === first.key}`}

@@ -288,6 +288,7 @@ function ChosenConnect({
           <Failure error={connect.error} />
           <Button
             look="primary"
+            data-apply
             disabled={connect.isPending || plan.isFetching}
             onClick={() => (plan.data.outside ? setAsking(plan.data) : write(plan.data))}
           >

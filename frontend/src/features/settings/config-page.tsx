@@ -30,7 +30,7 @@ export function ConfigPage() {
           <Panel title="Configuration">
             <ConfigPanel status={status} />
           </Panel>
-          <Panel title="Configuration backups">
+          <Panel title={texts.configCopies.copiesTitle}>
             <ConfigCopies />
           </Panel>
         </div>
