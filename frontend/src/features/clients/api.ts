@@ -51,6 +51,8 @@ export interface Choice {
   move: boolean;
   /** With move: only these servers; undefined means all. */
   servers?: string[];
+  /** With move: one entry for all servers, instead of one for each. */
+  singleEntry?: boolean;
 }
 
 const path = (key: string, action: string) =>

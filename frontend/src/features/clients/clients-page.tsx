@@ -141,8 +141,9 @@ function ClientRow({
   const now = useNow();
   const [first, ...others] = client.connections;
   const hasSettings = client.token && (client.hasToken || client.calls > 0 || !first);
+  const pays = !first || first.connected || isOnline(client, now);
   const facts = (
-    <Facts client={client} context={hasSettings ? context(client.token, first) : null} />
+    <Facts client={client} context={pays && hasSettings ? context(client.token, first) : null} />
   );
   return (
     <li

@@ -252,6 +252,13 @@ function ChosenConnect({
           checked={choice.move}
           onChange={(move) => setChoice((old) => ({ ...old, move }))}
         />
+        {choice.move && (
+          <CheckBox
+            label="One entry for all servers, so that tools can be listed by search"
+            checked={choice.singleEntry ?? false}
+            onChange={(singleEntry) => setChoice((old) => ({ ...old, singleEntry }))}
+          />
+        )}
         {connection.supportsHttp && (
           <CheckBox
             label={t.http}

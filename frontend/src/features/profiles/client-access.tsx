@@ -108,29 +108,26 @@ export function ClientAccess({
             onChange={(profile) => change.mutate({ ...view, profile })}
           />
         </Labelled>
-        <Labelled text="Tool listing">
-          <SelectField
-            narrows={false}
-            label={`Tool listing for ${name}`}
-            // Without a profile, the default is to list all.
-            value={view.profile ? view.toolMode : view.toolMode || 'all'}
-            options={[
-              ...(view.profile ? [{ value: '', text: 'Profile default' }] : []),
-              ...modes.map((value) => ({
-                value,
-                text: priced(texts.profiles.modes[value], sizes?.[value]),
-              })),
-              { value: 'auto', text: 'Automatic' },
-            ]}
-            onChange={(mode) =>
-              change.mutate({ ...view, toolMode: view.profile || mode !== 'all' ? mode : '' })
-            }
-          />
-        </Labelled>
-        {byServer && (
-          <p className="text-xs text-ink2">
-            Each entry in its file points to one server, and lists all tools of that server.
-          </p>
+        {!byServer && (
+          <Labelled text="Tool listing">
+            <SelectField
+              narrows={false}
+              label={`Tool listing for ${name}`}
+              // Without a profile, the default is to list all.
+              value={view.profile ? view.toolMode : view.toolMode || 'all'}
+              options={[
+                ...(view.profile ? [{ value: '', text: 'Profile default' }] : []),
+                ...modes.map((value) => ({
+                  value,
+                  text: priced(texts.profiles.modes[value], sizes?.[value]),
+                })),
+                { value: 'auto', text: 'Automatic' },
+              ]}
+              onChange={(mode) =>
+                change.mutate({ ...view, toolMode: view.profile || mode !== 'all' ? mode : '' })
+              }
+            />
+          </Labelled>
         )}
         {view.why && !byServer && (
           <p className="text-xs text-ink2">{escapeControlCharacters(view.why)}</p>
@@ -177,6 +174,13 @@ export function ClientAccess({
           );
         })}
       </div>
+      {byServer && (
+        <p className="text-ink2">
+          Each entry in its file points to one server, and lists all tools of that server. To list
+          the tools by search, disconnect the client, and connect it with one entry for all servers
+          {sizes && ` (${texts.tools.tokens(count(sizes.all))} now)`}.
+        </p>
+      )}
       {dearest.length > 0 && (
         <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-ink2">
           Largest definitions:

@@ -9,6 +9,8 @@ import { costsByClient } from './costs-by-client';
 
 const modes = { all: 'All', search: 'Search', deferred: 'Deferred' } as const;
 
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
+
 const once = (tokens: string) =>
   `${tokens} tokens if each part is read once, as with a prompt cache`;
 
@@ -20,15 +22,15 @@ export function SessionCosts({ client }: { client: string | undefined }) {
   const clients = costsByClient(sessions);
   if (clients.length === 0) return null;
   return (
-    <section aria-label="Cost by tool mode">
-      <h2 className="font-semibold">Cost by tool mode</h2>
+    <section aria-label="Tokens by tool listing">
+      <h2 className="font-semibold">Tokens by tool listing</h2>
       <p className="mt-1 mb-2 text-sm text-ink2">
-        Estimated tokens of the newest {count(sessions.length)} sessions, with the tools as they are
-        now: the tool list and instructions in each turn, at most what has to be discovered, and the
-        results. Calls without a session are not included.
+        What the newest {count(sessions.length)} sessions would have cost with each listing of the
+        tools, estimated. The list is sent again in each turn; results are the same in all listings.
+        The current listing is bold. Calls without a session are not included.
       </p>
       <ScrollArea
-        aria-label="Cost by tool mode and client"
+        aria-label="Tokens by tool listing and client"
         className="overflow-x-auto rounded-lg border bg-panel shadow-card"
       >
         <table className="w-full min-w-[44rem] text-sm">
@@ -37,7 +39,7 @@ export function SessionCosts({ client }: { client: string | undefined }) {
               <th scope="col" className="px-4 py-2 font-normal">
                 Client
               </th>
-              {['Sessions', 'Calls', ...Object.values(modes), 'Of which results'].map((title) => (
+              {['Sessions', 'Calls', ...Object.values(modes), 'Results'].map((title) => (
                 <th key={title} scope="col" className="px-3 py-2 text-right font-normal">
                   {title}
                 </th>
@@ -47,10 +49,10 @@ export function SessionCosts({ client }: { client: string | undefined }) {
                 className="px-3 py-2 text-right font-normal"
                 title="Share of result bytes that repeat structuredContent as text. To send them once: drawbridge profiles use CLIENT --single-copy"
               >
-                Sent twice
+                Repeated results
               </th>
               <th scope="col" className="px-3 py-2 font-normal">
-                Listed now
+                Listing now
               </th>
             </tr>
           </thead>
@@ -67,7 +69,7 @@ export function SessionCosts({ client }: { client: string | undefined }) {
                 {one.modes.map((mode) => (
                   <Cost key={mode.mode} mode={mode} now={mode.mode === one.mode} />
                 ))}
-                <td className="px-3 text-right">~{count(one.resultTokens)}</td>
+                <td className="px-3 text-right">~{short.format(one.resultTokens)}</td>
                 <SentTwice
                   use={month?.clients.find(
                     (use) => (use.client ?? '') === one.client && (use.token ?? '') === one.token,
@@ -99,9 +101,9 @@ function Cost({ mode, now }: { mode: ModeCost; now: boolean }) {
   return (
     <td
       className={classes('px-3 text-right whitespace-nowrap', now && 'font-semibold')}
-      title={once(count(mode.once))}
+      title={`${count(mode.total)}; ${once(count(mode.once))}`}
     >
-      ~{count(mode.total)}
+      ~{short.format(mode.total)}
     </td>
   );
 }
