@@ -49,6 +49,38 @@ flow('unused tools are hidden from a list, and shown again', 'full', async (page
   await becomes(() => daemon.config(), before);
 });
 
+flow(
+  'listed tools are selected to be hidden, and a hidden one says so',
+  'full',
+  async (page, daemon) => {
+    const before = await daemon.config();
+    await page.goto(`${daemon.url}/#/tools?q=file`);
+    await page.getByText(/^\d+ of 16 tools/).waitFor();
+    await page.getByRole('button', { name: 'Select tools…' }).press('Enter');
+    const dialog = page.getByRole('dialog', hiding);
+    await dialog.getByRole('checkbox', { name: /^write_file/ }).press('Space');
+    await inspect(page, 'all');
+    await dialog.getByRole('button', { name: 'Hide 1 tool of 1 server' }).press('Enter');
+    await becomes(() => daemon.config(), /"excludeTools": \["write_file"\]/);
+    // A tool that is hidden on its own page stays there.
+    for (const link of [
+      '#/tools?tool=filesystem__write_file',
+      '#/tools?tool=filesystem__move_file',
+    ]) {
+      await page.goto(`${daemon.url}/${link}`);
+      if (link.endsWith('move_file'))
+        await page.getByRole('switch', { name: 'Show move_file to clients' }).press('Enter');
+      await page.getByRole('heading', { name: 'This tool is hidden from clients' }).waitFor();
+      await page.getByRole('button', { name: 'Show to clients' }).press('Enter');
+      await page
+        .getByRole('heading', { name: /_file$/ })
+        .and(page.locator('h2'))
+        .waitFor();
+    }
+    await becomes(() => daemon.config(), before);
+  },
+);
+
 flow('nothing is offered to be hidden after a few sessions', 'full', async (page, daemon) => {
   await unusedTools(page);
   await changeResponse(page, '**/api/v1/sessions?*', (list) => list.items.splice(4));

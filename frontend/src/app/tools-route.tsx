@@ -7,7 +7,7 @@ import { callQueryOptions } from '@/features/calls/api';
 import { clientsQuery } from '@/features/clients/api';
 import { ExplainDecision } from '@/features/policy/explain-decision';
 import { hiddenToolsQuery } from '@/features/profiles/api';
-import { HideTools } from '@/features/profiles/hide-tools';
+import { HideTools, ShowTool } from '@/features/profiles/hide-tools';
 import { OfferTool } from '@/features/servers/server-tools';
 import { ToolAnnotations } from '@/features/servers/tool-annotation-overrides';
 import { ToolDetail } from '@/features/tools/tool-detail';
@@ -36,6 +36,8 @@ export function ToolsRoute() {
       <ExplainDecision key={tool.name} server={tool.server} tool={tool.tool} clients={tokens} />
     </>
   );
+  const away = hidden?.find((one) => tool === one.tool || tool === `${one.server}__${one.tool}`);
+  const shown = { extra, hidden: away && <ShowTool tool={away} /> };
   const close = useCallback(
     () => navigate({ search: (old) => ({ ...old, tool: undefined, from: undefined }) }),
     [navigate],
@@ -45,7 +47,16 @@ export function ToolsRoute() {
       list={
         <Boundary title="Tools">
           <ToolsPage
-            above={<HideTools unused={costed.filter((tool) => tool.unused)} />}
+            above={(listed) => (
+              <HideTools
+                unused={costed.filter((tool) => tool.unused)}
+                listed={listed.map(({ server, tool }) => ({
+                  server,
+                  tool,
+                  calls: calls && (calls.get(`${server}/${tool}`) ?? 0),
+                }))}
+              />
+            )}
             hidden={hidden?.length}
             calls={calls}
             mark={(tool) => <TrustBadges server={tool.server} tool={tool.tool} />}
@@ -61,9 +72,9 @@ export function ToolsRoute() {
             onClose={close}
           >
             {from ? (
-              <Replay name={tool} from={from} extra={extra} onClose={close} />
+              <Replay name={tool} from={from} {...shown} onClose={close} />
             ) : (
-              <ToolDetail name={tool} extra={extra} onClose={close} />
+              <ToolDetail name={tool} {...shown} onClose={close} />
             )}
           </DetailBoundary>
         ) : null
@@ -80,6 +91,7 @@ function Replay({
   name: string;
   from: string;
   extra: (tool: Tool) => ReactNode;
+  hidden: ReactNode;
   onClose: () => void;
 }) {
   const { data: call } = useSuspenseQuery(callQueryOptions(from));

@@ -67,13 +67,13 @@ export function Gone({
   title: string;
   icon: LucideIcon;
   what: string;
-  children: string;
+  children: ReactNode;
   onClose: () => void;
 }) {
   return (
     <DetailFrame id={id} title={title} onClose={onClose}>
       <Empty icon={icon} title={what}>
-        <p>{children}</p>
+        <div>{children}</div>
         <Button className="mt-4" onClick={onClose}>
           Back to the list
         </Button>

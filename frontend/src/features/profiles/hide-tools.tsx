@@ -13,6 +13,8 @@ import { hiddenToolsQuery, useHide } from './api';
 /** A tool that can be hidden or shown, with the tokens of its definition if they are known. */
 interface ListedTool extends HiddenTool {
   tokens?: number;
+  /** In 30 days. */
+  calls?: number | undefined;
 }
 
 const words = {
@@ -25,11 +27,11 @@ const words = {
  * The tools that all clients could do without, and those that are hidden from them. Each button opens
  * a list to select from: one click never changes what clients see.
  */
-export function HideTools({ unused }: { unused: ListedTool[] }) {
+export function HideTools({ unused, listed }: { unused: ListedTool[]; listed: ListedTool[] }) {
   const { data: hidden = [] } = useQuery(hiddenToolsQuery);
-  const [open, setOpen] = useState<'Hide' | 'Show' | undefined>(undefined);
+  const [open, setOpen] = useState<'Hide' | 'Show' | 'Select' | undefined>(undefined);
   const tokens = unused.reduce((sum, tool) => sum + (tool.tokens ?? 0), 0);
-  if (unused.length === 0 && hidden.length === 0) return null;
+  if (unused.length === 0 && hidden.length === 0 && listed.length < 2) return null;
   return (
     <div className="flex flex-wrap items-center gap-x-5 gap-y-1 text-sm text-ink2">
       {unused.length > 0 && (
@@ -50,14 +52,36 @@ export function HideTools({ unused }: { unused: ListedTool[] }) {
           </Button>
         </span>
       )}
+      {listed.length > 1 && (
+        <Button small look="quiet" onClick={() => setOpen('Select')}>
+          Select tools…
+        </Button>
+      )}
       {open && (
         <SelectTools
-          action={open}
-          tools={open === 'Hide' ? unused : hidden}
+          action={open === 'Show' ? 'Show' : 'Hide'}
+          tools={{ Hide: unused, Show: hidden, Select: listed }[open]}
+          none={open === 'Select'}
           onClose={() => setOpen(undefined)}
         />
       )}
     </div>
+  );
+}
+
+/** A button that shows a hidden tool again. */
+export function ShowTool({ tool }: { tool: HiddenTool }) {
+  const change = useHide();
+  return (
+    <Button
+      disabled={change.isPending}
+      onClick={() =>
+        change.mutate({ tools: [{ server: tool.server, tool: tool.tool }], hide: false })
+      }
+    >
+      <Eye className="size-4" aria-hidden />
+      Show to clients
+    </Button>
   );
 }
 
@@ -70,16 +94,19 @@ const most = 5000;
 function SelectTools({
   action,
   tools,
+  none,
   onClose,
 }: {
   action: 'Hide' | 'Show';
   tools: ListedTool[];
+  /** Whether none is selected at first; these can be tools that are in use. */
+  none: boolean;
   onClose: () => void;
 }) {
   const labelOf = useServerName();
   const change = useHide();
   const [offered] = useState(tools.slice(0, most));
-  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
+  const [left, setLeft] = useState<ReadonlySet<string>>(new Set(none ? offered.map(keyOf) : []));
   const chosen = offered.filter((tool) => !left.has(keyOf(tool)));
   const servers = [...new Set(offered.map((tool) => tool.server))];
   const keep = (some: ListedTool[], on: boolean) => {
@@ -107,7 +134,7 @@ function SelectTools({
       }
       onClose={onClose}
     >
-      {action === 'Hide' && (
+      {action === 'Hide' && !none && (
         <p className="text-sm text-ink2">
           These have not been called in 30 days. Only servers that have been in use for at least
           seven days are listed.
@@ -131,7 +158,7 @@ function SelectTools({
                 {own.map((tool) => (
                   <li key={tool.tool}>
                     <CheckBox
-                      label={escapeControlCharacters(tool.tool.slice(0, 200))}
+                      label={`${escapeControlCharacters(tool.tool.slice(0, 200))}${tool.calls === 0 ? ' · not called' : ''}`}
                       checked={!left.has(keyOf(tool))}
                       onChange={(one) => keep([tool], one)}
                     />

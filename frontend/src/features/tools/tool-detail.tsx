@@ -26,9 +26,12 @@ export function ToolDetail({
   name,
   begin,
   extra,
+  hidden,
   onClose,
 }: {
   name: string;
+  /** What is shown instead of a tool that is hidden from clients. */
+  hidden?: ReactNode;
   /** The initial arguments as JSON text. */
   begin?: string | undefined;
   /** Content about the tool from other features. */
@@ -44,10 +47,10 @@ export function ToolDetail({
         id={name}
         title={escapeControlCharacters(name)}
         icon={PackageX}
-        what="This tool is not available"
+        what={hidden ? 'This tool is hidden from clients' : 'This tool is not available'}
         onClose={onClose}
       >
-        Its server may have stopped, or may no longer list the tool.
+        {hidden ?? 'Its server may have stopped, or may no longer list the tool.'}
       </Gone>
     );
   }

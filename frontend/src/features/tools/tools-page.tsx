@@ -48,8 +48,8 @@ export function ToolsPage({
 }: {
   /** Shown beside the name of a tool. */
   mark?: (tool: Tool) => ReactNode;
-  /** Shown above the list. */
-  above?: ReactNode;
+  /** Shown above the list of these tools. */
+  above?: (tools: Tool[]) => ReactNode;
   /** The number of tools that are hidden from all clients. */
   hidden?: number | undefined;
   /** The calls of each tool in 30 days, by "server/tool"; undefined until they are known. */
@@ -59,17 +59,15 @@ export function ToolsPage({
   const { data: tools } = useSuspenseQuery(toolsQuery);
   const { q = '', server, tool: selected, group: by = 'server' } = route.useSearch();
   const navigate = route.useNavigate();
-  const groups = useMemo(
-    () =>
-      grouped(
-        tools.filter((tool) => matchesTool(tool, q, server)),
-        by,
-        labelOf,
-        (tool) => calls?.get(`${tool.server}/${tool.tool}`) ?? 0,
-      ),
-    [tools, q, server, by, labelOf, calls],
+  const listed = useMemo(
+    () => tools.filter((tool) => matchesTool(tool, q, server)),
+    [tools, q, server],
   );
-  const cost = useMemo(() => tools.reduce((sum, tool) => sum + tokenCost(tool), 0), [tools]);
+  const groups = useMemo(
+    () => grouped(listed, by, labelOf, (tool) => calls?.get(`${tool.server}/${tool.tool}`) ?? 0),
+    [listed, by, labelOf, calls],
+  );
+  const cost = useMemo(() => listed.reduce((sum, tool) => sum + tokenCost(tool), 0), [listed]);
   return (
     <>
       <PageHeader
@@ -77,7 +75,7 @@ export function ToolsPage({
         note={
           tools.length > 0 && (
             <>
-              {texts.servers.tools(tools.length)}
+              {texts.servers.tools(tools.length, listed.length)}
               {cost > 0 && <span title={t.tokensHint}> · {t.tokens(count(cost))}</span>}
             </>
           )
@@ -117,7 +115,9 @@ export function ToolsPage({
           </>
         )}
       </PageHeader>
-      {above && <div className="max-w-page shrink-0 px-4 pb-3 empty:hidden md:px-6">{above}</div>}
+      {above && (
+        <div className="max-w-page shrink-0 px-4 pb-3 empty:hidden md:px-6">{above(listed)}</div>
+      )}
       {tools.length === 0 && hidden > 0 ? (
         <Empty icon={Wrench} title="No tool is visible to clients">
           <p>Servers offer tools, but all of them are hidden. Show those that clients need.</p>
@@ -186,6 +186,11 @@ function ToolList({
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: new rows have different heights
   useEffect(() => list.measure(), [rows]);
+  const at = rows.findIndex((row) => 'tool' in row && row.tool.name === selected);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the list does not move when its rows change
+  useEffect(() => {
+    if (at >= 0) list.scrollToIndex(at); // a link may lead to any tool
+  }, [selected]);
   const move = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
     if (!step || event.metaKey || event.ctrlKey || event.altKey) return;
