@@ -7,8 +7,8 @@ import {
 } from '@tanstack/react-router';
 import { render, screen } from '@testing-library/react';
 import { expect, test, vi } from 'vitest';
-import type { ComparedCall } from '@/types/api';
-import { contextChange, UpdatePage } from './update-page';
+import type { ComparedCall, ToolChange } from '@/types/api';
+import { contextChange, UpdatePage, verdict } from './update-page';
 import { comparisonSummary } from './version-comparison';
 
 test.each([404, 503])(
@@ -47,4 +47,18 @@ test('only calls of tools are counted as calls', () => {
   expect(report([...others, { tool: 'read', result: 'alike' }])).toBe(
     'Replayed calls: 1 the same. Other requests: 2 different.',
   );
+});
+
+test.each([
+  [[], [], /^Nothing changes/],
+  [['added', 'description'], ['alike'], /^Probably safe/],
+  [['changed', 'schema'], ['alike'], /arguments of 1 tool change/],
+  [['removed'], ['different'], /^May break clients: 1 tool is removed/],
+  [['added'], ['failed', 'failed'], /^May break clients: 2 requests failed/],
+] as const)('the preview begins with what an update may break: %s %s', (change, results, text) => {
+  const [state, part] = change as readonly [string?, string?];
+  const changes = state ? [{ state, parts: part ? [part] : [] } as unknown as ToolChange] : [];
+  const calls = results.map((result) => ({ tool: 'a', result }));
+  const report = { alike: 0, different: 0, failed: 0, skipped: 0, enough: true, calls };
+  expect(verdict(changes, report)).toMatch(text);
 });

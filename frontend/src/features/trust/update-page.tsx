@@ -9,7 +9,7 @@ import { RequestError, request } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
-import type { VersionPlan } from '@/types/api';
+import type { ComparisonReport, ToolChange, VersionPlan } from '@/types/api';
 import { summaryOf } from './change-summary';
 import { versionPath } from './server-version';
 import { ToolDiff, Warnings } from './tool-changes';
@@ -24,6 +24,23 @@ export function contextChange({ tokens, tokensThen }: Pick<VersionPlan, 'tokens'
   if (tokens === tokensThen) return 'The context stays the same. ';
   const after = texts.tools.tokens(count(tokensThen));
   return `Context: ${tokens > 0 ? `~${count(tokens)} → ` : ''}${after}. `;
+}
+
+/** Whether an update may break clients, in one sentence. */
+export function verdict(changes: ToolChange[], { calls }: ComparisonReport): string {
+  const removed = changes.filter((one) => one.state === 'removed').length;
+  const failed = calls.filter((one) => one.result === 'failed').length;
+  const inputs = changes.filter((one) => one.parts.includes('schema')).length;
+  const breaks = [
+    removed > 0 && `${removed === 1 ? '1 tool is' : `${removed} tools are`} removed`,
+    failed > 0 && `${failed === 1 ? '1 request' : `${failed} requests`} failed`,
+  ].filter(Boolean);
+  if (breaks.length > 0) return `May break clients: ${breaks.join(', ')}.`;
+  if (inputs > 0)
+    return `Nothing is removed, but the arguments of ${inputs === 1 ? '1 tool' : `${inputs} tools`} change.`;
+  if (changes.length > 0 || calls.some((one) => one.result === 'different'))
+    return 'Probably safe: nothing is removed, and nothing failed.';
+  return 'Nothing changes for clients.';
 }
 
 /** What the latest version of a server changes: its definitions, and its results for recorded calls. */
@@ -79,17 +96,30 @@ export function UpdatePage({ server }: { server: string }) {
       </PageHeader>
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="max-w-page space-y-5">
-          {plan.isPending && <Loading />}
+          {plan.isPending && (
+            <>
+              <p className="text-ink2">
+                Starting the latest version beside the current one. If it must be downloaded, this
+                takes a while…
+              </p>
+              <Loading />
+            </>
+          )}
           {plan.error && (
             <Failed error={plan.error} onRetry={noSuchServer ? undefined : () => plan.refetch()} />
           )}
           {plan.data && !key && <p>This is the latest version.</p>}
           {plan.data && key && (
             <div>
-              <p className="text-lg font-semibold" role="status">
-                {summaryOf(changes) || 'No tools will change'}. {contextChange(plan.data)}
-                {report ? comparisonSummary(report) : !compared.error && 'Replaying calls…'}
-              </p>
+              <div role="status">
+                <p className="text-lg font-semibold">
+                  {report ? verdict(changes, report) : !compared.error && 'Replaying calls…'}
+                </p>
+                <p className="text-ink2">
+                  {summaryOf(changes) || 'No tools will change'}. {contextChange(plan.data)}
+                  {report && comparisonSummary(report)}
+                </p>
+              </div>
               <p className="text-sm text-ink3 [overflow-wrap:anywhere]">
                 {escapeControlCharacters(
                   `Latest version of ${plan.data.package}: ${before(plan.data)} → ${texts.versions.of(plan.data.to)}`,

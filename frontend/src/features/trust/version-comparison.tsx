@@ -93,6 +93,8 @@ export function VersionComparison({
       {order.map((result) => {
         const found = calls.filter(({ call }) => call.result === result);
         if (found.length === 0) return null;
+        const reasons = new Set(found.map(({ call }) => call.reason ?? ''));
+        const [reason] = reasons.size === 1 ? reasons : [];
         return (
           <details
             key={result}
@@ -101,6 +103,11 @@ export function VersionComparison({
           >
             <summary className="cursor-pointer px-3 py-2 text-sm font-medium">
               {t.counts[result](found.length)}
+              {result === 'skipped' && reason && (
+                <span className="font-normal text-ink2">
+                  {`: ${escapeControlCharacters(reason.slice(0, 200))}`}
+                </span>
+              )}
             </summary>
             <ol aria-label={`${label}: ${t.results[result]}`}>
               {found.map(({ call, at }) => (
