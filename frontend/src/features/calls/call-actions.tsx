@@ -6,6 +6,7 @@ import { Button, buttonClasses } from '@/components/button';
 import { writeClipboard } from '@/components/copy-button';
 import { Menu } from '@/components/menu';
 import { downloadText } from '@/lib/download';
+import { hasMarks } from '@/lib/redaction-marks';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -34,7 +35,9 @@ export function CallActions({
     <div className="-ml-[9px] flex flex-wrap">
       {repeat && call.outcome !== '' && (
         <>
-          <ReplayButton key={call.id} call={call} server={server} readOnly={tool.readOnly} />
+          {!hasMarks(call.arguments ?? '') && (
+            <ReplayButton key={call.id} call={call} server={server} readOnly={tool.readOnly} />
+          )}
           <Link
             to="/tools"
             search={{ tool: tool.name, from: call.id }}

@@ -18,6 +18,7 @@ import { TrialResult, useTrial } from './rule-trial';
 import { useSaveRules } from './use-save-rules';
 
 const t = texts.rules;
+const placeholder = 'SERVER__TOOL';
 const tones = {
   allow: 'bg-ok-soft text-ok',
   ask: 'bg-warn-soft text-warn',
@@ -61,6 +62,7 @@ function Rules({ file: now }: { file: ConfigFile }) {
   const fault = typed === undefined ? undefined : readJsonc(typed).fault;
   const value = fault ? undefined : edited(readJsonc(before).value, edits);
   const rules = describeRules(value);
+  const unfilled = typed?.includes(placeholder) ?? false;
   const decided = new Map(trial.data?.rules.map(({ rule, calls }) => [rule, calls]));
   return (
     <div className="space-y-3">
@@ -149,13 +151,18 @@ function Rules({ file: now }: { file: ConfigFile }) {
           })}
         </ol>
       )}
+      {unfilled && (
+        <p role="alert" className="text-sm text-warn">
+          {`Replace ${placeholder} with the name of a tool, such as files__write_file, or with a pattern, such as *__delete_*.`}
+        </p>
+      )}
       <Failure error={save.error ?? trial.error} />
       <div className="flex flex-wrap gap-2">
         {dirty && (
           <>
             <Button
               look="primary"
-              disabled={!rules || save.isPending}
+              disabled={!rules || unfilled || save.isPending}
               onClick={() => save.mutate({ file, edits })}
             >
               {t.save}
@@ -181,7 +188,7 @@ function Rules({ file: now }: { file: ConfigFile }) {
           onClick={() => {
             add(
               newRule({
-                tool: 'SERVER__TOOL',
+                tool: placeholder,
                 where: { '/path': { under: '/' } },
                 action: 'ask',
               }),

@@ -86,6 +86,23 @@ it('a tool cannot be called with invalid arguments', async () => {
   expect(fetch).not.toHaveBeenCalled();
 });
 
+it('what was redacted in a recorded call must be replaced before it is sent again', async () => {
+  const sent = vi.fn(async () => new Response('{"success":true,"raw":null,"callId":""}'));
+  vi.stubGlobal('fetch', sent);
+  render(
+    <Tooltip.Provider>
+      <TryTool tool={tool} begin='{"path":"[redacted]"}' />
+    </Tooltip.Provider>,
+  );
+  const run = screen.getByRole('button', { name: 'Run tool' });
+  expect(run).toBeDisabled();
+  expect(screen.getByRole('alert')).toHaveTextContent('replace “[redacted]” first');
+  await userEvent.clear(screen.getByLabelText(/^path/));
+  await userEvent.type(screen.getByLabelText(/^path/), 'x');
+  await userEvent.click(run);
+  expect(sent).toHaveBeenCalledOnce();
+});
+
 it('a required field of the form cannot be sent empty, and is named', async () => {
   const sent = vi.fn(async () => new Response('{"success":true,"raw":null,"callId":""}'));
   vi.stubGlobal('fetch', sent);

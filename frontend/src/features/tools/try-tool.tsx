@@ -16,6 +16,7 @@ import { duration, escapeControlCharacters } from '@/lib/format';
 import { formatJson, jsonMembers } from '@/lib/json-text';
 import { jsonFault } from '@/lib/jsonc';
 import { useNow } from '@/lib/now';
+import { hasMarks } from '@/lib/redaction-marks';
 import { messageOf } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { useLocalToast } from '@/lib/toast';
@@ -67,9 +68,10 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
   const id = useId();
 
   const fault = argumentsFault(args);
+  const unfilled = begin !== undefined && hasMarks(begin) && hasMarks(args);
   const place = jsonFault(args);
   const start = async () => {
-    if (fault || run.phase === 'running') return;
+    if (fault || unfilled || run.phase === 'running') return;
     if (view === 'form' && !bare && !isComplete(schema, args)) {
       flushSync(() => setWanted(true));
       const first = form.current?.querySelector('[data-missing] :is(input, textarea, select)');
@@ -148,10 +150,15 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
           )}
         </TabPanel>
       </div>
+      {unfilled && (
+        <p role="alert" className="text-sm text-bad">
+          Parts of these arguments were not recorded, such as secrets: replace “[redacted]” first.
+        </p>
+      )}
       <div className="flex flex-wrap items-center gap-2">
         <Button
           look="primary"
-          disabled={fault !== undefined || run.phase === 'running'}
+          disabled={fault !== undefined || unfilled || run.phase === 'running'}
           onClick={() => void start()}
         >
           {run.phase === 'running' ? (
