@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { changeAnswers, changeResponse } from './answers.mjs';
 import { flow } from './flow.mjs';
 import { inspect, settled } from './harness.mjs';
-import { becomes, closeDialog } from './waiting.mjs';
+import { becomes, closeDialog, focused } from './waiting.mjs';
 
 const hiding = { name: 'Hide tools from all clients' };
 
@@ -56,6 +56,18 @@ flow(
     const before = await daemon.config();
     await page.goto(`${daemon.url}/#/tools?q=file`);
     await page.getByText(/^\d+ of 16 tools/).waitFor();
+    // The arrow keys lead from a search to what it found.
+    for (const [place, row] of [
+      ['#/calls', '[data-call]'],
+      ['#/tools?q=file', 'a[data-row]'],
+    ]) {
+      await page.goto(`${daemon.url}/${place}`);
+      await page.locator(row).first().waitFor();
+      await page.keyboard.press('/');
+    await focused(page.getByRole('searchbox'));
+      await page.keyboard.press('ArrowDown');
+      await focused(page.locator(row).first());
+    }
     await page.getByRole('button', { name: 'Select tools…' }).press('Enter');
     const dialog = page.getByRole('dialog', hiding);
     await dialog.getByRole('checkbox', { name: /^write_file/ }).press('Space');

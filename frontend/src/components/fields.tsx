@@ -79,6 +79,10 @@ export function SearchField({
             sent.current = rest;
             setText(rest);
           }
+          if (event.key === 'ArrowDown') {
+            event.preventDefault();
+            document.querySelector<HTMLElement>('#main a:is([data-call], [data-row])')?.focus();
+          }
           if (event.key === 'Escape' && text !== '') {
             event.stopPropagation();
             setText('');

@@ -15,8 +15,11 @@ import { QuestionCard } from './question-card';
 /** All pending approvals and granted permissions. */
 export function ApprovalsPage({
   changesOf,
+  aboutTool,
   rules,
 }: {
+  /** The description of a tool. */
+  aboutTool: (tool: string) => string | undefined;
   /** The argument rules, which decide which calls need an approval. */
   rules: ReactNode;
   /** The changes of a server's tools. */
@@ -44,7 +47,7 @@ export function ApprovalsPage({
         >
           {(approval, index) =>
             approval.kind === 'call' ? (
-              <CallCard approval={approval} />
+              <CallCard approval={approval} about={aboutTool(approval.tool ?? '')} />
             ) : approval.kind === 'command' ? (
               <CommandCard approval={approval} />
             ) : approval.kind === 'tools' ? (
@@ -56,7 +59,7 @@ export function ApprovalsPage({
             )
           }
         </CardList>
-        <div className={approvals.length > 0 ? 'mt-6' : undefined}>
+        <div className="mt-6 empty:hidden">
           <Grants />
         </div>
         <section

@@ -23,7 +23,7 @@ import { TimeLeft } from './time-left';
 const effectsTexts = withoutPrototypes({
   destructive: 'Destructive',
   'read-only': 'Read-only',
-  unknown: 'Effect unknown',
+  unknown: 'Effect not declared',
 } as const);
 
 const callLeftText = (time: string) => `Will be denied automatically in ${time}`;
@@ -35,7 +35,14 @@ const effectClasses = {
 };
 
 /** A call that waits for approval: its client, its tool and its complete arguments. */
-export function CallCard({ approval }: { approval: Approval }) {
+export function CallCard({
+  approval,
+  about = '',
+}: {
+  approval: Approval;
+  /** The description of the tool. */
+  about?: string | undefined;
+}) {
   const labelOf = useServerName();
   const [whole, setWhole] = useState(false);
   const all = useQuery({ ...fullApprovalQuery(approval.id), enabled: whole });
@@ -84,6 +91,11 @@ export function CallCard({ approval }: { approval: Approval }) {
         )}
         <TimeLeft expires={approval.expires} text={callLeftText} />
       </p>
+      {about && (
+        <p className="mt-1 line-clamp-2 text-sm text-ink3 [overflow-wrap:anywhere]">
+          {escapeControlCharacters(showHidden(about.slice(0, 400)))}
+        </p>
+      )}
       {approval.rule && (
         <p className="mt-2 text-sm text-ink2 [overflow-wrap:anywhere]">
           {escapeControlCharacters(approval.rule)}

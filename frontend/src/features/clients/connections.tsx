@@ -104,7 +104,7 @@ export function ConnectionState({
       <div ref={row} className="flex flex-wrap items-center gap-x-4 gap-y-2">
         <div className="min-w-0 flex-1 basis-52 max-sm:basis-full">
           {named && (
-            <h3 className="truncate font-semibold">
+            <h3 className="font-semibold [overflow-wrap:anywhere]">
               {escapeControlCharacters(connection.name.slice(0, 200))}
             </h3>
           )}

@@ -5,6 +5,7 @@ import { classes } from '@/lib/class-names';
 import { bytes, count, escapeControlCharacters, sentence } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { serversQuery, serverUseQuery, visibleToolsQuery } from './api';
+import { RemedyButton } from './server-remedy';
 import { needsAttention } from './servers-needing-attention';
 
 const most = 12;
@@ -47,9 +48,12 @@ export function CompactServerList({ calls }: { calls?: Map<string, number> | und
           />
           <TextCell text={memory.has(server.id) && bytes(memory.get(server.id))} />
           {!calls && needsAttention(server) && (server.reason || server.hint) && (
-            <p className="col-span-full line-clamp-2 text-ink2 [overflow-wrap:anywhere]">
-              {escapeControlCharacters(sentence(server.reason || server.hint || ''))}
-            </p>
+            <div className="col-span-full flex flex-wrap items-center gap-x-3 gap-y-1">
+              <p className="line-clamp-2 min-w-0 flex-1 basis-60 text-ink2 [overflow-wrap:anywhere]">
+                {escapeControlCharacters(sentence(server.reason || server.hint || ''))}
+              </p>
+              <RemedyButton server={server} />
+            </div>
           )}
         </li>
       ))}
