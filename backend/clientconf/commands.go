@@ -395,11 +395,19 @@ func clientsUndo(e *terminal.Env) *cobra.Command {
 		if len(r.rest) == 0 {
 			return undoClient(e, r, f.force)
 		}
+		status, _ := r.c.Status(r.key)
+		plan, err := r.c.PlanUndo(r.key)
+		if err != nil {
+			return err
+		}
 		how, err := r.c.UndoServers(r.ctx, r.key, r.rest, f.force)
 		if err != nil {
 			return err
 		}
-		return e.PrintSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "servers": r.rest}, "Restored: the client starts its own servers again.")
+		shared := slices.DeleteFunc(plan.Shared, func(s SharedServer) bool {
+			return !slices.ContainsFunc(status.Choice.Servers, func(m ServerEntry) bool { return m.Server == core.Slug(s.Name) && slices.Contains(r.rest, m.Name) })
+		})
+		return e.PrintSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "servers": r.rest, "shared": shared}, terminal.EscapeLine("Restored: the client starts its own servers again."+describeShared(shared)))
 	})
 	cmd.Long = "Undo a connection, move or import. With SERVER, only the moves of these servers are undone.\nIf a client is not connected, its newest import is undone."
 	client := cmd.RunE
@@ -450,11 +458,15 @@ func undoClient(e *terminal.Env, r clientCommandRun, force bool) error {
 			return core.Errorf(core.CodeNotFound, "nothing was imported from %q", r.choice.Client)
 		}
 	}
+	plan, err := r.c.PlanUndo(r.key)
+	if err != nil {
+		return err
+	}
 	how, err := r.c.Undo(r.ctx, r.key, force)
 	if err != nil {
 		return err
 	}
-	return e.PrintSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how}, undoneWords[how])
+	return e.PrintSentence(map[string]any{"id": r.choice.Client, "key": r.key, "undone": how, "shared": plan.Shared}, terminal.EscapeLine(undoneWords[how]+describeShared(plan.Shared)))
 }
 
 func undoImport(ctx context.Context, e *terminal.Env, c *Connector, id string) error {

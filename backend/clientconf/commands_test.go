@@ -67,6 +67,11 @@ func TestMergedServersAndUndoneMovesAreNamed(t *testing.T) {
 	if got := f.Run(false, "clients", "move", "--all", "-y"); got.Code != 0 || !strings.Contains(got.Out, want) {
 		t.Fatalf("%+v", got)
 	}
+	for _, undo := range []string{"undo claude-code b --force", "disconnect claude-code --force"} { // what runs is not the program
+		got := f.Run(false, append([]string{"clients"}, strings.Fields(undo)...)...)
+		said := strings.Contains(got.Out, `"a" stays in Drawbridge, because it also came from Cursor (IDE and cursor-agent).`)
+		assert.Truef(t, got.Code == 0 && said, "%+v", got)
+	}
 	write(t, file, strings.ReplaceAll(content(t, file), "clientconf.test", "drawbridge")) // what runs is not the test
 	got := f.RunWith(t.Context(), terminaltest.Answering("n\n", true), "clients", "connect", "cursor")
 	all := got.Out + got.Err

@@ -560,7 +560,11 @@ func (c *Connector) UndoImport(ctx context.Context, id string) (UndoOutcome, err
 	if at < 0 {
 		return "", &core.Error{Code: core.CodeNotFound, Message: "there is no import named " + quote(id), Hint: "List them with: drawbridge clients undo --list"}
 	}
-	how, err := (&configChange{configRecord: all[at].Own, dir: c.dir, vault: c.vault, sync: c.Sync}).undo(ctx)
+	others, err := c.bringersExcept(nil, id)
+	if err != nil {
+		return "", err
+	}
+	how, err := c.changeOf(all[at].Own).without(others).undo(ctx)
 	if err != nil {
 		return "", err
 	}

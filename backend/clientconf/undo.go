@@ -27,7 +27,8 @@ const (
 // Undo removes our entries from the client's file and restores the entries that Move
 // replaced. If the file did not change since, it gets its original content byte for byte;
 // else only our own spans are edited. An entry that was modified by hand is not touched (code
-// conflict) unless force is set. What the move added to our own configuration is removed as well.
+// conflict) unless force is set. What the move added to our own configuration is removed as well, unless
+// another client brought it in, too.
 func (c *Connector) Undo(ctx context.Context, key string, force bool) (UndoOutcome, error) {
 	all, err := c.connection(key)
 	if err != nil {
@@ -40,11 +41,15 @@ func (c *Connector) Undo(ctx context.Context, key string, force bool) (UndoOutco
 		}
 		return c.undoFile(ctx, record{Choice: p.choice, Path: p.target, Edits: []entryChange{{Path: p.Client.KeyPath, Name: EntryName}}}, force)
 	}
+	others, err := c.bringersExcept(all, "")
+	if err != nil {
+		return "", err
+	}
 	how := WasAbsent
 	for _, r := range all {
 		one, err := c.undoFile(ctx, r, force)
 		if err == nil {
-			err = errors.Join(c.undoConfig(ctx, r), c.deleteRecord(r.Choice.key()))
+			err = errors.Join(c.undoConfig(ctx, r, others), c.deleteRecord(r.Choice.key()))
 		}
 		if err != nil {
 			return "", err
@@ -123,11 +128,11 @@ func (c *recordFolder) reopen(ctx context.Context, r record) (p *Plan, unlock fu
 	return p, unlock, err
 }
 
-func (c *Connector) undoConfig(ctx context.Context, r record) error {
+func (c *Connector) undoConfig(ctx context.Context, r record, others []bringer) error {
 	if r.Own == nil {
 		return nil
 	}
-	_, err := (&configChange{configRecord: *r.Own, dir: c.dir, vault: c.vault, sync: c.Sync}).undo(ctx)
+	_, err := c.changeOf(*r.Own).without(others).undo(ctx)
 	return err
 }
 
@@ -337,6 +342,10 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 	if len(left) == 0 {
 		return c.Undo(ctx, key, force)
 	}
+	others, err := c.bringersExcept(all, "")
+	if err != nil {
+		return "", err
+	}
 	how := WasAbsent
 	var own *configRecord // of files that have no moved servers any more
 	for n, r := range all {
@@ -352,7 +361,7 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 	}
 	for n := range all {
 		r := &all[n]
-		if err := c.undoConfigServers(ctx, r, gone); err != nil {
+		if err := c.undoConfigServers(ctx, r, gone, left, others); err != nil {
 			return how, err
 		}
 		if len(r.Edits) == 0 && r.Own != nil {
@@ -418,8 +427,9 @@ func (r record) splitByServer(names []string) (part, rest record) {
 	return part, rest
 }
 
-// undoConfigServers removes the servers in gone from our configuration and from r.
-func (c *Connector) undoConfigServers(ctx context.Context, r *record, gone []ServerEntry) error {
+// undoConfigServers removes the servers in gone from our configuration and from r, except those that other
+// entries of the client or other clients have, too.
+func (c *Connector) undoConfigServers(ctx context.Context, r *record, gone, left []ServerEntry, others []bringer) error {
 	if r.Own == nil {
 		return nil
 	}
@@ -427,12 +437,13 @@ func (c *Connector) undoConfigServers(ctx context.Context, r *record, gone []Ser
 	if err != nil {
 		return err
 	}
-	removed := &configChange{configRecord: configRecord{Path: r.Own.Path, Existed: true, Servers: map[string]string{}, Secrets: map[string][]string{}}, dir: c.dir, vault: c.vault, sync: c.Sync}
+	removed := c.changeOf(configRecord{Path: r.Own.Path, Existed: true, Servers: map[string]string{}, Secrets: map[string][]string{}})
 	rest := *r.Own
 	rest.Servers, rest.Secrets = map[string]string{}, map[string][]string{}
 	for label, sum := range r.Own.Servers {
 		to := &rest
-		if slices.ContainsFunc(gone, func(s ServerEntry) bool { return s.Server == core.Slug(label) }) {
+		isServer := func(s ServerEntry) bool { return s.Server == core.Slug(label) }
+		if slices.ContainsFunc(gone, isServer) && !slices.ContainsFunc(left, isServer) {
 			to = &removed.configRecord
 		}
 		to.Servers[label], to.Secrets[label] = sum, r.Own.Secrets[label]
@@ -440,7 +451,7 @@ func (c *Connector) undoConfigServers(ctx context.Context, r *record, gone []Ser
 	if len(removed.Servers) == 0 {
 		return nil
 	}
-	if _, err := removed.undo(ctx); err != nil {
+	if _, err := removed.without(others).undo(ctx); err != nil {
 		return err
 	}
 	if rest.PostHash == hashBytes(before) {

@@ -14,6 +14,7 @@ type UndoPlan struct {
 	Restored []string        `json:"restored" nullable:"false" doc:"Servers that the client starts by itself again, by the names in its file"`
 	Removed  []RemovedServer `json:"removed" nullable:"false" doc:"Servers that are removed from Drawbridge's configuration"`
 	Kept     []string        `json:"kept" nullable:"false" doc:"Servers that were moved and stay in Drawbridge's configuration, because they were changed there"`
+	Shared   []SharedServer  `json:"shared" nullable:"false" doc:"Servers that were moved and stay in Drawbridge's configuration, because other clients or imports brought them in, too: until the last of these is undone"`
 	Problem  string          `json:"problem" doc:"Why it cannot be undone; empty if it can"`
 }
 
@@ -25,7 +26,7 @@ type RemovedServer struct {
 
 // PlanUndo returns what Undo would do. It writes nothing.
 func (c *Connector) PlanUndo(key string) (UndoPlan, error) {
-	out := UndoPlan{File: "unchanged", Restored: []string{}, Removed: []RemovedServer{}, Kept: []string{}}
+	out := UndoPlan{File: "unchanged", Restored: []string{}, Removed: []RemovedServer{}, Kept: []string{}, Shared: []SharedServer{}}
 	files, err := c.connection(key)
 	if err != nil {
 		return out, err
@@ -37,6 +38,10 @@ func (c *Connector) PlanUndo(key string) (UndoPlan, error) {
 		}
 		return out, err
 	}
+	others, err := c.bringersExcept(files, "")
+	if err != nil {
+		return out, err
+	}
 	out.Path = files[0].Path
 	for _, r := range files {
 		if err := out.addFile(r); err != nil {
@@ -45,7 +50,7 @@ func (c *Connector) PlanUndo(key string) (UndoPlan, error) {
 		if r.Own == nil {
 			continue
 		}
-		if err := out.addRemoved(c, r); err != nil {
+		if err := out.addRemoved(c, r, others); err != nil {
 			return out, err
 		}
 	}
@@ -79,7 +84,7 @@ func (u *UndoPlan) addFile(r record) error {
 }
 
 // addRemoved adds the servers that would be removed from our configuration, and those that would stay.
-func (u *UndoPlan) addRemoved(c *Connector, r record) error {
+func (u *UndoPlan) addRemoved(c *Connector, r record, others []bringer) error {
 	now, existed, err := readFile(r.Own.Path)
 	if err != nil || !existed {
 		return err
@@ -94,10 +99,13 @@ func (u *UndoPlan) addRemoved(c *Connector, r record) error {
 	}
 	for _, label := range slices.Sorted(maps.Keys(r.Own.Servers)) {
 		_, value, err := file.entry(client.KeyPath, label)
+		bringers := bringersOf(others, label)
 		switch {
 		case err != nil:
 			return err
 		case value == nil: // the user removed it
+		case len(bringers) > 0:
+			u.Shared = append(u.Shared, SharedServer{label, bringers})
 		case hashValue(value) != r.Own.Servers[label]:
 			u.Kept = append(u.Kept, label)
 		default:

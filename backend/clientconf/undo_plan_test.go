@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,7 +30,8 @@ func TestUndoIsPreviewedWithTheServersThatAreRemoved(t *testing.T) {
 	s.Do(t, "/api/v1/connections/gemini-cli/connect", `{"move":true}`, 200)
 	moved, ours := load(t, cursor), load(t, s.ours)
 	p := preview()
-	assert.Equal(t, []RemovedServer{{"files", []string{}}, {"memory", []string{"Gemini CLI"}}}, p.Removed)
+	assert.Equal(t, []RemovedServer{{"files", []string{}}}, p.Removed)
+	assert.Equal(t, []SharedServer{{"memory", []string{"Gemini CLI"}}}, p.Shared)
 	assert.ElementsMatch(t, []string{"memory", "files"}, p.Restored)
 	assert.Truef(t, p.File == "unchanged" && p.Problem == "" && p.Path == cursor, "%+v", p)
 
@@ -38,7 +40,8 @@ func TestUndoIsPreviewedWithTheServersThatAreRemoved(t *testing.T) {
 	p = preview()
 	assert.Truef(t, p.File == "changed" && p.Problem == "", "%+v", p)
 	require.Equal(t, []string{"files"}, p.Kept)
-	assert.Len(t, p.Removed, 1)
+	assert.Empty(t, p.Removed)
+	assert.Len(t, p.Shared, 1)
 
 	save(t, cursor, strings.Replace(moved, `"--server"`, `"--other"`, 1))
 	assert.Contains(t, preview().Problem, "was changed manually")
@@ -74,4 +77,74 @@ func TestUndoRevokesTheTokenThatConnectingCreated(t *testing.T) {
 	require.NoError(t, err)
 	s.Do(t, "/api/v1/connections/cursor/undo", ``, 200)
 	assert.True(t, has("cursor"), "after it was shown")
+}
+
+// A server that two clients brought in stays until the last of them is disconnected, whichever comes first,
+// with its secret. All files return to their content.
+func TestServerOfTwoMovedClientsStaysUntilTheLastIsDisconnected(t *testing.T) {
+	const memory = `"memory":{"command":"memory","env":{"API_TOKEN":"sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaa"}}`
+	for _, order := range [][]string{{"cursor", "gemini-cli"}, {"gemini-cli", "cursor"}} {
+		for n, also := range [][2]string{{`, "files":{"command":"files"}`, `, "web":{"command":"web"}`}, {"", `, "web":{"command":"web"}`}, {}, {`, "files":{"command":"files"}`, ""}} {
+			body, first, second := fmt.Sprintf(`{"move":true,"singleEntry":%t}`, n == 1), also[0], also[1]
+			t.Run(fmt.Sprint(order[0], n), func(t *testing.T) {
+				s := newSite(t)
+				files := map[string]string{"cursor": filepath.Join(s.home, ".cursor/mcp.json"), "gemini-cli": filepath.Join(s.home, ".gemini/settings.json")}
+				originals := map[string]string{"cursor": `{"mcpServers":{` + memory + first + `}}`, "gemini-cli": `{"mcpServers":{` + memory + second + `}}`}
+				save(t, s.ours, "{\"mcpServers\": {\"mine\": {\"command\": \"x\"}}}\n")
+				before := load(t, s.ours)
+				for _, client := range []string{"cursor", "gemini-cli"} {
+					save(t, files[client], originals[client])
+					s.Do(t, "/api/v1/connections/"+client+"/connect", body, 200)
+				}
+				var p UndoPlan
+				s.Get(t, "/api/v1/connections/"+order[0]+"/undo", &p)
+				require.Len(t, p.Shared, 1)
+				assert.Equal(t, "memory", p.Shared[0].Name)
+				s.Do(t, "/api/v1/connections/"+order[0]+"/undo", ``, 200)
+				assert.Equal(t, originals[order[0]], load(t, files[order[0]]))
+				assert.Contains(t, load(t, s.ours), `"memory"`)
+				names, err := s.vault.List(t.Context())
+				assert.Len(t, names, 1, err)
+
+				p = UndoPlan{}
+				s.Get(t, "/api/v1/connections/"+order[1]+"/undo", &p)
+				assert.Truef(t, len(p.Removed) > 0 && len(p.Shared) == 0, "%+v", p)
+				s.Do(t, "/api/v1/connections/"+order[1]+"/undo", ``, 200)
+				assert.Equal(t, originals[order[1]], load(t, files[order[1]]))
+				assert.Equal(t, before, load(t, s.ours))
+				names, err = s.vault.List(t.Context())
+				assert.Empty(t, names, err)
+			})
+		}
+	}
+}
+
+// The same goes for the undo of one server of a move, and of an import.
+func TestServerOfTwoMovesSurvivesTheUndoOfOneServerAndOfAnImport(t *testing.T) {
+	s := newSite(t)
+	c := s.feature.Connector
+	cursor, gemini, zed := filepath.Join(s.home, ".cursor/mcp.json"), filepath.Join(s.home, ".gemini/settings.json"), filepath.Join(s.home, ".config/zed/settings.json")
+	save(t, cursor, `{"mcpServers":{"memory":{"command":"memory"},"again":{"command":"memory"},"files":{"command":"files"}}}`)
+	save(t, gemini, `{"mcpServers":{"memory":{"command":"memory"}}}`)
+	save(t, zed, `{"context_servers":{"web":{"command":"web"}}}`)
+	i, err := c.PlanImport(Choice{Client: "zed"}, nil)
+	require.NoError(t, err)
+	imported, err := i.Apply(t.Context())
+	require.NoError(t, err)
+	s.Do(t, "/api/v1/connections/zed/connect", `{"move":true}`, 200)
+	_, err = c.UndoImport(t.Context(), imported)
+	require.NoError(t, err)
+	assert.Contains(t, load(t, s.ours), `"web"`, "after the import was undone")
+	_, err = c.Undo(t.Context(), "zed", false)
+	require.NoError(t, err)
+	assert.NotContains(t, load(t, s.ours), `"web"`)
+
+	s.Do(t, "/api/v1/connections/cursor/connect", `{"move":true}`, 200)
+	s.Do(t, "/api/v1/connections/cursor/undo", `{"servers":["memory"]}`, 200)
+	assert.Contains(t, load(t, s.ours), `"again"`, "another entry of the client has it")
+	s.Do(t, "/api/v1/connections/gemini-cli/connect", `{"move":true}`, 200)
+	s.Do(t, "/api/v1/connections/cursor/undo", `{"servers":["again"]}`, 200)
+	assert.Contains(t, load(t, s.ours), `"again"`, "Gemini CLI has it")
+	s.Do(t, "/api/v1/connections/gemini-cli/undo", ``, 200)
+	assert.NotContains(t, load(t, s.ours), `"again"`)
 }

@@ -100,7 +100,9 @@ func (c *recordFolder) newRecord(p *Plan, old record, recorded bool) (r record, 
 				return r, err
 			}
 		}
-		r.Own = p.config.merge(old.Own)
+		if r.Own, err = c.shareServers(*p.config.merge(old.Own), p.config.merged); err != nil {
+			return r, err
+		}
 	} else if recorded {
 		r.Own = old.Own
 	}

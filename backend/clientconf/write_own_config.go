@@ -39,6 +39,8 @@ type configChange struct {
 	vault         Vault                                           // nil: literal secrets stay
 	sync          func(ctx context.Context, confirm string) error // Connector.Sync
 	secretValues  map[string]string                               // secrets to store, by name
+	merged        []string                                        // labels of existing servers that are the same as those to add
+	kept          []string                                        // labels of servers that the undo leaves
 }
 
 // configClient describes our own file as a client for the splicer.
@@ -137,18 +139,8 @@ func (c *Connector) WroteEntry(path, label string) bool {
 	if err != nil || entry == nil {
 		return false
 	}
-	var written []configRecord
-	records, _ := c.records()
-	for _, r := range records {
-		if r.Own != nil {
-			written = append(written, *r.Own)
-		}
-	}
-	imports, _ := c.Imports()
-	for _, one := range imports {
-		written = append(written, one.Own)
-	}
-	return slices.ContainsFunc(written, func(r configRecord) bool { return r.Path == o.Path && r.Servers[label] == hashValue(entry) })
+	all, _ := c.bringersExcept(nil, "")
+	return slices.ContainsFunc(all, func(b bringer) bool { return b.own.Path == o.Path && b.own.Servers[label] == hashValue(entry) })
 }
 
 // addServers inserts the servers and validates the result. It returns the servers that are valid, the
@@ -175,6 +167,11 @@ func (o *configChange) addServers(all []ImportedServer) (added []ImportedServer,
 	parsed, problems := config.Parse(o.Path, o.after)
 	if err := errors.Join(o.earlierProblem(problems), config.HiddenError(o.Path, o.before, o.after)); err != nil {
 		return nil, nil, nil, err
+	}
+	for _, i := range added {
+		if i.Exists {
+			o.merged = append(o.merged, i.Label)
+		}
 	}
 	ids = map[string]string{}
 	if parsed != nil {
@@ -310,7 +307,7 @@ func (o *configChange) write(ctx context.Context) error {
 }
 
 // undo removes what was added: the file gets its original content byte for byte if nothing
-// else wrote it since, else it loses the servers that were not modified. Their secrets are
+// else wrote it since and nothing stays, else it loses the servers that were not modified. Their secrets are
 // removed as well.
 func (o *configChange) undo(ctx context.Context) (UndoOutcome, error) {
 	how, err := o.undoFile(ctx)
@@ -338,11 +335,11 @@ func (o *configChange) undoFile(ctx context.Context) (UndoOutcome, error) {
 		return WasAbsent, err
 	}
 	if hashBytes(now) == o.PostHash {
-		if !o.Existed {
+		if !o.Existed && len(o.kept) == 0 {
 			return Restored, os.Remove(o.Path)
 		}
 		before, err := osutil.ReadFile(filepath.Join(o.dir, "backups", filepath.Base(o.Backup)))
-		if err == nil && o.Backup != "" {
+		if err == nil && o.Backup != "" && o.isOriginal(before) {
 			return Restored, replaceFile(o.Path, now, true, before)
 		}
 	}

@@ -2958,6 +2958,13 @@ export interface SetToolsInputBody {
    */
   tools: string[];
 }
+export interface SharedServer {
+  /**
+   * Names of the other clients, and imports
+   */
+  clients: string[];
+  name: string;
+}
 export interface Shown {
   shown: boolean;
 }
@@ -3243,6 +3250,10 @@ export interface UndoPlan {
    * Servers that the client starts by itself again, by the names in its file
    */
   restored: string[];
+  /**
+   * Servers that were moved and stay in Drawbridge's configuration, because other clients or imports brought them in, too: until the last of these is undone
+   */
+  shared: SharedServer[];
 }
 export interface Undone {
   key: string;
