@@ -29,10 +29,11 @@ type entryKeys struct {
 	//   - tools, approval: what is allowed, or needs a confirmation, for each tool or for all
 	//   - harmless: nothing, because it changes neither what runs nor what may be called
 	//   - process: nothing, because it only matters for the client's own process
-	//   - note, place: a note; place belongs to how the server runs
+	//   - note: a note
 	//   - restrict: a note, and the server is disabled, because it is limited or protected by it
+	//   - route, place: the same, because it changes where the server connects to, or where it runs
 	Meanings map[string][]string `json:"meanings"`
-	// HarmlessValues are the values with which a key of restrict has no effect.
+	// HarmlessValues are the values with which a key of restrict or route has no effect.
 	HarmlessValues map[string]any `json:"harmlessValues"`
 	// Clients lists the keys of each client with their source, and the keys that it uses
 	// differently.
@@ -62,7 +63,7 @@ var knownKeys = sync.OnceValue(func() entryKeys {
 	for meaning, keys := range t.Meanings {
 		for _, key := range keys {
 			t.byKey[key] = meaning
-			if slices.Contains([]string{"include", "exclude", "restrict", "disabled", "enabled"}, meaning) {
+			if slices.Contains([]string{"include", "exclude", "restrict", "route", "disabled", "enabled"}, meaning) {
 				t.loose[looseKey(key)] = meaning
 			}
 		}
@@ -101,14 +102,16 @@ func (t entryKeys) isRunKey(client, key string) bool {
 	if t.Clients[client].Differs[key] != "" && t.byKey[key] == "oauth" {
 		return true
 	}
-	return slices.Contains([]string{"program", "remote", "kind", "auth", "oauth", "resource", "envFile", "startup", "process", "place"}, t.meaning(client, key)) ||
+	return slices.Contains([]string{"program", "remote", "kind", "auth", "oauth", "resource", "envFile", "startup", "process", "place", "route"}, t.meaning(client, key)) ||
 		slices.Contains([]string{"sandbox", "sandboxEnabled", "headersHelper", "http_headers_helper", "bearer_token", "socket"}, key)
 }
 
 // hasNoEffect reports whether a key with this value neither limits nor changes a server.
 func (t entryKeys) hasNoEffect(key string, v any) bool {
-	return isBlank(v) || v == false || reflect.DeepEqual(v, t.HarmlessValues[key])
+	m, _ := v.(map[string]any)
+	return isBlank(v) || v == false || m["enabled"] == false || reflect.DeepEqual(v, t.HarmlessValues[key])
 }
 
-// limiting matches the names of unknown keys that may limit what a server can do, or protect it.
-var limiting = osutil.LazyRegexp(`(?i)tool|allow|den(y|ied)|block|approv|confirm|permi|polic|sandbox|read.?only|restrict|limit|scope|auth|sign.?in|secret|token|credential|password|key|cert|env|include|exclude|disabl|enabl|forbid|only|guard|trust`)
+// limiting matches the names of unknown keys that may limit what a server can do, protect it, or lead its
+// traffic elsewhere.
+var limiting = osutil.LazyRegexp(`(?i)tool|allow|den(y|ied)|block|approv|confirm|permi|polic|sandbox|read.?only|restrict|limit|scope|auth|sign.?in|secret|token|credential|password|key|cert|env|include|exclude|disabl|enabl|forbid|only|guard|trust|prox(y|ies)|tunnel|socks|network|dns|egress|outbound|firewall|redirect|rout(e|ing)|tls|ssl|isolat|jail|container|docker`)

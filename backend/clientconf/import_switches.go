@@ -42,7 +42,7 @@ func (b *entryConverter) convertSwitches(e *configEntry, m map[string]any) {
 			b.convertSwitch(e, key, v, meaning)
 		default:
 			notCopied++
-			b.disabled = b.disabled || limiting().MatchString(key)
+			b.disabled = b.disabled || limiting().MatchString(key) // even if it has no note
 			if notCopied <= maxKeyNotes {
 				b.noteUnknown(key)
 			}
@@ -90,9 +90,13 @@ func (b *entryConverter) convertSwitch(e *configEntry, key string, v any, meanin
 		} else if !noEffect {
 			b.restrict(key)
 		}
-	case "note", "place":
-		if !noEffect {
+	case "route", "place", "note":
+		switch {
+		case noEffect:
+		case meaning == "note" || key == "remote": // only in projects on other hosts
 			b.addNote("%q is not copied", key)
+		default:
+			b.reroute(key)
 		}
 	}
 }
@@ -119,10 +123,16 @@ func (b *entryConverter) restrict(key string) {
 	b.addNote("%s is not copied, so the server is disabled: it limits or protects the server. Set up the same in Drawbridge, then enable the server", osutil.QuotePath(key)) // the key may be in a file
 }
 
+// reroute is restrict for a setting of where the server connects to, or where it runs.
+func (b *entryConverter) reroute(key string) {
+	b.disabled = true
+	b.addNote("%q is not copied, so the server is disabled: without it, the server would connect elsewhere or run elsewhere. Set up the same in Drawbridge, then enable the server", key)
+}
+
 func (b *entryConverter) noteUnknown(key string) {
-	key = core.Shorten(key, 60)
-	if limiting().MatchString(key) {
-		b.addNote("%q is not copied, so the server is disabled: it may limit or protect the server. Check it, then enable the server", key)
+	if key = core.Shorten(key, 60); limiting().MatchString(key) {
+		b.disabled = true
+		b.addNote("%q is not copied, so the server is disabled: it may limit, protect or redirect the server. Check it, then enable the server", key)
 		return
 	}
 	b.addNote("%q is not copied", key)
@@ -136,7 +146,13 @@ func (b *entryConverter) checkText(e *configEntry, key string, v any) {
 	switch inner, isObject := v.(map[string]any); {
 	case isObject && slices.Contains([]string{"requestOptions", "requestInit", "eventSourceInit"}, key):
 		for name, value := range inner {
-			if name != "headers" && !isBlank(value) {
+			switch meaning := knownKeys().meaning(b.client.ID, name); {
+			case name == "headers", isBlank(value):
+			case meaning == "":
+				b.noteUnknown(key + "." + name)
+			case meaning == "route" && !knownKeys().hasNoEffect(name, value):
+				b.reroute(key + "." + name)
+			case meaning != "route" || value == false:
 				b.addNote("%q is not copied", key+"."+name)
 			}
 		}
