@@ -9,6 +9,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/backend/clientconf"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
+	"github.com/drawbridge-mcp/drawbridge/backend/guests"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
@@ -20,8 +21,8 @@ import (
 func (p *program) uninstall() *cobra.Command {
 	var yes, data, force bool
 	cmd := &cobra.Command{
-		Use: "uninstall", Short: "Disconnect all clients and restore moved entries", Args: terminal.NoArgs,
-		Long: "Disconnect all clients, restore moved entries, delete the sign-in tokens, and turn off Start at login. With --delete-data, the configuration, secrets, history, logs and the browser data of the window are deleted too; Drawbridge quits first.\nRemove the program itself with the package manager that installed it.",
+		Use: "uninstall", Short: "Disconnect all clients, restore moved entries and remove guests", Args: terminal.NoArgs,
+		Long: "Disconnect all clients, restore moved entries, remove all guests with their sockets and access tokens, delete the sign-in tokens, and turn off Start at login. With --delete-data, the configuration, secrets, history, logs and the browser data of the window are deleted too; Drawbridge quits first.\nRemove the program itself with the package manager that installed it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			question, err := p.uninstallQuestion(data)
 			if err != nil {
@@ -30,9 +31,14 @@ func (p *program) uninstall() *cobra.Command {
 			if err := p.Confirm(yes, question); err != nil {
 				return err
 			}
-			if err := clientconf.DisconnectAll(cmd.Context(), &p.Env, force); err != nil {
+			removed, err := guests.RemoveAll(cmd.Context(), &p.Env)
+			if err != nil {
 				return err
 			}
+			if err := clientconf.DisconnectAll(cmd.Context(), &p.Env, force, map[string]any{"guests": removed}); err != nil {
+				return err
+			}
+			p.printRemoved(removed)
 			if err := p.forgetLogins(cmd.Context()); err != nil {
 				fmt.Fprintln(p.Stderr, terminal.EscapeLine("The sign-in tokens were not deleted: "+err.Error()))
 			}
@@ -79,14 +85,39 @@ func (p *program) uninstallQuestion(deleteData bool) (string, error) {
 		return "", err
 	}
 	keys, err := c.Connections()
-	question := "No client is connected. Turn off Start at login and delete the sign-in tokens"
-	if len(keys) > 0 {
-		question = "Disconnect " + strings.Join(keys, ", ")
+	if err != nil {
+		return "", err
 	}
+	names, err := guests.Names(&p.Env)
+	var acts []string
+	if len(keys) > 0 {
+		acts = append(acts, "disconnect "+strings.Join(keys, ", "))
+	}
+	if len(names) > 0 {
+		acts = append(acts, "remove the guests "+strings.Join(names, ", "))
+	}
+	intro := ""
+	if len(keys) == 0 {
+		intro = "No client is connected. "
+		acts = append(acts, "turn off Start at login and delete the sign-in tokens")
+	}
+	question := strings.Join(acts, ", ")
+	question = intro + strings.ToUpper(question[:1]) + question[1:]
 	if deleteData {
 		question += ", and delete all data"
 	}
 	return terminal.EscapeLine(question + "?"), err
+}
+
+func (p *program) printRemoved(all []guests.Removal) {
+	for _, g := range all {
+		switch {
+		case g.Error != "":
+			fmt.Fprintln(p.Stderr, terminal.EscapeLine("The guest "+g.Name+" was not removed: "+g.Error))
+		case !p.JSON:
+			fmt.Fprintln(p.Stdout, terminal.EscapeLine("guest "+g.Name+": Its socket, its access token and its settings were removed."))
+		}
+	}
 }
 
 // printUninstalled says what is left.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/drawbridge-mcp/drawbridge/app/features"
 	"github.com/drawbridge-mcp/drawbridge/backend/desktop"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -72,4 +74,54 @@ func TestUninstallDeletesWhatTheWindowStored(t *testing.T) {
 	assert.Equal(t, len(folders.Web), exist(), "what the window stored is gone, but its deletion was not requested")
 	uninstall("--delete-data")
 	assert.Equalf(t, 0, exist(), "the window left %v", folders.Web)
+}
+
+// What guests left is named before it is removed: their access tokens, their folders and their settings.
+func TestUninstallNamesAndRemovesGuests(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	env := func(name string) string {
+		return map[string]string{"HOME": home, "APPDATA": home, "LOCALAPPDATA": home, "DRAWBRIDGE_KEYRING": "off"}[name]
+	}
+	data := t.TempDir()
+	folders, err := config.FoldersFor(data, env)
+	require.NoError(t, err)
+	file := config.SourcesFor("", folders, env).Main()
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte(`{"policy": {"clients": {"blog": {"approval": "ask"}}}}`), 0o600))
+	tokens, err := loopback.NewTokens(data, nil)
+	require.NoError(t, err)
+	_, err = tokens.CreateGuest("blog", 0)
+	require.NoError(t, err)
+	_, err = tokens.Create("cursor")
+	require.NoError(t, err)
+	folder := filepath.Join(data, "guests", "blog")
+	require.NoError(t, os.MkdirAll(folder, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, loopback.GuestToken), []byte("x"), 0o600))
+	run := func(args ...string) (int, string) {
+		var out bytes.Buffer
+		code := Main(t.Context(), append([]string{"uninstall", "--data", data}, args...), Options{Features: features.Commands(), Env: terminal.Env{
+			Stdin: strings.NewReader("n\n"), Stdout: &out, Stderr: &out, Getenv: env, Terminal: func() bool { return true }}})
+		return code, out.String()
+	}
+	code, out := run()
+	assert.Truef(t, code == 1 && strings.Contains(out, "No client is connected. Remove the guests blog, turn off Start at login and delete the sign-in tokens?"), "%d %s", code, out)
+	code, out = run("--yes", "--json")
+	var document struct{ Guests []map[string]string }
+	require.NoError(t, json.Unmarshal([]byte(out), &document), out)
+	assert.Truef(t, code == 0 && len(document.Guests) == 1 && document.Guests[0]["name"] == "blog", "%d %s", code, out)
+	_, err = os.Stat(filepath.Dir(folder))
+	assert.ErrorIs(t, err, os.ErrNotExist)
+	text, err := os.ReadFile(file)
+	assert.NotContains(t, string(text), "blog", err)
+	tokens, err = loopback.NewTokens(data, nil)
+	require.NoError(t, err)
+	list, err := tokens.ListWithSecrets()
+	assert.Truef(t, err == nil && len(list) == 1 && list[0].Name == "cursor", "%v %v", list, err)
+
+	_, err = tokens.CreateGuest("again", 0)
+	require.NoError(t, err)
+	code, out = run("--yes")
+	assert.Truef(t, code == 0 && strings.Contains(out, "guest again: Its socket, its access token and its settings were removed."), "%d %s", code, out)
 }

@@ -371,7 +371,7 @@ func clientsDisconnect(e *terminal.Env) *cobra.Command {
 			return terminal.UsageError(errors.New("specify a client, or use --all"))
 		}
 		if all {
-			return DisconnectAll(cmd.Context(), e, f.force)
+			return DisconnectAll(cmd.Context(), e, f.force, nil)
 		}
 		return named(cmd, args)
 	}
@@ -477,13 +477,14 @@ func undoImport(ctx context.Context, e *terminal.Env, c *Connector, id string) e
 	return e.PrintSentence(map[string]any{"import": id, "undone": how}, undoneImportWords[how])
 }
 
-// DisconnectAll removes every connection; a failure does not stop the others.
-func DisconnectAll(ctx context.Context, e *terminal.Env, force bool) error {
+// DisconnectAll removes every connection; a failure does not stop the others. also has more members for the
+// document that --json prints.
+func DisconnectAll(ctx context.Context, e *terminal.Env, force bool, also map[string]any) error {
 	c, err := Open(e)
 	if err != nil {
 		return err
 	}
-	return undoEach(ctx, e, c, false, force)
+	return undoEach(ctx, e, c, false, force, also)
 }
 
 func showFeatures(ctx context.Context, e *terminal.Env, client, server string) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -230,12 +231,12 @@ func undoAll(ctx context.Context, e *terminal.Env, yes, force bool) error {
 	if err := e.Confirm(yes, fmt.Sprintf("Undo %s (%s) and %s?", core.Plural(len(keys), "connection"), strings.Join(keys, ", "), core.Plural(len(imports), "import"))); err != nil {
 		return err
 	}
-	return undoEach(ctx, e, c, true, force)
+	return undoEach(ctx, e, c, true, force, nil)
 }
 
 // undoEach undoes every connection and, if requested, every import; a failure does not stop the
 // others.
-func undoEach(ctx context.Context, e *terminal.Env, c *Connector, imports, force bool) error {
+func undoEach(ctx context.Context, e *terminal.Env, c *Connector, imports, force bool, also map[string]any) error {
 	list := []UndoResult{}
 	failed := c.UndoAll(ctx, imports, force, func(u UndoResult) {
 		list = append(list, u)
@@ -249,7 +250,9 @@ func undoEach(ctx context.Context, e *terminal.Env, c *Connector, imports, force
 		fmt.Fprintf(e.Stdout, "%s: %s\n", terminal.EscapeLine(name), words)
 	})
 	if e.JSON {
-		return errors.Join(e.PrintJSON(map[string]any{"items": slices.Clip(list), "next": ""}), failed)
+		document := map[string]any{"items": slices.Clip(list), "next": ""}
+		maps.Copy(document, also)
+		return errors.Join(e.PrintJSON(document), failed)
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(e.Stdout, "No client is connected.")

@@ -4,10 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/spf13/cobra"
 )
@@ -63,4 +69,69 @@ func printSetup(e *terminal.Env, g Guest) error {
 	}
 	_, err := fmt.Fprintln(e.Stdout, "The folder contains the access token: mount it in no other container. Remove the guest with: drawbridge guests remove "+g.Name)
 	return err
+}
+
+// Removal is the end of one guest, or why it is still there.
+type Removal struct {
+	Name  string `json:"name"`
+	Error string `json:"error,omitempty"`
+}
+
+// Names returns the names of the guests, with or without a daemon.
+func Names(e *terminal.Env) (names []string, err error) {
+	f, err := stopped(e)
+	if f == nil {
+		return nil, err
+	}
+	list, err := f.tokens()
+	for _, t := range list {
+		names = append(names, t.Name)
+	}
+	return names, err
+}
+
+// RemoveAll removes all guests with what they left: tokens, sockets and settings. The daemon does so if there
+// is one, because it ends their calls.
+func RemoveAll(ctx context.Context, e *terminal.Env) ([]Removal, error) {
+	all := []Removal{}
+	names, err := Names(e)
+	if err != nil || len(names) == 0 {
+		return all, err
+	}
+	remove := func(name string) error {
+		return e.Daemon().Change(ctx, http.MethodDelete, "guests/"+url.PathEscape(name), nil)
+	}
+	if !e.DaemonRuns() {
+		f, err := stopped(e)
+		if err == nil {
+			err = f.Config.(*config.Reloader).Load() // it has the settings of the guests
+		}
+		if err != nil {
+			return all, err
+		}
+		remove = func(name string) error { return f.remove(ctx, name) }
+		defer os.Remove(f.Folder) // if it is empty
+	}
+	for _, name := range names {
+		one := Removal{Name: name}
+		if err := remove(name); err != nil {
+			one.Error, _ = core.Describe(err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// stopped returns the guests without their sockets; nil if there never was a daemon.
+func stopped(e *terminal.Env) (*Feature, error) {
+	folders, err := e.Folders()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(folders.Data); err != nil {
+		return nil, nil
+	}
+	tokens, err := loopback.NewTokens(folders.Data, nil)
+	files := config.NewReloader(config.ReloaderOptions{Sources: e.Sources(folders), Bus: new(core.Bus), Log: slog.New(slog.DiscardHandler)})
+	return &Feature{Folder: filepath.Join(folders.Data, "guests"), Config: files, Tokens: tokens, End: func(string) {}, Log: slog.New(slog.DiscardHandler)}, err
 }

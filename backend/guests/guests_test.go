@@ -20,6 +20,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/eventually"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
@@ -229,6 +230,23 @@ func TestCommandPrintsHowToConnectGuest(t *testing.T) {
 	assert.True(t, strings.Contains(list, "one") && strings.Contains(list, "ask"), list)
 	run(0, "guests", "remove", "one")
 	run(1, "guests", "show", "one")
+}
+
+// While there is a daemon, it removes the guests, because it ends their calls.
+func TestDaemonRemovesAllGuests(t *testing.T) {
+	d := terminaltest.New(t, Commands)
+	h := newHost(t, d.Data)
+	d.Mux.Handle("/", h.Mux)
+	h.Do(t, "/api/v1/guests", `{"name":"one"}`, 200)
+	e := &terminal.Env{Data: d.Data, Getenv: func(string) string { return "" }, Stderr: io.Discard}
+	names, err := Names(e)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"one"}, names)
+	removed, err := RemoveAll(t.Context(), e)
+	require.NoError(t, err)
+	assert.Equal(t, []Removal{{Name: "one"}}, removed)
+	assert.Equal(t, []string{"one"}, h.ended)
+	assert.NoDirExists(t, filepath.Join(d.Data, "guests", "one"))
 }
 
 // On Windows, a client in WSL gets the program of Windows by the path that WSL has for it.
