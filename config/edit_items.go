@@ -54,6 +54,22 @@ func itemsOf(box hujson.ValueTrimmed) (c items) {
 	return c
 }
 
+// lastAbove returns the white space and comments before the last item.
+func lastAbove(box hujson.ValueTrimmed) (above hujson.Extra) {
+	switch box := box.(type) {
+	case *hujson.Object:
+		if n := len(box.Members); n > 0 {
+			above = box.Members[n-1].Name.BeforeExtra
+		}
+	case *hujson.Array:
+		if n := len(box.Elements); n > 0 {
+			above = box.Elements[n-1].BeforeExtra
+		}
+	}
+	_, above = cutFirstLine(above)
+	return above
+}
+
 func (d *Document) store(c *items, box hujson.ValueTrimmed) {
 	lead := c.head
 	for i := range c.list {
@@ -345,8 +361,8 @@ func (d *Document) put(box hujson.ValueTrimmed, step string, text []byte, depth 
 
 func (d *Document) parseValue(box hujson.ValueTrimmed, text []byte, depth int) (hujson.Value, error) {
 	white := strings.Repeat(d.indent, depth+1)
-	if c := itemsOf(box); len(c.list) > 0 && !isOneLine(c.list) {
-		white = lastLineIndent(c.list[len(c.list)-1].above)
+	if above := lastAbove(box); lineEnd(above) >= 0 {
+		white = lastLineIndent(above)
 	}
 	text = bytes.ReplaceAll(bytes.TrimSpace(text), []byte("\r"), nil)
 	value, err := ParseJSON(bytes.ReplaceAll(text, []byte("\n"), []byte(d.eol+white)))

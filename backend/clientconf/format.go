@@ -27,9 +27,13 @@ type document interface {
 	remove(path []string, name string) (out []byte, ok bool, err error)
 	// replace returns the file with the bytes of an existing entry replaced by raw.
 	replace(path []string, name string, raw []byte) ([]byte, error)
+	// latest returns what the latest set or replace of an existing entry replaced.
+	latest() textSplice
 	// decode returns the decoded file. Numbers keep their digits.
 	decode() (map[string]any, error)
 }
+
+var errNoEntry = errors.New("the entry does not exist")
 
 var utf8BOM = []byte{0xEF, 0xBB, 0xBF}
 
@@ -38,7 +42,10 @@ type source struct {
 	bom     []byte // the byte order mark, or nil
 	src     []byte // the text after it
 	newline string
+	last    textSplice // the latest edit, by offsets in the file
 }
+
+func (s *source) latest() textSplice { return s.last }
 
 func newSource(file []byte) source {
 	s := source{src: file, newline: "\n"}
@@ -53,6 +60,7 @@ func newSource(file []byte) source {
 
 // splice returns the file with src[start:end] replaced.
 func (s *source) splice(start, end int, with string) []byte {
+	s.last = textSplice{len(s.bom) + start, len(s.bom) + end, []byte(with)}
 	return slices.Concat(s.bom, s.src[:start], []byte(with), s.src[end:])
 }
 
@@ -152,7 +160,8 @@ func sameJSON(a, b json.RawMessage) bool {
 // jsonFile is a JSON or JSONC text, which config.Document edits.
 type jsonFile struct {
 	source
-	root *hujson.Object
+	root    *hujson.Object
+	members map[*hujson.Object]map[string]int // index by key of each object that was searched; -1: the key occurs twice
 }
 
 // parseJSON parses src with comments and trailing commas only if the client supports them. An
@@ -193,7 +202,7 @@ func parseJSON(src []byte, client Client) (*jsonFile, error) {
 func (f *jsonFile) find(path []string) (*hujson.Object, error) {
 	o := f.root
 	for i, key := range path {
-		member, err := uniqueMember(o, key)
+		member, err := f.uniqueMember(o, key)
 		if err != nil || member == nil {
 			return nil, err
 		}
@@ -212,21 +221,34 @@ func (f *jsonFile) member(path []string, name string) (*hujson.ObjectMember, err
 	if err != nil || o == nil {
 		return nil, err
 	}
-	return uniqueMember(o, name)
+	return f.uniqueMember(o, name)
 }
 
 // uniqueMember returns the single member with this key, or nil.
-func uniqueMember(o *hujson.Object, key string) (*hujson.ObjectMember, error) {
-	var found *hujson.ObjectMember
-	for i := range o.Members {
-		if o.Members[i].Name.Value.(hujson.Literal).String() == key {
-			if found != nil {
-				return nil, fmt.Errorf("key %s occurs twice", quote(key))
+func (f *jsonFile) uniqueMember(o *hujson.Object, key string) (*hujson.ObjectMember, error) {
+	index, ok := f.members[o]
+	if !ok {
+		index = map[string]int{}
+		for i := range o.Members {
+			name := o.Members[i].Name.Value.(hujson.Literal).String()
+			if _, twice := index[name]; twice {
+				i = -1
 			}
-			found = &o.Members[i]
+			index[name] = i
 		}
+		if f.members == nil {
+			f.members = map[*hujson.Object]map[string]int{}
+		}
+		f.members[o] = index
 	}
-	return found, nil
+	switch i, ok := index[key]; {
+	case !ok:
+		return nil, nil
+	case i < 0:
+		return nil, fmt.Errorf("key %s occurs twice", quote(key))
+	default:
+		return &o.Members[i], nil
+	}
 }
 
 func (f *jsonFile) entry(path []string, name string) ([]byte, json.RawMessage, error) {
@@ -253,19 +275,17 @@ func (f *jsonFile) sameExcept(other *jsonFile, edits []edit) bool {
 // rest returns the names and values of an object without those at paths, and without objects that are
 // empty afterwards.
 func (f *jsonFile) rest(o *hujson.Object, paths [][]string, all [][]byte) [][]byte {
+	byKey := map[string][][]string{}
+	for _, path := range paths {
+		byKey[path[0]] = append(byKey[path[0]], path[1:])
+	}
 	for i := range o.Members {
 		m := &o.Members[i]
 		name := f.src[m.Name.StartOffset:m.Name.EndOffset]
-		var inner [][]string
-		edited := false
-		for _, path := range paths {
-			if m.Name.Value.(hujson.Literal).String() == path[0] {
-				inner, edited = append(inner, path[1:]), edited || len(path) == 1
-			}
-		}
+		inner := byKey[m.Name.Value.(hujson.Literal).String()]
 		child, isObject := m.Value.Value.(*hujson.Object)
 		switch {
-		case edited:
+		case slices.ContainsFunc(inner, func(path []string) bool { return len(path) == 0 }): // edited
 		case isObject && len(inner) > 0:
 			length := len(all)
 			if all = f.rest(child, inner, append(all, name, []byte("{"))); len(all) == length+2 {
@@ -312,7 +332,7 @@ func (f *jsonFile) set(path []string, name string, value json.RawMessage) ([]byt
 func (f *jsonFile) replace(path []string, name string, raw []byte) ([]byte, error) {
 	m, err := f.member(path, name)
 	if err != nil || m == nil {
-		return nil, errors.Join(err, errors.New("the entry does not exist"))
+		return nil, errors.Join(err, errNoEntry)
 	}
 	return f.splice(m.Value.StartOffset, m.Value.EndOffset, string(raw)), nil
 }

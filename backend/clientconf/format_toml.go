@@ -24,6 +24,7 @@ type tomlFile struct {
 	source
 	list   bool
 	tables []tomlTable
+	all    map[string]any // decoded
 }
 
 // tomlTable is one [header] with its lines: src[start:end] ends before the next header.
@@ -38,10 +39,9 @@ const maxDepth = 100
 
 func parseTOML(src []byte, client Client) (*tomlFile, error) {
 	f := &tomlFile{source: newSource(src), list: client.ContainerKind == "list"}
-	var all map[string]any
 	err := config.CheckDepth(src, maxDepth)
 	if err == nil {
-		err = toml.Unmarshal(f.src, &all)
+		f.all, err = f.decode()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the file is not valid TOML: %w", err)
@@ -101,12 +101,8 @@ func contentLength(b []byte) int {
 // entryTables returns the tables that make up the entry: its own and those below it. The result is
 // nil if the entry does not exist. An entry in another notation is an error.
 func (f *tomlFile) entryTables(path []string, name string) (tables []tomlTable, err error) {
-	all, err := f.decode()
-	if err != nil {
-		return nil, err
-	}
 	want := append(slices.Clone(path), name)
-	found := lookupEntry(all, path, name) != nil
+	found := lookupEntry(f.all, path, name) != nil
 	for i, t := range f.tables {
 		if f.list {
 			if slices.Equal(t.key, path) && f.nameOf(t) == name {
@@ -146,11 +142,7 @@ func (f *tomlFile) entry(path []string, name string) ([]byte, json.RawMessage, e
 	if err != nil || len(tables) == 0 {
 		return nil, nil, err
 	}
-	all, err := f.decode()
-	if err != nil {
-		return nil, nil, err
-	}
-	value, err := json.Marshal(lookupEntry(all, path, name))
+	value, err := json.Marshal(lookupEntry(f.all, path, name))
 	return f.src[tables[0].start:tables[len(tables)-1].end], value, err
 }
 
@@ -179,7 +171,7 @@ func (f *tomlFile) set(path []string, name string, value json.RawMessage) ([]byt
 func (f *tomlFile) replace(path []string, name string, raw []byte) ([]byte, error) {
 	tables, err := f.entryTables(path, name)
 	if err != nil || len(tables) == 0 {
-		return nil, errors.Join(err, errors.New("the entry does not exist"))
+		return nil, errors.Join(err, errNoEntry)
 	}
 	return f.splice(tables[0].start, tables[len(tables)-1].end, string(raw)), nil
 }

@@ -296,7 +296,7 @@ func (f *yamlFile) insert(at int, text string) []byte {
 func (f *yamlFile) replace(path []string, name string, raw []byte) ([]byte, error) {
 	_, child, err := f.find(path, name)
 	if err != nil || child == nil {
-		return nil, errors.Join(err, errors.New("the entry does not exist"))
+		return nil, errors.Join(err, errNoEntry)
 	}
 	return f.splice(f.lines[child.first], f.lines[child.last], string(raw)), nil
 }

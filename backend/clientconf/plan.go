@@ -222,13 +222,14 @@ func (p *Plan) splice() error {
 	if !p.existed && p.Client.InitialContent != "" {
 		content = []byte(p.Client.InitialContent)
 	}
+	original, err := p.parse(content)
+	if err != nil {
+		return p.refusal(err)
+	}
+	file := newEditing(p.Client, content, original)
 	var ours, foreign bool
 	equal := true
 	for _, e := range p.edits {
-		file, err := p.parse(content)
-		if err != nil {
-			return p.refusal(err)
-		}
 		_, present, err := file.entry(e.path, e.name)
 		if err != nil {
 			return p.refusal(err)
@@ -246,14 +247,15 @@ func (p *Plan) splice() error {
 		}
 		equal = false
 		if e.value == nil {
-			content, _, err = file.remove(e.path, e.name)
+			err = file.remove(e.path, e.name)
 		} else {
-			content, err = file.set(e.path, e.name, e.value)
+			err = file.set(e.path, e.name, e.value)
 		}
 		if err != nil {
 			return p.refusal(err)
 		}
 	}
+	content = file.result()
 	switch {
 	case equal:
 		p.Action, p.after = Equal, p.before

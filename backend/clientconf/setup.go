@@ -262,16 +262,13 @@ func jsonSnippet(entries []edit) snippet {
 }
 
 func setAll(client Client, content []byte, entries []edit) (string, error) {
+	file := newEditing(client, content, nil)
 	for _, e := range entries {
-		file, err := parse(content, client)
-		if err != nil {
-			return "", err
-		}
-		if content, err = file.set(e.path, e.name, e.value); err != nil {
+		if err := file.set(e.path, e.name, e.value); err != nil {
 			return "", err
 		}
 	}
-	return string(content), nil
+	return string(file.result()), nil
 }
 
 // between is the place of a text inside of a container on one line.

@@ -176,13 +176,13 @@ func (p *Plan) undoEntries(r record, recorded, force bool) (UndoOutcome, error) 
 
 // contentWithout returns the file without our entries, with the entries that they had replaced.
 func (p *Plan) contentWithout(r record, recorded, force bool) ([]byte, error) {
-	content := p.before
+	original, err := p.parse(p.before)
+	if err != nil {
+		return nil, p.undoRefusal(err)
+	}
+	file := newEditing(p.Client, p.before, original)
 	var edits []edit
 	for _, d := range slices.Backward(r.Edits) {
-		file, err := p.parse(content)
-		if err != nil {
-			return nil, p.undoRefusal(err)
-		}
 		_, present, err := file.entry(d.Path, d.Name)
 		if err != nil {
 			return nil, p.undoRefusal(err)
@@ -192,7 +192,7 @@ func (p *Plan) contentWithout(r record, recorded, force bool) ([]byte, error) {
 		case present == nil && d.Value == nil, present != nil && d.Value != nil && sameJSON(present, d.Value):
 			continue
 		case present == nil:
-			content, err = file.set(d.Path, d.Name, d.Value)
+			err = file.set(d.Path, d.Name, d.Value)
 		case (!isOurs(present) || recorded && !d.isUnmodified(present)) && !force:
 			return nil, &core.Error{
 				Code:    core.CodeConflict,
@@ -200,15 +200,16 @@ func (p *Plan) contentWithout(r record, recorded, force bool) ([]byte, error) {
 				Hint:    "Nothing was changed. To remove it anyway, add --force.",
 			}
 		case d.Value != nil:
-			content, err = file.replace(d.Path, d.Name, []byte(d.Before))
+			err = file.replace(d.Path, d.Name, []byte(d.Before))
 		default:
-			content, _, err = file.remove(d.Path, d.Name)
+			err = file.remove(d.Path, d.Name)
 		}
 		if err != nil {
 			return nil, p.undoRefusal(err)
 		}
 		edits = append(edits, e)
 	}
+	content := file.result()
 	if bytes.Equal(content, p.before) {
 		return content, nil
 	}

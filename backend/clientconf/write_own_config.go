@@ -184,23 +184,22 @@ func (o *configChange) addServers(all []ImportedServer) (added []ImportedServer,
 
 // insert inserts the servers that do not exist, or returns why the configuration would be invalid.
 func (o *configChange) insert(all []ImportedServer) (reason string, err error) {
-	after, client, edits := o.after, Client{}, []edit(nil)
+	all = slices.DeleteFunc(slices.Clone(all), func(i ImportedServer) bool { return i.Exists })
+	if len(all) == 0 {
+		return "", nil
+	}
+	parsed, client, err := parseConfig(o.Path, o.after)
+	if err != nil {
+		return "", err
+	}
+	file, edits := newEditing(client, o.after, parsed), []edit(nil)
 	for _, i := range all {
-		if i.Exists {
-			continue
-		}
-		var file document
-		if file, client, err = parseConfig(o.Path, after); err != nil {
-			return "", err
-		}
-		if after, err = file.set(client.KeyPath, i.Label, i.Entry); err != nil {
+		if err := file.set(client.KeyPath, i.Label, i.Entry); err != nil {
 			return "", err
 		}
 		edits = append(edits, edit{client.KeyPath, i.Label, i.Entry})
 	}
-	if len(edits) == 0 {
-		return "", nil
-	}
+	after := file.result()
 	if err := (&Plan{Client: client}).verifyEdits(o.after, after, edits); err != nil {
 		return "", err
 	}
@@ -215,9 +214,6 @@ func (o *configChange) insert(all []ImportedServer) (reason string, err error) {
 	}
 	o.after = after
 	for _, i := range all {
-		if i.Exists {
-			continue
-		}
 		o.Servers[i.Label] = hashValue(i.Entry)
 		for name, value := range i.secretValues {
 			if o.secretValues == nil {
@@ -343,12 +339,12 @@ func (o *configChange) undoFile(ctx context.Context) (UndoOutcome, error) {
 			return Restored, replaceFile(o.Path, now, true, before)
 		}
 	}
-	content := now
+	parsed, client, err := parseConfig(o.Path, now)
+	if err != nil {
+		return "", err
+	}
+	file := newEditing(client, now, parsed)
 	for _, label := range slices.Sorted(maps.Keys(o.Servers)) {
-		file, client, err := parseConfig(o.Path, content)
-		if err != nil {
-			return "", err
-		}
 		_, value, err := file.entry(client.KeyPath, label)
 		if err != nil {
 			return "", err
@@ -356,10 +352,11 @@ func (o *configChange) undoFile(ctx context.Context) (UndoOutcome, error) {
 		if value == nil || hashValue(value) != o.Servers[label] {
 			continue // the user modified it
 		}
-		if content, _, err = file.remove(client.KeyPath, label); err != nil {
+		if err := file.remove(client.KeyPath, label); err != nil {
 			return "", err
 		}
 	}
+	content := file.result()
 	if content, err = o.withoutToolMode(content); err != nil {
 		return "", err
 	}

@@ -1,0 +1,91 @@
+package clientconf
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Edits that wait for each other give the same file as if it was read again after each.
+func TestManyEditsAtOnceAreThoseOneByOne(t *testing.T) {
+	for _, id := range []string{"cursor", "vscode", "codex", "goose", "continue", "mistral-vibe"} {
+		t.Run(id, func(t *testing.T) {
+			client, err := ByID(id)
+			require.NoError(t, err)
+			servers := map[string]any{}
+			for n := range 12 {
+				servers[fmt.Sprint("s", n)] = map[string]any{"command": fmt.Sprint("x", n)}
+			}
+			for seed := range uint64(60) {
+				random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same edits in each run
+				_, text := clientFile(t, client, servers)
+				if seed%3 == 0 {
+					text = "\ufeff" + text
+				}
+				original, err := parse([]byte(text), client)
+				require.NoError(t, err)
+				content, many := []byte(text), newEditing(client, []byte(text), original)
+				for range 20 {
+					name := fmt.Sprint("s", random.IntN(16))
+					file, err := parse(content, client)
+					require.NoError(t, err)
+					raw, value, err := file.entry(client.KeyPath, name)
+					require.NoError(t, err)
+					manyRaw, manyValue, err := many.entry(client.KeyPath, name)
+					require.NoError(t, err)
+					require.Equal(t, string(raw), string(manyRaw))
+					require.Equal(t, string(value), string(manyValue))
+					switch kind := random.IntN(3); {
+					case kind == 0 || raw == nil:
+						entry := json.RawMessage(fmt.Sprintf(`{"name": %q, "command": "y%d", "args": ["a"]}`, name, random.IntN(100)))
+						content, err = file.set(client.KeyPath, name, entry)
+						require.NoError(t, err)
+						require.NoError(t, many.set(client.KeyPath, name, entry))
+					case kind == 1:
+						content, _, err = file.remove(client.KeyPath, name)
+						require.NoError(t, err)
+						require.NoError(t, many.remove(client.KeyPath, name))
+					default:
+						content, err = file.replace(client.KeyPath, name, raw)
+						require.NoError(t, err)
+						require.NoError(t, many.replace(client.KeyPath, name, raw))
+					}
+				}
+				require.Equal(t, string(content), string(many.result()), "seed %d", seed)
+			}
+		})
+	}
+}
+
+// A file with very many servers is moved and undone in seconds, in each format.
+func TestFileWithTenThousandServersIsMovedInSeconds(t *testing.T) {
+	for id, count := range map[string]int{"cursor": 10_000, "codex": 2000, "goose": 2000} {
+		c, home, _ := newMover(t)
+		client, err := ByID(id)
+		require.NoError(t, err)
+		servers := map[string]any{}
+		for n := range count {
+			servers[fmt.Sprint("s", n)] = map[string]any{"command": fmt.Sprint("x", n), "cmd": fmt.Sprint("x", n)}
+		}
+		name, text := clientFile(t, client, servers)
+		path := filepath.Join(home, name)
+		write(t, path, text)
+		start := time.Now()
+		plan, err := c.PlanMove(Choice{Client: id}, nil, false)
+		require.NoError(t, err)
+		assert.Equal(t, maxServers, plan.MovedCount())
+		require.NoError(t, c.Apply(t.Context(), plan))
+		write(t, path, content(t, path)+"\n") // now each entry is undone
+		how, err := c.Undo(t.Context(), id, false)
+		require.NoError(t, err)
+		assert.Equal(t, Removed, how)
+		assert.Equal(t, text+"\n", content(t, path))
+		assert.Less(t, time.Since(start), 20*time.Second, id)
+	}
+}
