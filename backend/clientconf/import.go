@@ -217,6 +217,12 @@ func readContainer(p *Plan, file document, m map[string]any, path []string, dir 
 		}
 		err, unusable := entries[name].(error)
 		entry, _ := entries[name].(map[string]any)
+		if deep := config.CheckDepth(raw, maxDepth); deep != nil && err == nil { // with indentation, it would be huge
+			texts := maps.Clone(entry)
+			maps.DeleteFunc(texts, func(_ string, v any) bool { _, isText := v.(string); return !isText })
+			i.original, _ = core.EncodeJSON(texts) // cannot fail
+			err = deep
+		}
 		if entry != nil && p.gatewayOf != nil {
 			if gateway, ok := p.gatewayOf(entry); ok && p.Client.isSource() {
 				err = errors.New("it starts " + gateway.Name + ", another gateway")

@@ -433,3 +433,25 @@ func importBeside(t *testing.T, client Client, servers map[string]any) error {
 	}
 	return err
 }
+
+// A deeply nested entry is refused before it is shown: with indentation, its text would be a thousand times longer.
+func TestDeeplyNestedEntryIsSkippedWithTheReason(t *testing.T) {
+	nested := `{"command":"x","metadata":` + strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000) + `}`
+	c, home, _ := newMover(t)
+	path := filepath.Join(home, ".cursor/mcp.json")
+	write(t, path, "{\"mcpServers\": {\n\"deep\": "+nested+",\n\"good\": {\"command\": \"y\"}}}\n")
+	imported, err := c.PlanImport(Choice{Client: "cursor"}, nil)
+	require.NoError(t, err)
+	assert.True(t, len(imported.Servers) == 1 && len(imported.Diff) < 5000)
+	plan, err := c.PlanMove(Choice{Client: "cursor"}, nil, false)
+	require.NoError(t, err)
+	assert.Less(t, len(plan.Diff), 5000)
+	require.Len(t, plan.Skipped, 1)
+	assert.Contains(t, plan.Skipped[0].Reason, "nested deeper than 100 levels")
+	require.NoError(t, c.Apply(t.Context(), plan))
+	assert.Contains(t, content(t, path), nested)
+	pasted, err := ReadPasted(`{"mcpServers":{"deep":` + nested + `}}`)
+	require.NoError(t, err)
+	assert.Contains(t, pasted[0].SkipReason, "nested deeper than 100 levels")
+	assert.Equal(t, `{"command":"x"}`, string(pasted[0].Original()))
+}

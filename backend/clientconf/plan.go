@@ -417,8 +417,9 @@ func Diff(path string, before, after []byte) string {
 	diffContext := diffContext
 	if slices.ContainsFunc(a, isLongLine) || slices.ContainsFunc(b, isLongLine) {
 		var x, y bytes.Buffer
+		diffContext = 0
 		if indentJSON(&x, before) && indentJSON(&y, after) {
-			a, b, diffContext = splitLines(x.Bytes()), splitLines(y.Bytes()), 0
+			a, b = splitLines(x.Bytes()), splitLines(y.Bytes())
 		}
 	}
 	head := 0
@@ -454,7 +455,7 @@ const maxDiffLine = 1000
 func isLongLine(line string) bool { return len(line) > maxDiffLine }
 
 func indentJSON(to *bytes.Buffer, src []byte) bool {
-	return len(src) == 0 || json.Indent(to, bytes.TrimPrefix(src, []byte("\xef\xbb\xbf")), "", "  ") == nil
+	return len(src) == 0 || config.CheckDepth(src, maxDepth) == nil && json.Indent(to, bytes.TrimPrefix(src, []byte("\xef\xbb\xbf")), "", "  ") == nil
 }
 
 func splitLines(b []byte) []string {
