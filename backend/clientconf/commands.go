@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -222,8 +223,25 @@ func connectOptions(e *terminal.Env, client string, f connectFlags) (choice Choi
 			Hint: "Start it with: drawbridge. Without --http, the shim starts it when needed.", Cause: err}
 	}
 	choice.URL = rt.URL
-	choice.Token, err = TokenOf(e)(client)
+	tokens, err := loopback.NewTokens(folders.Data, nil)
+	if err == nil && f.snippet {
+		choice.Token, err = TokenOf(e)(client)
+	} else if err == nil {
+		choice.Token, err = previewTokenOf(tokens, client)
+	}
 	return choice, err
+}
+
+// previewToken stands for the token of a client that has none yet, until the user has agreed to connect it.
+const previewToken = loopback.TokenPrefix + "0000000000000000000000000000000000000000000"
+
+// previewTokenOf returns the token of a client if it has one, otherwise previewToken.
+func previewTokenOf(tokens *loopback.Tokens, client string) (string, error) {
+	if _, known, err := tokens.Get(client); err != nil || !known {
+		return previewToken, err
+	}
+	t, err := tokens.CreateForEntry(client) // refuses the token of a guest
+	return t.Token, err
 }
 
 // TokenOf returns the token of a client and creates it if there is none.
@@ -332,8 +350,18 @@ func applyPlan(e *terminal.Env, r clientCommandRun, plan *Plan, yes bool) error 
 			return err
 		}
 		// The token is created first, because the client may start the shim immediately.
-		if _, err := TokenOf(e)(plan.Client.ID); err != nil {
+		token, err := TokenOf(e)(plan.Client.ID)
+		if err != nil {
 			return err
+		}
+		if r.choice.Token = token; r.choice.HTTP { // now with the token
+			shown := plan.before
+			if plan, err = r.c.Plan(r.choice); err == nil && !bytes.Equal(plan.before, shown) {
+				err = changedError()
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	if err := r.c.Apply(r.ctx, plan); err != nil {

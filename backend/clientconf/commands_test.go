@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal/terminaltest"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
 
@@ -189,4 +190,26 @@ func TestMessagesNameWhatToDo(t *testing.T) {
 		assert.NotContains(t, hint, "manually")
 		assert.Error(t, err)
 	}
+}
+
+// A dry run and a declined question create no access token; the entry gets the token that is created then.
+func TestDryRunAndDeclinedConnectionCreateNoToken(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home) // Windows
+	t.Setenv("PATH", t.TempDir())
+	f := terminaltest.New(t, Commands)
+	f.Answer("GET /api/v1/connections", `{"items":[]}`)
+	tokens, err := loopback.NewTokens(f.Data, nil)
+	require.NoError(t, err)
+	got := f.Run(false, "clients", "connect", "cursor", "--http", "--dry-run")
+	require.Equal(t, 0, got.Code, got.Err)
+	f.RunWith(t.Context(), terminaltest.Answering("n\n", true), "clients", "connect", "cursor", "--http")
+	_, known, err := tokens.Get("cursor")
+	require.False(t, known, err)
+	got = f.Run(false, "clients", "connect", "cursor", "--http", "--yes")
+	require.Equal(t, 0, got.Code, got.Err)
+	token, known, err := tokens.Get("cursor")
+	require.Truef(t, known && err == nil, "%v", err)
+	assert.Contains(t, content(t, filepath.Join(home, ".cursor", "mcp.json")), token.Token)
 }

@@ -1,6 +1,7 @@
 package clientconf
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -230,17 +231,17 @@ func importable(all []ImportedServer) []ImportableServer {
 	return out
 }
 
+// plan plans a connection. With a URL, the entry has the token; previewToken stands for one that does not exist.
 func (f *Feature) plan(in *connectionRequestInput) (*Plan, error) {
 	choice := Choice{Client: in.Key, HTTP: in.Body.HTTP, URL: f.URL}
 	if in.Body.Project != "" {
 		choice.Project = filepath.Clean(in.Body.Project)
 	}
 	if in.Body.HTTP {
-		t, err := f.Tokens.CreateForEntry(in.Key)
-		if err != nil {
+		var err error
+		if choice.Token, err = previewTokenOf(f.Tokens, in.Key); err != nil {
 			return nil, err
 		}
-		choice.Token = t.Token
 	} else {
 		choice.URL = ""
 	}
@@ -290,6 +291,15 @@ func (f *Feature) connect(ctx context.Context, in *connectionRequestInput) (*web
 	// The token is created first, because the client may start the shim immediately.
 	if _, err := f.Tokens.CreateForEntry(in.Key); err != nil {
 		return nil, err
+	}
+	if in.Body.HTTP { // now with the token
+		shown := p.before
+		if p, err = f.plan(in); err == nil && !bytes.Equal(p.before, shown) {
+			err = changedError()
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	if err := f.Connector.Apply(ctx, p); err != nil {
 		return nil, err

@@ -328,3 +328,48 @@ func TestFeaturesAreListedByClientAndServer(t *testing.T) {
 	}
 	s.Want(t, "GET", "/api/v1/features?server=nobody", "", 404)
 }
+
+// Nobody has agreed to anything yet during a preview: it creates no access token, and names none.
+func TestPreviewOfAConnectionCreatesNoToken(t *testing.T) {
+	s := newSite(t)
+	file := filepath.Join(s.home, ".cursor/mcp.json")
+	save(t, file, `{"mcpServers":{"a":{"command":"x"}}}`)
+	before := filesIn(t, s.home, filepath.Dir(s.ours), s.feature.Connector.dir)
+	var plan ConnectionPlan
+	for _, body := range []string{`{"http":true}`, `{"http":true,"move":true}`, `{"move":true}`, `{}`} {
+		plan = ConnectionPlan{}
+		require.NoError(t, json.Unmarshal([]byte(s.Do(t, "/api/v1/connections/cursor/plan", body, 200)), &plan))
+		assert.NotEmpty(t, plan.Diff)
+	}
+	s.Do(t, "/api/v1/connections/cursor/import/plan", `{}`, 200)
+	s.Want(t, "GET", "/api/v1/takeover", "", 200)
+	s.Want(t, "GET", "/api/v1/connections/cursor/undo", "", 200)
+	s.Do(t, "/api/v1/connections/cursor/connect", `{"http":true,"diff":"another"}`, 409)
+	_, known, err := s.feature.Tokens.Get("cursor")
+	assert.False(t, known, err)
+	assert.Equal(t, before, filesIn(t, s.home, filepath.Dir(s.ours), s.feature.Connector.dir))
+
+	require.NoError(t, json.Unmarshal([]byte(s.Do(t, "/api/v1/connections/cursor/plan", `{"http":true}`, 200)), &plan))
+	body, err := json.Marshal(map[string]any{"http": true, "diff": plan.Diff})
+	require.NoError(t, err)
+	s.Do(t, "/api/v1/connections/cursor/connect", string(body), 200)
+	token, known, err := s.feature.Tokens.Get("cursor")
+	require.Truef(t, known && err == nil, "%v", err)
+	assert.Contains(t, load(t, file), token.Token)
+}
+
+// filesIn returns the files in folders, with their contents.
+func filesIn(t *testing.T, folders ...string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, folder := range folders {
+		err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				all[path] = load(t, path)
+			}
+			return nil
+		})
+		require.NoError(t, err)
+	}
+	return all
+}
