@@ -268,6 +268,9 @@ func clientsImport(e *terminal.Env) *cobra.Command {
 			return err
 		}
 		if !e.JSON {
+			if r.choice.File != "" {
+				fmt.Fprintln(e.Stdout, terminal.EscapeLine("From "+r.choice.File))
+			}
 			printImports(e, t)
 			fmt.Fprintf(e.Stdout, "\n%s\n", terminal.EscapeText(t.Diff))
 		}
@@ -291,7 +294,7 @@ func clientsImport(e *terminal.Env) *cobra.Command {
 		if id != "" {
 			sentence += " Undo with: drawbridge clients undo --import " + id
 		}
-		document := map[string]any{"items": t.Servers, "skipped": append([]SkippedServer{}, t.Skipped...), "next": "", "path": t.Path, "id": id}
+		document := map[string]any{"items": t.Servers, "skipped": append([]SkippedServer{}, t.Skipped...), "next": "", "path": t.Path, "id": id, "from": r.choice.File}
 		return errors.Join(e.PrintSentence(document, sentence), skippedError(&Batch{Imports: []*PlannedImport{t}}))
 	})
 	cmd.Long = "Copy a client's servers to the configuration of Drawbridge. The client keeps its entries; to replace them, use move.\n" +

@@ -213,3 +213,34 @@ func TestDryRunAndDeclinedConnectionCreateNoToken(t *testing.T) {
 	require.Truef(t, known && err == nil, "%v", err)
 	assert.Contains(t, content(t, filepath.Join(home, ".cursor", "mcp.json")), token.Token)
 }
+
+// The file that is read in a folder is named; of several, the user chooses one.
+func TestFolderWithSeveralFilesNamesTheChoices(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home) // Windows
+	t.Setenv("PATH", t.TempDir())
+	f := terminaltest.Stopped(t, Commands)
+	folder := func(files ...string) string {
+		dir := t.TempDir()
+		for _, name := range files {
+			write(t, filepath.Join(dir, filepath.FromSlash(name)), `{"mcpServers": {"a": {"command": "x"}}, "servers": {"b": {"command": "y"}}}`)
+		}
+		return dir
+	}
+	for _, c := range []struct {
+		source string
+		files  []string
+		want   string
+	}{
+		{"mcphub", []string{"mcp_settings.json", "package.json"}, "mcp_settings.json\na becomes a"},
+		{"toolport", []string{"registry.json"}, "registry.json\n"}, // its first place is a variable
+		{"toolhive", []string{"one.json", "two.json"}, "has 2 files of ToolHive: one.json, two.json\nChoose one of them with --file."},
+		{"docker-mcp-toolkit", []string{"a.json", "b.yaml"}, "has 2 files of Docker MCP Toolkit: a.json, b.yaml"},
+		{"claude-desktop-extensions", []string{"x/manifest.json", "y/manifest.json"}, "x/manifest.json, y/manifest.json"},
+		{"1mcp", []string{"other.json"}, "has no file of 1MCP\nIt is looked for as mcp.json."},
+	} {
+		got := f.Run(false, "clients", "import", c.source, "--file", folder(c.files...), "--yes")
+		assert.Containsf(t, got.Out+got.Err, c.want, "%s %v", c.source, c.files)
+	}
+}

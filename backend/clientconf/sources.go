@@ -5,10 +5,12 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -128,9 +130,10 @@ func (c *Connector) Sources() []Source {
 	return all
 }
 
-// sourceFile returns the file of a source at a path that the user chose, which may be that of its folder.
-func sourceFile(id, path string) (string, error) {
-	path, err := filepath.Abs(path)
+// sourceFile returns the file of a source at a path that the user chose. In a folder, it is the only one that the
+// source can have there; several are named in the error.
+func sourceFile(id, chosen string) (string, error) {
+	chosen, err := filepath.Abs(chosen)
 	if err != nil {
 		return "", err
 	}
@@ -138,16 +141,46 @@ func sourceFile(id, path string) (string, error) {
 	if err != nil || !client.isSource() {
 		return "", cmp.Or(err, error(core.Errorf(core.CodeValidation, "--file is for gateways and plugins: %s is a client", client.Name)))
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
+	info, err := os.Stat(chosen)
+	if err != nil || !info.IsDir() {
+		return chosen, err
 	}
-	for _, candidates := range client.Candidates {
-		if name := filepath.Base(candidates[0].Path); info.IsDir() && !strings.Contains(name, "*") {
-			return filepath.Join(path, name), nil
+	var patterns []string
+	for _, system := range slices.Sorted(maps.Keys(client.Candidates)) {
+		for _, candidate := range client.Candidates[system] {
+			name := path.Base(candidate.Path)
+			if name == "*" { // the source is a folder
+				return chosen, nil
+			}
+			if !strings.Contains(name, "}") && !slices.Contains(patterns, name) {
+				patterns = append(patterns, name)
+				if path.Base(path.Dir(candidate.Path)) == "*" { // the folder may be that of all
+					patterns = append(patterns, "*/"+name)
+				}
+			}
 		}
 	}
-	return path, nil
+	folder := os.DirFS(chosen)
+	found := globAll(folder, patterns...)
+	if len(found) == 0 && client.Format == Database {
+		found = globAll(folder, "*.json", "*.yaml") // what it exported
+	}
+	switch len(found) {
+	case 0:
+		return "", &core.Error{Code: core.CodeNotFound, Message: chosen + " has no file of " + client.Name, Hint: "It is looked for as " + strings.Join(patterns, " or ") + ". Choose another file with --file."}
+	case 1:
+		return filepath.Join(chosen, filepath.FromSlash(found[0])), nil
+	}
+	return "", &core.Error{Code: core.CodeValidation, Message: fmt.Sprintf("%s has %d files of %s: %s", chosen, len(found), client.Name, core.Shorten(strings.Join(found, ", "), 1000)), Hint: "Choose one of them with --file."}
+}
+
+// globAll returns the paths in a folder that match one of the patterns.
+func globAll(folder fs.FS, patterns ...string) (found []string) {
+	for _, pattern := range patterns {
+		matches, _ := fs.Glob(folder, pattern) // only a malformed pattern is an error
+		found = append(found, matches...)
+	}
+	return found
 }
 
 // gatewayFinder returns a function that returns the gateway that an entry of a client starts or connects to.
