@@ -111,7 +111,7 @@ func (c *Connector) UndoImport(ctx context.Context, id string) (UndoOutcome, err
 	if err != nil {
 		return "", err
 	}
-	how, err := c.changeOf(all[at].Own).without(others).undo(ctx)
+	how, err := all[at].Own.changeBy(c).without(others).undo(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -132,7 +132,7 @@ func (c *Connector) undoConfig(ctx context.Context, r record, others []bringer) 
 	if r.Own == nil {
 		return nil
 	}
-	_, err := c.changeOf(*r.Own).without(others).undo(ctx)
+	_, err := r.Own.changeBy(c).without(others).undo(ctx)
 	return err
 }
 
@@ -438,7 +438,7 @@ func (c *Connector) undoConfigServers(ctx context.Context, r *record, gone, left
 	if err != nil {
 		return err
 	}
-	removed := c.changeOf(configRecord{Path: r.Own.Path, Existed: true, Servers: map[string]string{}, Secrets: map[string][]string{}})
+	removed := configRecord{Path: r.Own.Path, Existed: true, Servers: map[string]string{}, Secrets: map[string][]string{}}.changeBy(c)
 	rest := *r.Own
 	rest.Servers, rest.Secrets = map[string]string{}, map[string][]string{}
 	for label, sum := range r.Own.Servers {

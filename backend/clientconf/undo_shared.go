@@ -87,7 +87,7 @@ func (c *recordFolder) shareServers(own configRecord, labels []string) (*configR
 	return &own, err
 }
 
-func (c *Connector) changeOf(own configRecord) *configChange {
+func (own configRecord) changeBy(c *Connector) *configChange {
 	return &configChange{configRecord: own, dir: c.dir, vault: c.vault, sync: c.Sync}
 }
 
