@@ -73,6 +73,33 @@ func TestUndoOfMoveKeepsServersIfTheFileIsAbsent(t *testing.T) {
 	assert.Equal(t, "{}\n", content(t, config))
 }
 
+func TestUndoNamesWhatIsWrongInABrokenFileAndCanRestoreTheOriginal(t *testing.T) {
+	c, home, config := newMover(t)
+	path := filepath.Join(home, ".cursor/mcp.json")
+	const written = `{"mcpServers": {"a": {"command": "a"}}}` + "\n"
+	write(t, path, written)
+	p, err := c.PlanMove(Choice{Client: "cursor"}, nil, false)
+	require.NoError(t, err)
+	require.NoError(t, c.Apply(t.Context(), p))
+	broken := content(t, path) + `{"mine`
+	write(t, path, broken)
+	plan, err := c.PlanUndo("cursor")
+	require.NoError(t, err)
+	assert.Contains(t, plan.Problem, "is not valid JSON: line ")
+	_, err = c.Undo(t.Context(), "cursor", false)
+	_, hint := core.Describe(err)
+	assert.Contains(t, hint, "--force")
+	assert.Equal(t, broken, content(t, path))
+	how, err := c.Undo(t.Context(), "cursor", true)
+	require.NoError(t, err)
+	assert.Equal(t, Restored, how)
+	assert.Equal(t, written, content(t, path))
+	assert.NoFileExists(t, config)
+	kept, err := filepath.Glob(filepath.Join(c.dir, "backups", "cursor-*"))
+	require.NoError(t, err)
+	assert.Equal(t, broken, content(t, kept[len(kept)-1]))
+}
+
 // A client that does not know the variable keeps the text, too.
 func TestDollarWithinAWordIsText(t *testing.T) {
 	c, home, _ := newMover(t)

@@ -87,7 +87,16 @@ func (c *Connector) undoFile(ctx context.Context, r record, force bool) (UndoOut
 			return Restored, err
 		}
 	}
-	return p.undoEntries(r, recorded, force)
+	how, err := p.undoEntries(r, recorded, force)
+	if force && r.Existed && core.CodeOf(err) == core.CodeRejected { // it cannot be edited, for example because it is broken
+		if _, err := c.saveBackup(r.Choice.key(), p.before); err != nil {
+			return "", err
+		}
+		if done, failed := c.restoreBackup(r, p.before); done || failed != nil {
+			return Restored, failed
+		}
+	}
+	return how, err
 }
 
 // recreate creates a file that was deleted since, or is on a disk or a branch that is away. Undoing the rest
@@ -223,7 +232,7 @@ func (p *Plan) undoRefusal(why error) error {
 	return &core.Error{
 		Code: core.CodeRejected, Cause: why,
 		Message: "cannot edit the configuration of " + p.Client.Name,
-		Hint:    "Nothing was changed. Remove the entry " + quote(EntryName) + " from " + p.Path + " manually.",
+		Hint:    "Nothing was changed. Correct the file and try again. To restore the original content instead, add --force; the content now is kept in the backups.",
 	}
 }
 

@@ -78,7 +78,7 @@ func (u *UndoPlan) addFile(r record) error {
 	u.File = "changed"
 	p := &Plan{Client: client, Path: r.Path, choice: r.Choice, target: r.Path, before: now, existed: true}
 	if _, err := p.contentWithout(r, true, false); err != nil {
-		u.Problem, _ = core.Describe(err)
+		u.Problem = err.Error()
 	}
 	return nil
 }
