@@ -13,6 +13,7 @@ const plan: UndoPlan = {
     { name: 'memory', usedBy: ['Zed'] },
   ],
   kept: [],
+  shared: [],
   problem: '',
 };
 
@@ -40,6 +41,11 @@ test('disconnecting says that other changes of the file stay', async () => {
   const text = await show({ ...plan, file: 'changed', removed: [], kept: ['files'] });
   expect(text).toContain('has changed since you connected: only the Drawbridge entries are');
   expect(text).toContain('Stays in Drawbridge, because it was changed there: files.');
+});
+
+test('disconnecting says that a server stays for the other clients that brought it in', async () => {
+  const text = await show({ ...plan, shared: [{ name: 'memory', clients: ['Zed'] }] });
+  expect(text).toContain('Stays in Drawbridge for Zed: memory.');
 });
 
 test('a client that cannot be disconnected is not', async () => {

@@ -44,15 +44,27 @@ export function Disconnect({
       onConfirm={onConfirm}
       onClose={onClose}
     >
-      {data ? <UndoText plan={data} client={client} /> : error ? null : <Loading />}
+      {data ? (
+        <UndoText plan={data} client={client} id={connection.key} />
+      ) : error ? null : (
+        <Loading />
+      )}
       <Failure error={error} />
     </Confirm>
   );
 }
 
-function UndoText({ plan, client }: { plan: UndoPlan; client: string }) {
+function UndoText({ plan, client, id }: { plan: UndoPlan; client: string; id: string }) {
   if (plan.problem)
-    return <p className="text-bad">{`Cannot disconnect: ${short(plan.problem)}.`}</p>;
+    return (
+      <div className="space-y-2">
+        <p className="text-bad">{`Cannot disconnect: ${short(plan.problem)}.`}</p>
+        <p>
+          Correct the file, then try again. To restore its original content instead, run{' '}
+          <code className="font-mono text-xs">{`drawbridge clients undo ${id} --force`}</code>
+        </p>
+      </div>
+    );
   const used = plan.removed.filter((one) => one.usedBy.length > 0);
   return (
     <div className="space-y-2">
@@ -64,6 +76,11 @@ function UndoText({ plan, client }: { plan: UndoPlan; client: string }) {
         <p key={one.name} className="text-warn">
           {`${list(one.usedBy)} also uses ${short(one.name, 100)}, and loses it.`}
         </p>
+      ))}
+      {plan.shared.map((one) => (
+        <p
+          key={one.name}
+        >{`Stays in Drawbridge for ${list(one.clients)}: ${short(one.name, 100)}.`}</p>
       ))}
       {plan.kept.length > 0 && (
         <p>{`Stays in Drawbridge, because it was changed there: ${list(plan.kept)}.`}</p>

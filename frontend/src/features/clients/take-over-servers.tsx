@@ -10,7 +10,14 @@ import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { TakeoverClient, TakeoverPlan, TakeoverResult } from '@/types/api';
-import { outsideHome, takenOverQuery, takeoverQuery, useTakeOver, useUndoTakeover } from './api';
+import {
+  connectionsQuery,
+  outsideHome,
+  takenOverQuery,
+  takeoverQuery,
+  useTakeOver,
+  useUndoTakeover,
+} from './api';
 import { ConfirmOutside } from './confirm-outside';
 import { Notes } from './notes';
 
@@ -46,8 +53,13 @@ export function TakeOver({ look = 'primary' }: { look?: 'primary' | 'secondary' 
 
 /** What was moved in the last 30 days, which can be undone; nothing if there is none. */
 export function TakenOver() {
-  const { data: taken } = useQuery(takenOverQuery);
-  return taken && taken.length > 0 && <Results results={taken} />;
+  const { data: taken = [] } = useQuery(takenOverQuery);
+  const { data: connections } = useQuery(connectionsQuery);
+  // A client that was disconnected since has nothing to undo.
+  const left = taken.filter(
+    ({ key, error }) => error || connections?.find((one) => one.key === key)?.connected !== false,
+  );
+  return left.length > 0 && <Results results={left} />;
 }
 
 /** All changes that would be written, and the button that writes them. */
