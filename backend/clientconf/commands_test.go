@@ -19,9 +19,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMissingClientsAreCounted(t *testing.T) {
-	t.Setenv("HOME", t.TempDir())
+// ownHome returns the home of a user who has no programs.
+func ownHome(t *testing.T) string {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home) // Windows
+	t.Setenv("XDG_CONFIG_HOME", "")
 	t.Setenv("PATH", t.TempDir())
+	return home
+}
+
+func TestMissingClientsAreCounted(t *testing.T) {
+	ownHome(t)
 	f := terminaltest.New(t, Commands)
 	got := f.Run(true, "clients")
 	assert.Truef(t, got.Code == 0 && !strings.Contains(got.Out, "not installed") && strings.Contains(got.Out, "drawbridge clients --all"), "%+v", got)
@@ -32,10 +41,7 @@ func TestMissingClientsAreCounted(t *testing.T) {
 
 // The table stays narrow, and the whole reason is below it: where the mistake is, and what to do.
 func TestInvalidFileOfClientIsDescribedBelowTheTable(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home) // Windows
-	t.Setenv("PATH", t.TempDir())
+	home := ownHome(t)
 	file := filepath.Join(home, ".gemini", "settings.json")
 	write(t, file, "{\n \"mcpServers\": nope }")
 	write(t, filepath.Join(home, ".lmstudio", "mcp.json"), "{\n // mine\n}")
@@ -56,10 +62,7 @@ func TestInvalidFileOfClientIsDescribedBelowTheTable(t *testing.T) {
 
 // Equal servers are not merged silently, nor is a move undone silently by another connection.
 func TestMergedServersAndUndoneMovesAreNamed(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home) // Windows
-	t.Setenv("PATH", t.TempDir())
+	home := ownHome(t)
 	write(t, filepath.Join(home, ".claude.json"), `{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}}}`)
 	file := filepath.Join(home, ".cursor", "mcp.json")
 	write(t, file, `{"mcpServers": {"a": {"command": "x"}, "c": {"command": "y"}}}`)
@@ -83,10 +86,7 @@ func TestMergedServersAndUndoneMovesAreNamed(t *testing.T) {
 
 // The documents are those of the API, with the members that earlier versions printed.
 func TestClientDocumentsAreThoseOfTheAPI(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home) // Windows
-	t.Setenv("PATH", t.TempDir())
+	home := ownHome(t)
 	f := terminaltest.New(t, Commands)
 	file := filepath.Join(home, ".cursor", "mcp.json")
 	f.Answer("GET /api/v1/connections", `{"items":[{"key":"cursor","path":`+strconv.Quote(file)+`,"tools":7,"live":true},{"key":"cursor","path":"elsewhere","tools":9}]}`)
@@ -108,11 +108,7 @@ func TestClientDocumentsAreThoseOfTheAPI(t *testing.T) {
 }
 
 func TestNoRestartIsAskedForAnUnchangedFile(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home) // Windows
-	t.Setenv("XDG_CONFIG_HOME", "")
-	t.Setenv("PATH", t.TempDir())
+	ownHome(t)
 	f := terminaltest.New(t, Commands)
 	for n, asked := range []bool{true, false} {
 		got := f.Run(false, "clients", "connect", "windsurf", "--yes")
@@ -141,10 +137,7 @@ func TestFeaturesArePrintedAsTable(t *testing.T) {
 
 // The names in a file of a client cannot write to the terminal, also through a pipe.
 func TestNamesFromFilesAreEscaped(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home) // Windows
-	t.Setenv("PATH", t.TempDir())
+	home := ownHome(t)
 	const name = `evil\u001b[31m\r\u202e\u009b`
 	write(t, filepath.Join(home, ".cursor", "mcp.json"), `{"mcpServers": {"`+name+`": {"command": "x`+name+`", "`+name+`": 1}, "`+name+`2": 5}}`)
 	write(t, filepath.Join(home, ".gemini", "settings.json"), `{"mcpServers": {"`+name+`": {"command": "x`+name+`", "`+name+`": 1}}}`)
@@ -161,11 +154,7 @@ func TestNamesFromFilesAreEscaped(t *testing.T) {
 
 // A wrong name says what to use instead, and a file that cannot be read is not repeated.
 func TestMessagesNameWhatToDo(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home) // Windows
-	t.Setenv("XDG_CONFIG_HOME", "")
-	t.Setenv("PATH", t.TempDir())
+	home := ownHome(t)
 	const token = "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB"
 	write(t, filepath.Join(home, ".gemini", "settings.json"), `{"mcpServers": `+token+`}`)
 	write(t, filepath.Join(home, ".cursor", "mcp.json"), `{"mcpServers": {"a": {"command": "x", "type": "`+token+`"}}}`)
@@ -194,10 +183,7 @@ func TestMessagesNameWhatToDo(t *testing.T) {
 
 // A dry run and a declined question create no access token; the entry gets the token that is created then.
 func TestDryRunAndDeclinedConnectionCreateNoToken(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home) // Windows
-	t.Setenv("PATH", t.TempDir())
+	home := ownHome(t)
 	f := terminaltest.New(t, Commands)
 	f.Answer("GET /api/v1/connections", `{"items":[]}`)
 	tokens, err := loopback.NewTokens(f.Data, nil)
@@ -216,10 +202,7 @@ func TestDryRunAndDeclinedConnectionCreateNoToken(t *testing.T) {
 
 // The file that is read in a folder is named; of several, the user chooses one.
 func TestFolderWithSeveralFilesNamesTheChoices(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home) // Windows
-	t.Setenv("PATH", t.TempDir())
+	ownHome(t)
 	f := terminaltest.Stopped(t, Commands)
 	folder := func(files ...string) string {
 		dir := t.TempDir()

@@ -2,6 +2,7 @@ package clientconf
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,8 +24,8 @@ type document interface {
 	entry(path []string, name string) (raw []byte, value json.RawMessage, err error)
 	// set returns the file with the entry inserted or replaced.
 	set(path []string, name string, value json.RawMessage) ([]byte, error)
-	// remove returns the file without the entry. ok is false if it does not exist.
-	remove(path []string, name string) (out []byte, ok bool, err error)
+	// remove returns the file without an existing entry.
+	remove(path []string, name string) ([]byte, error)
 	// replace returns the file with the bytes of an existing entry replaced by raw.
 	replace(path []string, name string, raw []byte) ([]byte, error)
 	// latest returns what the latest set or replace of an existing entry replaced.
@@ -338,16 +339,16 @@ func (f *jsonFile) replace(path []string, name string, raw []byte) ([]byte, erro
 }
 
 // remove removes the member, and keeps the comments above it.
-func (f *jsonFile) remove(path []string, name string) (out []byte, ok bool, err error) {
+func (f *jsonFile) remove(path []string, name string) ([]byte, error) {
 	if m, err := f.member(path, name); err != nil || m == nil {
-		return nil, false, err
+		return nil, cmp.Or(err, errNoEntry)
 	}
 	d, err := config.NewDocument(slices.Concat(f.bom, f.src))
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	d.Delete(true, append(slices.Clone(path), name)...)
-	return d.Bytes(), true, nil
+	return d.Bytes(), nil
 }
 
 func quote(s string) string { return fmt.Sprintf("%q", s) }

@@ -144,7 +144,7 @@ func (e *editing) remove(path []string, name string) error {
 	if file, err := e.parsed(path, name); err != nil {
 		return err
 	} else if _, isJSON := file.(*jsonFile); !isJSON { // what is left of the container depends on the others
-		return e.splice(path, name, false, func(f document) ([]byte, error) { out, _, err := f.remove(path, name); return out, err })
+		return e.splice(path, name, false, func(f document) ([]byte, error) { return f.remove(path, name) })
 	}
 	return e.change(path, name, func(d *config.Document, at []string) error { d.Delete(true, at...); return nil }, nil)
 }

@@ -48,7 +48,7 @@ func TestManyEditsAtOnceAreThoseOneByOne(t *testing.T) {
 						require.NoError(t, err)
 						require.NoError(t, many.set(client.KeyPath, name, entry))
 					case kind == 1:
-						content, _, err = file.remove(client.KeyPath, name)
+						content, err = file.remove(client.KeyPath, name)
 						require.NoError(t, err)
 						require.NoError(t, many.remove(client.KeyPath, name))
 					default:

@@ -69,8 +69,8 @@ func removeEntry(t *testing.T, client Client, text []byte) []byte {
 	t.Helper()
 	file, err := parse(text, client)
 	require.NoError(t, err)
-	back, ok, err := file.remove(client.KeyPath, EntryName)
-	require.Truef(t, err == nil && ok, "cannot remove: %v\n%q", err, text)
+	back, err := file.remove(client.KeyPath, EntryName)
+	require.NoErrorf(t, err, "cannot remove: %q", text)
 	return back
 }
 

@@ -2,6 +2,7 @@ package clientconf
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -176,16 +177,16 @@ func (f *tomlFile) replace(path []string, name string, raw []byte) ([]byte, erro
 	return f.splice(tables[0].start, tables[len(tables)-1].end, string(raw)), nil
 }
 
-func (f *tomlFile) remove(path []string, name string) ([]byte, bool, error) {
+func (f *tomlFile) remove(path []string, name string) ([]byte, error) {
 	tables, err := f.entryTables(path, name)
 	if err != nil || len(tables) == 0 {
-		return nil, false, err
+		return nil, cmp.Or(err, errNoEntry)
 	}
 	start, end := tables[0].start, tables[len(tables)-1].end
 	if bytes.HasSuffix(f.src[:start], []byte(f.newline+f.newline)) {
 		start -= len(f.newline) // the blank line that set inserted
 	}
-	return f.splice(start, end, ""), true, nil
+	return f.splice(start, end, ""), nil
 }
 
 func (f *tomlFile) decode() (map[string]any, error) {

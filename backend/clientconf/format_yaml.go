@@ -2,6 +2,7 @@ package clientconf
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -301,17 +302,17 @@ func (f *yamlFile) replace(path []string, name string, raw []byte) ([]byte, erro
 	return f.splice(f.lines[child.first], f.lines[child.last], string(raw)), nil
 }
 
-func (f *yamlFile) remove(path []string, name string) ([]byte, bool, error) {
+func (f *yamlFile) remove(path []string, name string) ([]byte, error) {
 	c, child, err := f.find(path, name)
 	if err != nil || child == nil {
-		return nil, false, err
+		return nil, cmp.Or(err, errNoEntry)
 	}
 	start, end := f.lines[child.first], f.lines[child.last]
 	if len(c.children) > 1 {
-		return f.splice(start, end, ""), true, nil
+		return f.splice(start, end, ""), nil
 	}
 	if c.key+1 == child.first && strings.TrimSpace(f.line(c.key)) == path[0]+":" {
-		return f.splice(f.lines[c.key], end, ""), true, nil // an empty key would mean null
+		return f.splice(f.lines[c.key], end, ""), nil // an empty key would mean null
 	}
 	empty := "{}" // without a value, the key would mean null
 	if f.list {
@@ -319,9 +320,9 @@ func (f *yamlFile) remove(path []string, name string) ([]byte, bool, error) {
 	}
 	if m := emptyValue().FindStringSubmatch(f.line(c.key)); m != nil {
 		comments := string(f.src[f.lines[c.key+1]:start])
-		return f.splice(f.lines[c.key], end, m[1]+" "+empty+m[2]+f.newline+comments), true, nil
+		return f.splice(f.lines[c.key], end, m[1]+" "+empty+m[2]+f.newline+comments), nil
 	}
-	return f.splice(start, end, strings.Repeat(" ", c.column)+empty+f.newline), true, nil
+	return f.splice(start, end, strings.Repeat(" ", c.column)+empty+f.newline), nil
 }
 
 func (f *yamlFile) decode() (map[string]any, error) { return cloneMap(f.decoded) }

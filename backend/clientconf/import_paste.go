@@ -299,31 +299,23 @@ func (b *entryConverter) convertPasted(value any) (json.RawMessage, error) {
 			delete(own, key)
 		}
 	}
-	var entry map[string]any
-	converted, err := b.convert(theirs)
-	switch {
-	case err == nil && len(own) == 0:
-		return core.EncodeJSON(converted)
-	case err == nil:
-		raw, err := core.EncodeJSON(converted)
-		if err != nil {
-			return nil, err
+	converted, failed := b.convert(theirs)
+	if failed != nil { // such as a server in a container
+		if len(own) == 0 {
+			return nil, failed
 		}
-		if entry, err = decodeObject(raw); err != nil {
-			return nil, err
-		}
-	case len(own) == 0:
-		return nil, err
-	default: // such as a server in a container
 		converted = &configEntry{}
 		b.convertSwitches(converted, theirs)
-		raw, err := core.EncodeJSON(converted)
-		if err != nil {
-			return nil, err
-		}
-		if entry, err = decodeObject(raw); err != nil {
-			return nil, err
-		}
+	}
+	raw, err := core.EncodeJSON(converted)
+	if err != nil || len(own) == 0 {
+		return raw, err
+	}
+	entry, err := decodeObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	if failed != nil {
 		for _, key := range configEntryKeys {
 			if v := theirs[key]; v != nil && entry[key] == nil {
 				entry[key] = v

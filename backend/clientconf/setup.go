@@ -107,28 +107,26 @@ type ManualSetup struct {
 // installLinks maps a client to a function that returns the install link for an entry in the format
 // of that client.
 var installLinks = map[string]func(name string, entry json.RawMessage) string{
-	"vscode": func(n string, e json.RawMessage) string {
-		return "vscode:mcp/install?" + queryEscape(prependName(n, e))
-	},
-	"vscode-insiders": func(n string, e json.RawMessage) string {
-		return "vscode-insiders:mcp/install?" + queryEscape(prependName(n, e))
-	},
-	"visual-studio": func(n string, e json.RawMessage) string {
-		return "vsweb+mcp:/install?" + queryEscape(prependName(n, e))
-	},
-	"raycast": func(n string, e json.RawMessage) string {
-		return "raycast://mcp/install?" + queryEscape(prependName(n, e))
-	},
+	"vscode":          namedEntryLink("vscode:mcp/install?"),
+	"vscode-insiders": namedEntryLink("vscode-insiders:mcp/install?"),
+	"visual-studio":   namedEntryLink("vsweb+mcp:/install?"),
+	"raycast":         namedEntryLink("raycast://mcp/install?"),
 	"cursor": func(n string, e json.RawMessage) string {
-		return "cursor://anysphere.cursor-deeplink/mcp/install?name=" + queryEscape(n) + "&config=" + queryEscape(base64.StdEncoding.EncodeToString(e))
+		return "cursor://anysphere.cursor-deeplink/mcp/install?name=" + queryEscape(n) + "&config=" + base64Escape(string(e))
 	},
 	"lm-studio": func(n string, e json.RawMessage) string {
-		return "lmstudio://add_mcp?name=" + queryEscape(n) + "&config=" + queryEscape(base64.StdEncoding.EncodeToString(e))
+		return "lmstudio://add_mcp?name=" + queryEscape(n) + "&config=" + base64Escape(string(e))
 	},
 	"cherry-studio": func(n string, e json.RawMessage) string {
-		return "cherrystudio://mcp/install?servers=" + queryEscape(base64.StdEncoding.EncodeToString([]byte(`{"mcpServers":{`+core.QuoteJSON(n)+`:`+string(e)+`}}`)))
+		return "cherrystudio://mcp/install?servers=" + base64Escape(`{"mcpServers":{`+core.QuoteJSON(n)+`:`+string(e)+`}}`)
 	},
 }
+
+func namedEntryLink(prefix string) func(name string, entry json.RawMessage) string {
+	return func(n string, e json.RawMessage) string { return prefix + queryEscape(prependName(n, e)) }
+}
+
+func base64Escape(s string) string { return queryEscape(base64.StdEncoding.EncodeToString([]byte(s))) }
 
 // queryEscape returns s escaped for a query, with a space as %20, as custom schemes require.
 func queryEscape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }

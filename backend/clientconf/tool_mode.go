@@ -82,7 +82,7 @@ func (o *configChange) withoutToolMode(content []byte) ([]byte, error) {
 	if err != nil || value == nil || !sameJSON(value, json.RawMessage(newToolMode)) {
 		return content, err
 	}
-	if content, _, err = file.remove(path, o.ToolMode); err != nil {
+	if content, err = file.remove(path, o.ToolMode); err != nil {
 		return nil, err
 	}
 	if file, _, err = parseConfig(o.Path, content); err != nil {
@@ -91,6 +91,6 @@ func (o *configChange) withoutToolMode(content []byte) ([]byte, error) {
 	if m, err := file.decode(); err != nil || !isEmptyAt(m, path) {
 		return content, err
 	}
-	content, _, err = file.remove(nil, path[0])
+	content, err = file.remove(nil, path[0])
 	return content, err
 }

@@ -419,22 +419,21 @@ func (c *Connector) undoPart(ctx context.Context, r, part record, rest *record, 
 // splitByServer splits the record into the named servers and the rest.
 func (r record) splitByServer(names []string) (part, rest record) {
 	part, rest = r, r
-	part.Edits, rest.Edits, part.Choice.Servers, rest.Choice.Servers = nil, nil, nil, nil
-	for _, s := range r.Choice.Servers {
-		if slices.Contains(names, s.Name) {
-			part.Choice.Servers = append(part.Choice.Servers, s)
-		} else {
-			rest.Choice.Servers = append(rest.Choice.Servers, s)
-		}
-	}
-	for _, d := range r.Edits {
-		if slices.Contains(names, d.Name) {
-			part.Edits = append(part.Edits, d)
-		} else {
-			rest.Edits = append(rest.Edits, d)
-		}
-	}
+	part.Choice.Servers, rest.Choice.Servers = partition(r.Choice.Servers, func(s ServerEntry) bool { return slices.Contains(names, s.Name) })
+	part.Edits, rest.Edits = partition(r.Edits, func(d entryChange) bool { return slices.Contains(names, d.Name) })
 	return part, rest
+}
+
+// partition returns the elements that fit, and the others.
+func partition[T any](all []T, fits func(T) bool) (fit, others []T) {
+	for _, one := range all {
+		if fits(one) {
+			fit = append(fit, one)
+		} else {
+			others = append(others, one)
+		}
+	}
+	return fit, others
 }
 
 // undoConfigServers removes the servers in gone from our configuration and from r, except those that other
