@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
@@ -299,7 +300,23 @@ func (o *configChange) write(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	return replaceFile(o.Path, o.before, o.Existed, o.after)
+	return o.replace(o.before, o.Existed, o.after)
+}
+
+// replace replaces the content now of the file, and backs it up before.
+func (o *configChange) replace(now []byte, existed bool, next []byte) error {
+	if existed {
+		if err := o.backUp(now); err != nil {
+			return err
+		}
+	}
+	return replaceFile(o.Path, now, existed, next)
+}
+
+// backUp makes one of the backups that the user sees and restores; the records have their own, for undo.
+func (o *configChange) backUp(now []byte) error {
+	_, err := config.BackupsOf(filepath.Dir(o.dir)).Create(o.Path, now, time.Now())
+	return err
 }
 
 // undo removes what was added: the file gets its original content byte for byte if nothing
@@ -332,11 +349,14 @@ func (o *configChange) undoFile(ctx context.Context) (UndoOutcome, error) {
 	}
 	if hashBytes(now) == o.PostHash {
 		if !o.Existed && len(o.kept) == 0 {
+			if err := o.backUp(now); err != nil {
+				return "", err
+			}
 			return Restored, os.Remove(o.Path)
 		}
 		before, err := osutil.ReadFile(filepath.Join(o.dir, "backups", filepath.Base(o.Backup)))
 		if err == nil && o.Backup != "" && o.isOriginal(before) {
-			return Restored, replaceFile(o.Path, now, true, before)
+			return Restored, o.replace(now, true, before)
 		}
 	}
 	parsed, client, err := parseConfig(o.Path, now)
@@ -363,5 +383,5 @@ func (o *configChange) undoFile(ctx context.Context) (UndoOutcome, error) {
 	if slices.Equal(content, now) {
 		return WasAbsent, nil
 	}
-	return Removed, replaceFile(o.Path, now, true, content)
+	return Removed, o.replace(now, true, content)
 }

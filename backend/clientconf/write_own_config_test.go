@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestErrorsOfOwnConfigNameFileLineAndRemedy(t *testing.T) {
@@ -29,5 +31,42 @@ func TestErrorsOfOwnConfigNameFileLineAndRemedy(t *testing.T) {
 		want := strings.ReplaceAll(c.message, "FILE", connector.config)
 		assert.Truef(t, message == want && strings.Contains(hint, c.hint), "%s\n got %s | %s\nwant %s | %s", c.src, message, hint, want, c.hint)
 		assert.Equal(t, c.src, content(t, connector.config))
+	}
+}
+
+func TestOurFileIsBackedUpBeforeEachChange(t *testing.T) {
+	c, _, home, path := newImporter(t)
+	for _, file := range []string{".cursor/mcp.json", ".codeium/windsurf/mcp_config.json"} {
+		write(t, filepath.Join(home, file), `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}`)
+	}
+	write(t, path, "{\n  // mine\n  \"mcpServers\": {},\n}\n")
+	backups, id := config.BackupsOf(filepath.Dir(c.dir)), ""
+	move := func(client, server string) error {
+		p, err := c.PlanMove(Choice{Client: client}, []string{server}, false)
+		require.NoError(t, err)
+		return c.Apply(t.Context(), p)
+	}
+	for n, act := range []func() error{
+		func() error { connectBy(t, c, Choice{Client: "zed"}); return nil },
+		func() error { return move("cursor", "a") },
+		func() (err error) {
+			p, err := c.PlanImport(Choice{Client: "windsurf"}, []string{"b"})
+			require.NoError(t, err)
+			id, err = p.Apply(t.Context())
+			return err
+		},
+		func() error { _, err := c.UndoImport(t.Context(), id); return err },
+		func() error { _, err := c.UndoServers(t.Context(), "cursor", []string{"a"}, false); return err },
+		func() error { _, err := c.Undo(t.Context(), "zed", false); return err },
+	} {
+		before := content(t, path)
+		require.NoError(t, act())
+		require.NotEqual(t, before, content(t, path), "act %d", n)
+		all, err := backups.List()
+		require.NoError(t, err)
+		require.Len(t, all, n+1)
+		newest, err := backups.Read(all[0].Name)
+		require.NoError(t, err)
+		require.Equal(t, before, string(newest), "act %d", n)
 	}
 }

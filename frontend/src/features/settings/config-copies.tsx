@@ -38,8 +38,8 @@ export function ConfigCopies() {
   return (
     <div>
       <p className="mb-2 text-sm text-ink2">
-        The last 20 backups are kept. One is created before each import and restore. To create one
-        in a terminal, run:{' '}
+        The last 20 backups are kept. One is created before each restore, and before connecting,
+        moving, importing or undoing changes this file. To create one in a terminal, run:{' '}
         <code className="font-mono text-xs whitespace-nowrap">drawbridge backup</code>
       </p>
       <Button
