@@ -201,7 +201,7 @@ func TestServerIsTriedBeforeSaving(t *testing.T) {
 	s.dialer.try = func(_ context.Context, c *config.Server, _ string, _ func(upstream.Connection)) upstream.Trial {
 		tried = c
 		if c.Command == "bad" {
-			return upstream.Trial{Err: core.Errorf(core.CodeUnavailable, "x"), Reason: "exited with status 3", Hint: "Look.", Reached: true,
+			return upstream.Trial{Err: core.Errorf(core.CodeUnavailable, "x"), Reason: "exited with status 3", Hint: "Look.", Remedy: core.EditConfig("command"), Reached: true,
 				Catalog: &core.Catalog{}, Log: []serverlog.Line{{Text: "\x1b[31mwhy"}}}
 		}
 		return upstream.Trial{Took: time.Second, Command: "npx files", Era: core.Legacy, Version: "2025-11-25", Catalog: &core.Catalog{
@@ -218,7 +218,7 @@ func TestServerIsTriedBeforeSaving(t *testing.T) {
 	}
 	assert.Truef(t, tried.ID == "My-files" && !tried.Disabled && tried.Type == core.Stdio && tried.StartupTimeout == config.DefaultStartupTimeout, "%+v", tried)
 	got = s.try(t, `{"name":"x","entry":{"command":"bad"}}`)
-	if got.OK || got.Stage != "connect" || got.Error != "exited with status 3" || got.Hint != "Look." || got.Code != core.CodeUnavailable || fmt.Sprint(got.Log) != "[why]" {
+	if got.OK || got.Stage != "connect" || got.Error != "exited with status 3" || got.Hint != "Look." || got.Remedy.Name != "command" || got.Code != core.CodeUnavailable || fmt.Sprint(got.Log) != "[why]" {
 		t.Errorf("%+v", got)
 	}
 	tried = nil

@@ -27,6 +27,7 @@ type TestResult struct {
 	Stage        string           `json:"stage" enum:"configuration,start,connect,done" doc:"Stage at which the test ended"`
 	Error        string           `json:"error"`
 	Hint         string           `json:"hint"`
+	Remedy       core.Remedy      `json:"remedy,omitzero"`
 	Code         core.Code        `json:"code"`
 	Login        core.LoginState  `json:"login" enum:",needed" doc:"needed: the server responds but requires a sign-in, which is possible once it is configured"`
 	Problems     []config.Problem `json:"problems" nullable:"false" doc:"Problems of the entry; may contain warnings on success"`
@@ -158,7 +159,7 @@ func resolveTrialServer(now *config.Config, in *TestRequest, out *TestResult) (s
 func (out *TestResult) setTrial(t upstream.Trial) {
 	out.Stage, out.OK = "done", t.Err == nil
 	if t.Err != nil {
-		out.Stage, out.Error, out.Hint, out.Code = "start", t.Reason, t.Hint, core.CodeOf(t.Err)
+		out.Stage, out.Error, out.Hint, out.Remedy, out.Code = "start", t.Reason, t.Hint, t.Remedy, core.CodeOf(t.Err)
 		if t.Reached {
 			out.Stage = "connect"
 		}

@@ -195,10 +195,11 @@ func StartupTimeout(c *config.Server) time.Duration {
 
 // Trial is the result of a trial start of a server.
 type Trial struct {
-	Err     error  // why the server cannot be used, or nil
-	Reason  string // Err for display, or ""
-	Hint    string // what the user can do, or ""
-	Reached bool   // it was started or reached; if Err is set, the connection failed
+	Err     error       // why the server cannot be used, or nil
+	Reason  string      // Err for display, or ""
+	Hint    string      // what the user can do, or ""
+	Remedy  core.Remedy // Hint for programs; may be zero
+	Reached bool        // it was started or reached; if Err is set, the connection failed
 	Command string
 	Took    time.Duration
 	Era     core.Era
@@ -317,22 +318,22 @@ func (t *Trial) explain(p Process, isStdio bool, args, lines []string, id, name 
 	}
 	t.Reason = t.Err.Error()
 	if own, ok := errors.AsType[*core.Error](t.Err); ok {
-		t.Reason, t.Hint = own.Message, own.Hint
+		t.Reason, t.Hint, t.Remedy = own.Message, own.Hint, own.Remedy
 	}
 	if code := core.CodeOf(t.Err); p.Exit != nil && (code == core.CodeUnavailable || code == core.CodeInternal) {
 		if exit, ok := p.Exit(); ok && exit.Explains(Exited(t.Err)) { // the exit status says more than that the connection broke
 			reason, line, isCause := Explain(exit.Text, exit.Code < 0, lines)
-			t.Reason, t.Hint = reason, ""
+			t.Reason, t.Hint, t.Remedy = reason, "", core.Remedy{}
 			if isCause {
-				t.Hint, _ = Advice(line, lines, p.Path)
+				t.Hint, t.Remedy = Advice(line, lines, p.Path)
 			}
 		}
 	}
-	if hint, _ := p.CacheHint(lines); hint != "" {
-		t.Hint = hint
+	if hint, remedy := p.CacheHint(lines); hint != "" {
+		t.Hint, t.Remedy = hint, remedy
 	}
-	if hint, _ := p.InputHint(args); hint != "" && isStdio {
-		t.Hint = hint
+	if hint, remedy := p.InputHint(args); hint != "" && isStdio {
+		t.Hint, t.Remedy = hint, remedy
 	}
 	for _, prefix := range []string{fmt.Sprintf("cannot connect to server %q: ", id), ErrDependencyMissing.Error() + ": "} {
 		t.Reason = strings.TrimPrefix(t.Reason, prefix)

@@ -50,8 +50,14 @@ func TestTrialShowsServerWithoutStoringIt(t *testing.T) {
 		"/nowhere/docker.sock does not exist": server("g", func(s *config.Server) {
 			s.Type, s.Docker = core.Docker, config.Docker{Image: "x", Host: "unix:///nowhere/docker.sock"}
 		}),
+		"ACME_API_KEY is required": server("k", func(s *config.Server) {
+			s.Command, s.Args = "/bin/sh", []string{"-c", "echo 'Error: ACME_API_KEY is required' >&2; exit 1"}
+		}),
 	} {
 		got := d.Try(t.Context(), &c, "", nil)
+		if variable, ok := map[string]string{"NOT_SET_HERE": "NOT_SET_HERE", "ACME_API_KEY is required": "ACME_API_KEY"}[name]; ok {
+			assert.Equal(t, core.Remedy{Kind: core.RemedySetVariable, Name: variable}, got.Remedy)
+		}
 		if name == "no such container" && errors.Is(got.Err, dockerexec.ErrNoDocker) {
 			continue
 		}

@@ -4,7 +4,7 @@ import { readFile, rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
-import { becomes } from './waiting.mjs';
+import { becomes, focused } from './waiting.mjs';
 
 const paste = (page) => page.getByLabel('Paste a snippet, a command or a URL');
 
@@ -169,6 +169,22 @@ flow(
     assert.match(text, /"API_KEY": ?"\$\{secret:NOTES_API_KEY\}"/);
   },
 );
+
+flow('a value that a test misses is asked for in the form', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/add`);
+  await paste(page).fill('{"mcpServers":{"acme":{"command":"npx","args":["${ACME_API_KEY}"]}}}');
+  await page.getByRole('button', { name: 'Test', exact: true }).press('Enter');
+  await page.getByText(/^Failed to start: .*ACME_API_KEY/).waitFor();
+  await inspect(page, 'all');
+  await page.getByRole('button', { name: 'Set ACME_API_KEY…' }).press('Enter');
+  const key = page.getByLabel('<ACME_API_KEY>', { exact: true });
+  await focused(key);
+  await key.fill('acme_1');
+  await page.getByRole('button', { name: 'Add server', exact: true }).press('Enter');
+  await page.waitForURL(/servers\/acme/);
+  const text = await daemon.config();
+  assert.match(text, /"args": \[\s*"\$\{secret:ACME_API_KEY\}"\s*\]/);
+});
 
 flow('a disabled server is reviewed and added as disabled', 'full', async (page, daemon) => {
   await page.goto(`${daemon.url}/#/add`);

@@ -36,7 +36,11 @@ export function useNewSecret() {
 
 /** The name of the secret that stores a server's variable. */
 export function secretName(server: string, variable: string): string {
-  const upper = (text: string) => text.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
+  const upper = (text: string) =>
+    text
+      .toUpperCase()
+      .match(/[A-Z0-9]+/g)
+      ?.join('_') ?? '';
   const [prefix, name] = [upper(server), upper(variable)];
   return name.startsWith(`${prefix}_`) ? name : `${prefix}_${name}`;
 }

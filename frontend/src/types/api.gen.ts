@@ -3180,6 +3180,7 @@ export interface TestResult {
   problems: Problem[];
   prompts: TestItem[];
   protocolVersion: string;
+  remedy?: Remedy;
   resources: TestItem[];
   /**
    * Any JSON value

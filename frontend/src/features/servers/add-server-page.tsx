@@ -116,7 +116,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
           stored.set(
             field.key,
             await secrets.mutateAsync({
-              name: secretName(name, field.name.replace(/^-+/, '')),
+              name: secretName(name, field.name),
               value: valueIn(field, filled),
             }),
           );

@@ -21,6 +21,7 @@ import {
   isReference,
   isSecret,
   valueIn,
+  withOpenField,
   withoutSecrets,
 } from './server-fields';
 import { TestNewServer } from './test-new-server';
@@ -71,6 +72,9 @@ export function NewServerCard({
   const invalid = choice.invalid !== undefined;
   const editing = choice.editing ?? invalid;
   const card = useRef<HTMLDivElement>(null);
+  const filled = filledIn(choice.entry, choice.filled);
+  const focusFirst = (part: Partial<Choice>) =>
+    focusMissing({ ...choice, ...part }, card.current, () => onChange({ ...part, editing: false }));
   return (
     <div
       ref={card}
@@ -101,13 +105,7 @@ export function NewServerCard({
           look="quiet"
           aria-pressed={editing}
           disabled={editing && invalid}
-          onClick={() =>
-            onChange({
-              entry: filledIn(choice.entry, choice.filled),
-              filled: {},
-              editing: !editing,
-            })
-          }
+          onClick={() => onChange({ entry: filled, filled: {}, editing: !editing })}
         >
           {editing ? 'Done' : 'Edit'}
         </Button>
@@ -146,11 +144,15 @@ export function NewServerCard({
       ))}
       {!invalid && choice.refused === undefined && (
         <TestNewServer
-          key={filledIn(choice.entry, choice.filled)}
+          key={filled}
           name={choice.name}
-          entry={filledIn(choice.entry, choice.filled)}
+          entry={filled}
           onAdd={fault === undefined ? onAdd : undefined}
-          mayStart={() => !focusMissing(choice, card.current, () => onChange({ editing: false }))}
+          mayStart={() => !focusFirst({})}
+          onFill={(name) => {
+            const part = { entry: withOpenField(filled, name), filled: {} };
+            if (!focusFirst(part)) onChange(part);
+          }}
         />
       )}
     </div>

@@ -49,8 +49,8 @@ export function ServerFailure({
           {escapeControlCharacters(sentence(cut(server.reason, 600)))}
         </p>
       )}
-      {/* The sign-in itself follows below. */}
-      {server.hint && !wantsLogin(server) && (
+      {/* The sign-in, or the button that sets a value, follows below. */}
+      {server.hint && !wantsLogin(server) && !server.remedy?.kind.startsWith('set-') && (
         <p className="mt-1 [overflow-wrap:anywhere]">
           {escapeControlCharacters(server.hint.slice(0, 1500))}
         </p>

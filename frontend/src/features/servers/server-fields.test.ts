@@ -8,6 +8,7 @@ import {
   isMissing,
   secretsOf,
   withFields,
+  withOpenField,
   withoutSecrets,
 } from './server-fields';
 
@@ -105,4 +106,18 @@ it('an entry is written without its secrets, for the file and for a draft', () =
   const draft = withoutSecrets(entry, {});
   for (const secret of ['p1', 'k2', 'abc']) expect(draft).not.toContain(secret);
   expect(fieldsOf(draft).filter((field) => field.was === dots)).toHaveLength(3);
+});
+
+it('a value that a test misses becomes a field, where the entry refers to it or in its environment', () => {
+  const open = (entry: object) => fieldsOf(withOpenField(JSON.stringify(entry), 'TOK'));
+  expect(open({ command: 'x', big: 1 }).filter((field) => isMissing(field, {}))).toMatchObject([
+    { path: ['env', 'TOK'], open: true },
+  ]);
+  for (const reference of ['${TOK}', '${env:TOK}', '${secret:TOK}'])
+    expect(open({ headers: { Authorization: `Bearer ${reference}`, A: '${TOK2}' } })).toMatchObject(
+      [
+        { was: 'Bearer <TOK>', open: true, secret: true },
+        { was: '${TOK2}', open: false },
+      ],
+    );
 });

@@ -1,3 +1,5 @@
+import { withMember } from '@/lib/json-edit';
+import { jsonMembers } from '@/lib/json-text';
 import { type JsonPath, readJsonc, withValue } from '@/lib/jsonc';
 import { dots, isSensitive } from '@/lib/mask-secrets';
 import { isRecord } from '@/lib/own-property';
@@ -135,6 +137,17 @@ export function withFields(
     if (now !== String(old)) text = withValue(text, path, now);
   }
   return text;
+}
+
+/** An entry with a placeholder for a variable or secret without a value: where it refers to it, or in its environment. */
+export function withOpenField(entry: string, name: string): string {
+  const open = `<${name}>`;
+  const text = entry.replaceAll(/\$\{(?:env:|secret:)?([^{}]+)\}/g, (reference, of) =>
+    of === name ? open : reference,
+  );
+  if (text !== entry) return text;
+  const env = withMember(jsonMembers(entry)?.get('env') ?? '{}', name, JSON.stringify(open));
+  return withMember(entry, 'env', env);
 }
 
 /** An entry as the user filled it in. */

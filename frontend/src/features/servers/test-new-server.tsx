@@ -35,6 +35,7 @@ export function TestNewServer({
   name,
   entry,
   onAdd,
+  onFill,
   mayStart,
 }: {
   name: string;
@@ -43,6 +44,8 @@ export function TestNewServer({
   mayStart: () => boolean;
   /** Adds the server: only a configured server can be signed in to. */
   onAdd?: (() => void) | undefined;
+  /** Asks for the value of a variable or secret. */
+  onFill: (name: string) => void;
 }) {
   const abort = useRef<AbortController | null>(null);
   useEffect(() => () => abort.current?.abort(), []);
@@ -93,7 +96,7 @@ export function TestNewServer({
       {test.data?.login === 'needed' ? (
         <WantsLogin onAdd={onAdd} />
       ) : (
-        test.data && <Result result={test.data} />
+        test.data && <Result result={test.data} onFill={onFill} />
       )}
     </div>
   );
@@ -123,8 +126,9 @@ function Running({ since }: { since: number }) {
   return `Starting and listing tools… ${seconds} s`;
 }
 
-function Result({ result }: { result: TestResult }) {
+function Result({ result, onFill }: { result: TestResult; onFill: (name: string) => void }) {
   const tools = result.tools ?? [];
+  const { kind, name } = result.remedy ?? {};
   return (
     <div className="space-y-2 text-sm" role="status">
       <p
@@ -139,8 +143,17 @@ function Result({ result }: { result: TestResult }) {
           ? `Works: found ${tools.length === 1 ? '1 tool' : `${tools.length} tools`} in ${duration(result.tookNs)}.`
           : `${t.stages[result.stage] ?? ''} ${escapeControlCharacters(result.error)}`.trim()}
       </p>
-      {result.hint && (
-        <p className="text-ink2 [overflow-wrap:anywhere]">{escapeControlCharacters(result.hint)}</p>
+      {name && kind?.startsWith('set-') ? (
+        <Button small onClick={() => onFill(name)}>
+          <KeyRound className="size-3.5" aria-hidden />
+          {texts.servers.remedy.setKey(escapeControlCharacters(name))}
+        </Button>
+      ) : (
+        result.hint && (
+          <p className="text-ink2 [overflow-wrap:anywhere]">
+            {escapeControlCharacters(result.hint)}
+          </p>
+        )
       )}
       {[...(result.problems ?? []).map((p) => p.message), ...(result.warnings ?? [])].map(
         (text) => (
