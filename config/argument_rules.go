@@ -27,6 +27,7 @@ type ArgumentRule struct {
 	Key               string     `json:"-"` // "policy.rules[0]"
 	Source            Position   `json:"-"`
 	Index             int        `json:"-"` // in its file
+	Text              string     `json:"-"` // JSON on one line, as it is in its file
 }
 
 // What a rule does.
@@ -82,7 +83,7 @@ func argumentRulesField(to *[]ArgumentRule) field {
 				continue
 			}
 			r.path = join(outer, key)
-			rule := ArgumentRule{Source: item.at, Index: i, Key: join("policy", fmt.Sprintf("%s[%d]", name, len(*to)))}
+			rule := ArgumentRule{Source: item.at, Index: i, Text: item.json(), Key: join("policy", fmt.Sprintf("%s[%d]", name, len(*to)))}
 			if len(*to) >= maxArgumentRules {
 				r.errorf(item.at, "", "there must be at most %d rules", maxArgumentRules)
 				return

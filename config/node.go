@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -70,6 +71,30 @@ func (n *node) get(name string) *node {
 		}
 	}
 	return nil
+}
+
+// json returns the value as JSON on one line.
+func (n *node) json() string {
+	quote := func(text string) string { b, _ := json.Marshal(text); return string(b) }
+	var parts []string
+	switch n.kind {
+	case kindString:
+		return quote(n.text)
+	case kindList:
+		for _, item := range n.items {
+			parts = append(parts, item.json())
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case kindObject:
+		for _, m := range n.members {
+			parts = append(parts, quote(m.name)+": "+m.value.json())
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	if json.Valid([]byte(n.text)) {
+		return n.text
+	}
+	return "null" // or a number that only YAML has
 }
 
 // IsYAML reports whether file is read as YAML. Everything else is JSON with comments.

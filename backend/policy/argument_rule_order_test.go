@@ -46,6 +46,7 @@ func TestFirstRuleOnArgumentsDecides(t *testing.T) {
 		for _, v := range e.Checks {
 			decided = decided || v.Result == c.result && v.Key == c.key
 		}
+		assert.Equal(t, strings.Contains(c.key, "rules[3]"), e.Rule == `{"clients": ["other*"], "then": "deny", "because": "no"}`, e.Rule)
 		assert.Truef(t, decided, "%+v: %+v", c, e.Checks)
 		made := call(c.tool, c.arguments)
 		made.Client.Token, made.Profile = c.client, c.profile

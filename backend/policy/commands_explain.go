@@ -84,6 +84,9 @@ func printExplanation(e *terminal.Env, x Explanation) error {
 		if !strings.Contains(why, c.Key) {
 			why += " (" + c.Key + ")"
 		}
+		if c.Name == "rules" && x.Rule != "" {
+			why += " " + x.Rule
+		}
 		t.Add(c.Name, c.Result, why)
 		switch {
 		case c.Result == Ask && x.Passes:

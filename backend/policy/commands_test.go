@@ -27,11 +27,12 @@ func TestWaitForServersHasExitCode(t *testing.T) {
 	})
 	f.Answer("GET /api/v1/tools", `{"items":[{"server":"my-files","tool":"read"},{"server":"my-files","tool":"rm"}]}`)
 	f.Mux.HandleFunc("GET /api/v1/explain", func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, `{"passes":`+map[bool]string{true: "true", false: "false"}[r.URL.Query().Get("tool") == "read"]+`,"checks":[]}`)
+		io.WriteString(w, `{"passes":`+map[bool]string{true: "true", false: "false"}[r.URL.Query().Get("tool") == "read"]+`,"rule":"{\"then\": \"deny\"}","checks":[{"name":"rules","result":"refuse","detail":"A rule denies the call.","key":"policy.rules[1]"}]}`)
 	})
 	if got := f.Run(false, "explain", "--all"); got.Code != 1 || !strings.Contains(got.Out, "my files (my-files)  no") {
 		t.Errorf("%+v", got)
 	}
+	assert.Contains(t, f.Run(false, "explain", "my files", "rm").Out, `A rule denies the call. (policy.rules[1]) {"then": "deny"}`)
 	got := f.Run(false, "explain", "--all", "--wait", "--json")
 	want := `{"items":[{"server":"my-files","label":"my files","state":"running","ready":true,"reason":"","tools":2,"refused":["rm"]},{"server":"off","label":"off","state":"disabled","ready":false,"reason":"","tools":0,"refused":[]}],"next":"","ready":true}` + "\n"
 	assert.Truef(t, got.Code == 0 && got.Out == want, "%+v", got)

@@ -26,6 +26,7 @@ type Explanation struct {
 	TimeoutMs  int64     `json:"timeoutMs"`
 	MaxMs      int64     `json:"maxRequestMs"`
 	Attempts   int       `json:"attempts"` // maximum number of attempts
+	Rule       string    `json:"rule,omitempty" doc:"JSON text: the argument rule that decides"`
 }
 
 // Verdict is the result of one check.
@@ -85,6 +86,9 @@ func (p *Policy) Explain(rq ExplainRequest) (Explanation, error) {
 	byArguments := decideByArguments(rules.arguments, s, call)
 	if rq.Arguments == nil {
 		byArguments = rules.decideWithoutArguments(s, call)
+	}
+	if byArguments.rule != nil {
+		e.Rule = byArguments.rule.Text
 	}
 	for _, v := range []Verdict{
 		p.explainOffered(call, s),

@@ -46,10 +46,13 @@ flow('a call that a rule rejected is explained by its arguments', 'full', async 
     return found.find(({ reason }) => reason.includes('rule'));
   }, 'a call is rejected by the rule');
   await page.goto(`${daemon.url}/#/calls/${id}`);
-  await page.getByRole('button', { name: 'Why was this rejected?' }).press('Enter');
   await page.getByRole('heading', { name: 'Access check of this call, now' }).waitFor();
   await page.getByText('A rule denies the call: policy.rules[0].').waitFor();
   await inspect(page, 'all');
+  await page
+    .getByRole('link', { name: 'Deny: read_text_file when path is in /etc' })
+    .press('Enter');
+  await page.getByRole('heading', { name: 'Argument rules' }).waitFor();
 });
 
 flow(

@@ -1532,6 +1532,10 @@ export interface Explanation {
   maxRequestMs: number;
   passes: boolean;
   publicName: string;
+  /**
+   * JSON text: the argument rule that decides
+   */
+  rule?: string;
   server: string;
   timeoutMs: number;
   tool: string;

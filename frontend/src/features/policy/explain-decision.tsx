@@ -1,4 +1,5 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import {
   CircleCheck,
   CircleMinus,
@@ -9,10 +10,13 @@ import {
 } from 'lucide-react';
 import { useState } from 'react';
 import { Section, SelectField } from '@/components/fields';
+import { describeRules } from '@/lib/argument-rules';
 import { classes } from '@/lib/class-names';
 import { escapeControlCharacters, roundDuration } from '@/lib/format';
+import { readJsonc } from '@/lib/jsonc';
 import { ownValue, withoutPrototypes } from '@/lib/own-property';
 import { messageOf, request } from '@/lib/request';
+import { texts } from '@/lib/texts';
 import type { Explanation, Verdict } from '@/types/api';
 
 const explainTexts = withoutPrototypes({
@@ -59,6 +63,22 @@ const looks: Record<Verdict['result'], { icon: LucideIcon; color: string }> = {
   wait: { icon: Hourglass, color: 'text-warn' },
   off: { icon: CircleMinus, color: 'text-ink3' },
 };
+
+/** An argument rule in words, which leads to all of them. */
+function RuleLink({ rule }: { rule: string }) {
+  const [words] = describeRules([readJsonc(rule).value]) ?? [];
+  if (!words) return null;
+  return (
+    <Link to="/approvals" className="block text-accent underline-offset-2 hover:underline">
+      {escapeControlCharacters(
+        `${ownValue(texts.rules.thens, words.action) ?? words.action}: ${words.text}`.slice(
+          0,
+          1000,
+        ),
+      )}
+    </Link>
+  );
+}
 
 /** Whether a call of this tool, or one that was made, would be allowed now, and why, check by check. */
 export function ExplainDecision({
@@ -124,10 +144,14 @@ export function ExplainDecision({
                   <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
                     <span className="sr-only">{t.results[check.result] ?? check.result}: </span>
                     {escapeControlCharacters(check.detail)}
-                    {check.key && (
-                      <code className="block font-mono text-xs text-ink3">
-                        {escapeControlCharacters(check.key)}
-                      </code>
+                    {data.rule && check.key.startsWith('policy.rules[') ? (
+                      <RuleLink rule={data.rule} />
+                    ) : (
+                      check.key && (
+                        <code className="block font-mono text-xs text-ink3">
+                          {escapeControlCharacters(check.key)}
+                        </code>
+                      )
                     )}
                   </span>
                 </li>
