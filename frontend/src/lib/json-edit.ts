@@ -1,4 +1,4 @@
-import { formatJson, jsonElements, jsonMembers } from '@/lib/json-text';
+import { formatJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
 
 /** Edits of JSON as text: what is not changed keeps every digit. */
 
@@ -20,6 +20,19 @@ export function withElement(array: string, index: number, raw: string | undefine
   const elements = jsonElements(array) ?? [];
   elements.splice(index, 1, ...(raw === undefined ? [] : [raw]));
   return formatJson(`[${elements.join(',')}]`);
+}
+
+/** A result of a tool in which JSON in texts is part of it, and the lines of other texts are a list. */
+export function withOpenTexts(result: string): string {
+  const blocks = jsonElements(jsonMembers(result)?.get('content') ?? '');
+  const opened = blocks?.map((block) => {
+    const text = jsonString(jsonMembers(block)?.get('text'));
+    if (!text) return block;
+    const lines = text.includes('\n') ? JSON.stringify(text.split('\n')) : undefined;
+    const raw = jsonMembers(text) || jsonElements(text) ? text : lines;
+    return raw ? withMember(block, 'text', raw) : block;
+  });
+  return opened ? withMember(result, 'content', `[${opened.join(',')}]`) : result;
 }
 
 /** Whether text is one number in JSON syntax. */

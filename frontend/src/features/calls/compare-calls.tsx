@@ -7,6 +7,7 @@ import { Labelled, Section, SelectField } from '@/components/fields';
 import { loadCode, MergeDiff } from '@/components/lazy-code-editor';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { clock, duration, escapeControlCharacters } from '@/lib/format';
+import { withOpenTexts } from '@/lib/json-edit';
 import { formatJson, sortJson } from '@/lib/json-text';
 import { useNow } from '@/lib/now';
 import { useServerName } from '@/lib/server-lookup';
@@ -163,6 +164,11 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
   const parts = useMemo(() => {
     if (!data) return [];
     const layout = (text: string | undefined) => formatJson(sortJson(text ?? ''));
+    const results = [data, call].map(({ result, error }) => result ?? error ?? '');
+    const [before = '', after = ''] =
+      [results.map(withOpenTexts), results]
+        .map((pair) => pair.map(layout))
+        .filter(([before, after], last) => last || before !== after)[0] ?? [];
     return [
       {
         title: texts.calls.arguments,
@@ -171,11 +177,11 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
       },
       {
         title: texts.calls.result,
-        before: layout(data.result ?? data.error),
-        after: layout(call.result ?? call.error),
+        before,
+        after,
       },
     ];
-  }, [data, call.arguments, call.result, call.error]);
+  }, [data, call]);
   if (isPending) return <p className="mt-3 text-sm text-ink3">{texts.loading}</p>;
   if (error || !data) return <Failure error={error} className="mt-3" />;
   return (
