@@ -15,6 +15,11 @@ import { numberOf, RetentionLoss, Span } from './retention-confirmation';
 /** Whether a limit is lower than another; 0 is unlimited. */
 const narrower = (now: number, old: number) => now > 0 && (old === 0 || now < old);
 
+const wholeFault = (typed: string, most: number) =>
+  /^\d+$/.test(typed) && Number(typed) <= most
+    ? undefined
+    : `Enter a whole number from 0 to ${most}.`;
+
 /** The limits for age and size of the history. Confirms what is deleted before a limit is lowered. */
 export function Retention({ state }: { state: HistoryState }) {
   const [days, setDays] = useState<string | undefined>(undefined);
@@ -29,7 +34,8 @@ export function Retention({ state }: { state: HistoryState }) {
   const oldSize = String(Math.round(state.maxBytes / 1e6));
   const keep = days ?? String(state.keepDays);
   const most = size ?? oldSize;
-  const sound = /^\d{1,5}$/.test(keep) && /^\d{1,7}$/.test(most);
+  const [keepFault, mostFault] = [wholeFault(keep, 36_500), wholeFault(most, 9_999_999)];
+  const sound = !keepFault && !mostFault;
   const wanted: Bounds = {
     keepDays: Number(keep),
     maxBytes: most === oldSize ? state.maxBytes : Number(most) * 1_000_000,
@@ -60,7 +66,7 @@ export function Retention({ state }: { state: HistoryState }) {
   };
   return (
     <form
-      className="flex flex-wrap items-end gap-4"
+      className="flex flex-wrap items-start gap-4"
       onSubmit={(event) => {
         event.preventDefault();
         if (sound && changed && !preview.isPending && !save.isPending) start();
@@ -71,6 +77,7 @@ export function Retention({ state }: { state: HistoryState }) {
         inputMode="numeric"
         value={keep}
         onChange={setDays}
+        fault={keepFault}
         inputClassName="max-w-24"
       />
       <TextField
@@ -78,11 +85,13 @@ export function Retention({ state }: { state: HistoryState }) {
         inputMode="numeric"
         value={most}
         onChange={setSize}
+        fault={mostFault}
         inputClassName="max-w-28"
       />
       <Button
         type="submit"
         look="primary"
+        className="mt-6"
         disabled={!sound || !changed || save.isPending || preview.isPending}
       >
         {preview.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
