@@ -29,7 +29,7 @@ export function Choice({
   value: string;
   options: Record<string, string>;
   /** The name of the empty value. */
-  unset?: string;
+  unset?: string | undefined;
   onChange: (to: string) => void;
 }) {
   return (

@@ -98,6 +98,7 @@ export function ConfigForm({
           label={t.start}
           value={text(value.start)}
           options={t.starts}
+          unset={t.defaults.start}
           onChange={(to) => set(['start'], to)}
         />
         <Choice
@@ -111,6 +112,7 @@ export function ConfigForm({
           <NumberField
             key={name}
             label={t[name]}
+            placeholder={t.defaults[name]}
             value={seconds(name)}
             onChange={(to) =>
               set([name], Number(to) > 0 ? Math.round(Number(to) * 1000) : undefined)
@@ -161,6 +163,7 @@ function SandboxFields({
           label="Sandbox"
           value={mode}
           options={t.sandboxes}
+          unset={t.defaults.sandbox}
           onChange={(to) => (own && to ? setOne('mode', to) : set(['sandbox'], to))}
         />
         {mode !== '' && mode !== 'off' && (
@@ -168,6 +171,7 @@ function SandboxFields({
             label={t.network}
             value={text(own?.network)}
             options={t.allOrNone}
+            unset={container ? undefined : t.defaults.network}
             onChange={(to) => setOne('network', to)}
           />
         )}
@@ -176,6 +180,7 @@ function SandboxFields({
             label={t.unixSockets}
             value={text(own?.unixSockets)}
             options={t.allOrNone}
+            unset={t.defaults.unixSockets}
             onChange={(to) => setOne('unixSockets', to)}
           />
         )}

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { KeyRound, LockOpen, Plus, Trash2 } from 'lucide-react';
-import { useState } from 'react';
+import { type Ref, useRef, useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { TextField } from '@/components/text-field';
@@ -17,6 +17,8 @@ export function SecretsPanel() {
   const { data, error } = useQuery(secretsQuery);
   const unlock = useUnlock();
   const [gone, setGone] = useState<string | undefined>(undefined);
+  const [name, setName] = useState('');
+  const value = useRef<HTMLInputElement>(null);
   const remove = useSecret();
   const now = useNow();
   if (error)
@@ -40,16 +42,26 @@ export function SecretsPanel() {
       )}
       {(list.length > 0 || missing.length > 0) && (
         <ul className="overflow-hidden rounded-md border text-sm">
-          {missing.map((name) => (
+          {missing.map((wanted) => (
             <li
-              key={`?${name}`}
+              key={`?${wanted}`}
               className="flex items-center gap-3 border-t px-3 py-2 first:border-t-0"
             >
               <KeyRound className="size-4 shrink-0 text-warn" aria-hidden />
               <span className="min-w-0 flex-1 truncate font-mono text-xs leading-5">
-                {escapeControlCharacters(name)}
+                {escapeControlCharacters(wanted)}
               </span>
               <span className="text-warn">required, not set</span>
+              <Button
+                small
+                aria-label={texts.servers.remedy.setKey(escapeControlCharacters(wanted))}
+                onClick={() => {
+                  setName(wanted);
+                  value.current?.focus();
+                }}
+              >
+                Set…
+              </Button>
             </li>
           ))}
           {list.map((one) => (
@@ -81,7 +93,7 @@ export function SecretsPanel() {
         </ul>
       )}
       {list.length + missing.length === 0 && <p className="text-sm text-ink3">No secrets yet.</p>}
-      <NewSecret taken={list.map((one) => one.name)} />
+      <NewSecret taken={list.map((one) => one.name)} {...{ name, setName }} ref={value} />
       {gone !== undefined && (
         <Confirm
           title={`Delete secret ${escapeControlCharacters(gone)}?`}
@@ -99,8 +111,18 @@ export function SecretsPanel() {
   );
 }
 
-function NewSecret({ taken }: { taken: string[] }) {
-  const [name, setName] = useState('');
+function NewSecret({
+  taken,
+  name,
+  setName,
+  ref,
+}: {
+  taken: string[];
+  name: string;
+  setName: (name: string) => void;
+  /** The field of the value. */
+  ref: Ref<HTMLInputElement>;
+}) {
   const [value, setValue] = useState('');
   const [replacing, setReplacing] = useState(false);
   const save = useSecret();
@@ -121,7 +143,7 @@ function NewSecret({ taken }: { taken: string[] }) {
   return (
     <>
       <form
-        className="flex flex-wrap items-end gap-2"
+        className="flex flex-wrap items-start gap-2"
         onSubmit={(event) => {
           event.preventDefault();
           if (taken.includes(name)) setReplacing(true);
@@ -132,19 +154,24 @@ function NewSecret({ taken }: { taken: string[] }) {
           label="Name"
           value={name}
           maxLength={200}
-          aria-invalid={name !== '' && !sound}
+          fault={
+            name === '' || sound
+              ? undefined
+              : 'Use letters, digits and . _ / @ -, and begin with a letter or digit.'
+          }
           onChange={setName}
           className="min-w-0 flex-1 basis-40"
         />
         <TextField
           label="Value"
+          ref={ref}
           type="password"
           autoComplete="new-password"
           value={value}
           onChange={setValue}
           className="min-w-0 flex-1 basis-40"
         />
-        <Button type="submit" disabled={!sound || value === '' || save.isPending}>
+        <Button type="submit" className="mt-6" disabled={!sound || value === '' || save.isPending}>
           <Plus className="size-4" aria-hidden />
           Save secret
         </Button>

@@ -66,7 +66,17 @@ export const serversTexts = {
         destructive: 'Ask if destructive',
         deny: 'Always deny',
       },
-      unset: 'Default',
+      /** A test compares them with the schema. */
+      defaults: {
+        start: 'Default (with Drawbridge)',
+        approval: 'Default (never ask)',
+        sandbox: 'Default (off)',
+        network: 'Default (any)',
+        unixSockets: 'Default (as Network)',
+        startupTimeoutMs: 'Default (120)',
+        requestTimeoutMs: 'As in Settings',
+        timeout: 'Default (30)',
+      },
       startupTimeoutMs: 'Start timeout (seconds)',
       requestTimeoutMs: 'Call timeout (seconds)',
       more: 'All other options can be edited as text.',
