@@ -283,10 +283,39 @@ flow('a refused option stays in its field with the reason', 'full', async (page,
   await listen.fill('127.0.0.1:999999');
   await listen.press('Enter');
   await advanced.getByText(/a port from 0 to 65535/).waitFor();
+  assert.equal(await advanced.getByText(/config\.jsonc|would be invalid/).count(), 0);
+  assert.equal(await page.locator('[data-sonner-toast]').count(), 0);
   assert.equal(await listen.inputValue(), '127.0.0.1:999999');
   await listen.fill('127.0.0.1:7576');
   await becomes(() => advanced.getByText(/a port from 0 to 65535/).count(), 0);
   assert.equal(await daemon.config(), before);
+  await listen.press('Enter');
+  await page.getByText('Saved. Restart Drawbridge to apply it.').waitFor();
+  const days = page.getByLabel('Retention (days)');
+  for (const bad of ['-5', 'abc', '7.5', '1e9', '']) {
+    await days.fill(bad);
+    await page.getByText('Enter a whole number from 0 to 36500.').waitFor();
+    assert.equal(await days.getAttribute('aria-invalid'), 'true');
+  }
+  await inspect(page, 'all');
+  await days.fill('30');
+  await becomes(() => page.getByText(/^Enter a whole number/).count(), 0);
+});
+
+flow('a secret that a server misses is set from its row', 'full', async (page, daemon) => {
+  const server = '"mcpServers": { "odd": { "command": "npx", "env": { "K": "${secret:tok}" } },';
+  await daemon.writeConfig((await daemon.config()).replace('"mcpServers": {', server));
+  await page.goto(`${daemon.url}/#/settings`);
+  await page.getByRole('button', { name: 'Set tok…' }).press('Enter');
+  const panel = page.getByRole('region', { name: 'Secrets' });
+  assert.equal(await panel.getByLabel('Name', { exact: true }).inputValue(), 'tok');
+  const value = panel.getByLabel('Value', { exact: true });
+  await focused(value);
+  await value.fill('v1');
+  await inspect(page, 'all');
+  await value.press('Enter');
+  await page.getByText('tok saved.').waitFor();
+  await becomes(() => panel.getByText('required, not set').count(), 0);
 });
 
 flow(

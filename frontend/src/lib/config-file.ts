@@ -1,7 +1,7 @@
 import { type QueryClient, queryOptions } from '@tanstack/react-query';
 import type { Schema } from '@/lib/config-completion-and-validation';
 import { escapeControlCharacters } from '@/lib/format';
-import { readJsonc } from '@/lib/jsonc';
+import { readJsonc, valueAt } from '@/lib/jsonc';
 import { lazyChunk } from '@/lib/lazy-chunk';
 import { request, requestText } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -59,11 +59,27 @@ export const editedConfigQuery = (etag: string, edits: Edit[]) =>
     gcTime: 0,
   });
 
+/** Settings that are read only when Drawbridge starts. */
+export const readAtStart = [
+  ['bridge', 'listen'],
+  ['bridge', 'socket'],
+];
+
+/** What to say after a text of the file was saved. */
+export function savedText(before: string, after: string): string {
+  const read = (text: string) => {
+    const { value } = readJsonc(text);
+    return JSON.stringify(readAtStart.map((path) => valueAt(value, path) ?? null));
+  };
+  return read(before) === read(after) ? texts.settings.saved : texts.settings.savedForRestart;
+}
+
 /** Restores the previous text of the file unless it changed since. */
 export async function restoreConfig(client: QueryClient, text: string, etag: string) {
   try {
+    const before = client.getQueryData(configQuery.queryKey)?.text ?? text;
     client.setQueryData(configQuery.queryKey, await saveConfig(text, etag));
-    toast('ok', texts.settings.saved);
+    toast('ok', savedText(before, text));
   } catch (error) {
     toastError(error);
   }

@@ -12,6 +12,8 @@ export class RequestError extends Error {
     readonly hint: string = '',
     /** Errors of single fields. */
     readonly fields: { field: string; error: string }[] = [],
+    /** The method and path of the request. */
+    readonly action: string = '',
   ) {
     super(message);
     this.name = 'RequestError';
@@ -87,10 +89,10 @@ export async function send(
     throw new RequestError('Drawbridge is not responding.', 0, 'unavailable');
   }
   if (response.ok) return response;
-  throw await failure(response);
+  throw await failure(response, `${init.method} ${path}`);
 }
 
-async function failure(response: Response): Promise<RequestError> {
+async function failure(response: Response, action: string): Promise<RequestError> {
   let problem: Partial<ErrorDocument> = {};
   try {
     problem = await response.json();
@@ -108,6 +110,7 @@ async function failure(response: Response): Promise<RequestError> {
     problem.code ?? (response.status === 401 ? 'unauthorized' : ''),
     problem.hint ?? '',
     problem.errors ?? [],
+    action,
   );
 }
 

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef } from 'react';
 import { toast as sonner } from 'sonner';
 import { escapeControlCharacters } from '@/lib/format';
-import { messageOf } from '@/lib/request';
+import { messageOf, RequestError } from '@/lib/request';
 
 /** A button on a toast, usually Undo. */
 export interface ToastAction {
@@ -10,22 +10,23 @@ export interface ToastAction {
 }
 
 /**
- * Shows a sentence for a while: errors longer than others, and those with Undo longest. The same
- * text is not shown twice at the same time.
+ * Shows a sentence for a while: errors longer than others, and those with Undo longest. It replaces one with
+ * the same id.
  */
-export function toast(tone: 'ok' | 'bad', text: string, action?: ToastAction): string {
+export function toast(tone: 'ok' | 'bad', text: string, action?: ToastAction, id = text): string {
   sonner[tone === 'ok' ? 'success' : 'error'](text, {
-    id: text,
+    id,
     // The browser checks lengthen these (e2e/waiting.mjs).
     duration: action ? 12_000 : tone === 'bad' ? 9000 : 4000,
     action: action && { label: action.text, onClick: () => void action.run() },
   });
-  return text;
+  return id;
 }
 
-/** Says why a request failed, and what to do about it. */
+/** Says why a request failed, and what to do about it, instead of why the same request failed before. */
 export function toastError(error: unknown): void {
-  toast('bad', escapeControlCharacters(messageOf(error)));
+  const id = (error instanceof RequestError && error.action) || undefined;
+  toast('bad', escapeControlCharacters(messageOf(error)), undefined, id);
 }
 
 /** Like toast, for an action that can be undone only while this component is mounted. */

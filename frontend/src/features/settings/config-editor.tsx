@@ -11,7 +11,13 @@ import { CodeEditor, type Mark, MergeDiff } from '@/components/lazy-code-editor'
 import { Loading } from '@/components/page';
 import { classes } from '@/lib/class-names';
 import { completionsAt, schemaViolations } from '@/lib/config-completion-and-validation';
-import { configQuery, configSchemaQuery, restoreConfig, saveConfig } from '@/lib/config-file';
+import {
+  configQuery,
+  configSchemaQuery,
+  restoreConfig,
+  saveConfig,
+  savedText,
+} from '@/lib/config-file';
 import { readDraft, useDraft } from '@/lib/drafts';
 import { escapeControlCharacters } from '@/lib/format';
 import { readJsonc } from '@/lib/jsonc';
@@ -59,7 +65,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
       setBase(saved);
       setText(saved.text);
       client.setQueryData(configQuery.queryKey, saved);
-      if (!over) toast('ok', texts.settings.saved);
+      if (!over) toast('ok', savedText(base.text, saved.text));
       else
         toast('ok', 'Saved; the other changes were overwritten.', {
           text: texts.care.undo,

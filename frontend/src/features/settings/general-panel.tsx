@@ -4,27 +4,34 @@ import { windowQuery } from '@/components/browse-buttons';
 import { Choice, isStrings, NumberField, text } from '@/components/config-fields';
 import { Switch } from '@/components/switch';
 import { LinesField, TextField } from '@/components/text-field';
-import { configQuery } from '@/lib/config-file';
+import { configQuery, readAtStart } from '@/lib/config-file';
 import { readJsonc, valueAt } from '@/lib/jsonc';
 import { isRecord } from '@/lib/own-property';
-import { messageOf, request } from '@/lib/request';
+import { messageOf, RequestError, request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import { useConfigValue } from '@/lib/use-config-edit';
+
+const atStart = (path: string[]) => readAtStart.some((one) => one.join() === path.join());
+
+/** Why a value was refused, without the position in the file. */
+const reasonOf = (error: unknown) =>
+  (error instanceof RequestError && error.fields[0]?.error.replace(/^.*?:\d+:\d+: /, '')) ||
+  messageOf(error);
 
 /** The options of the configuration that most users need, or few; each change is saved immediately. */
 export function GeneralPanel({ advanced = false }: { advanced?: boolean }) {
   const { data: config } = useQuery(configQuery);
   const set = useConfigValue({
     refused: texts.settings.notHere,
-    onSuccess: (undo) => toast('ok', texts.settings.saved, undo),
-    onError: toastError,
+    onSuccess: (undo, { path }) =>
+      toast('ok', texts.settings[atStart(path) ? 'savedForRestart' : 'saved'], undo),
   });
   if (!config) return null;
   const { value, fault } = readJsonc(config.text);
   const at = (...path: string[]) => valueAt(value, path);
   const change = (path: string[], to: unknown, onError?: (error: unknown) => void) =>
-    set.mutate({ path, to }, onError && { onError });
+    set.mutate({ path, to }, { onError: onError ?? toastError });
   const off = fault !== undefined || !isRecord(value);
   const limit = at('globalSettings', 'timeout');
   const redact = at('history', 'redact');
@@ -84,7 +91,7 @@ export function GeneralPanel({ advanced = false }: { advanced?: boolean }) {
               label="Call approval"
               value={text(at('policy', 'approval'))}
               options={texts.servers.config.approvals}
-              unset="Default (never ask)"
+              unset={texts.servers.config.defaults.approval}
               onChange={(to) => change(['policy', 'approval'], to || undefined)}
             />
             <Committed
@@ -102,7 +109,9 @@ export function GeneralPanel({ advanced = false }: { advanced?: boolean }) {
                   onError,
                 )
               }
-              field={(props) => <NumberField {...props} />}
+              field={(props) => (
+                <NumberField placeholder={texts.servers.config.defaults.timeout} {...props} />
+              )}
             />
           </div>
         </>
@@ -177,7 +186,7 @@ function Committed({
     if (draft === value) return;
     const found = faultOf?.(draft);
     setFault(found);
-    if (found === undefined) onCommit(draft, (error) => setFault(messageOf(error)));
+    if (found === undefined) onCommit(draft, (error) => setFault(reasonOf(error)));
   };
   const type = (to: string) => {
     setDraft(to);

@@ -10,5 +10,6 @@ export const settingsTexts = {
     save: 'Save',
 
     saved: 'Saved and applied.',
+    savedForRestart: 'Saved. Restart Drawbridge to apply it.',
   },
 } as const;
