@@ -64,7 +64,7 @@ flow(
       await page.goto(`${daemon.url}/${place}`);
       await page.locator(row).first().waitFor();
       await page.keyboard.press('/');
-    await focused(page.getByRole('searchbox'));
+      await focused(page.getByRole('searchbox'));
       await page.keyboard.press('ArrowDown');
       await focused(page.locator(row).first());
     }
