@@ -113,7 +113,7 @@ var owners = map[string]string{
 	"aead.dev/minisign":                      "backend/desktop",
 	"golang.org/x/mod":                       "backend/desktop", // the order of semantic versions
 	"github.com/google/licensecheck":         "build/docs",
-	"github.com/spf13/pflag":                 "backend/cli build/docs backend/history backend/terminal",
+	"github.com/spf13/pflag":                 "backend/cli backend/clientconf build/docs backend/history backend/terminal",
 	"github.com/google/jsonschema-go":        "backend/schema",
 	"golang.org/x/text":                      "backend/policy",
 	"github.com/kljensen/snowball":           "backend/registry",

@@ -297,17 +297,7 @@ func clientsConnect(e *terminal.Env) *cobra.Command {
 	cmd.Flags().BoolVar(&restore, "restore", false, "restore the entry as it was, after the client removed it")
 	cmd.Flags().BoolVar(&bundle, "bundle", false, "write an extension that connects the client without changing its file")
 	cmd.Flags().StringVarP(&out, "output", "o", BundleName, "with --bundle: the `FILE` to write")
-	addAllFlag(e, cmd, "all installed clients that are not connected, with one confirmation", func(ctx context.Context, diff bool) error {
-		if f.http || f.server != "" || f.project != "" {
-			return terminal.UsageError(errors.New("--all can only be combined with --yes"))
-		}
-		c, err := Open(e)
-		if err != nil {
-			return err
-		}
-		t := c.PlanConnectAll()
-		return applyToAll(ctx, e, t, f.yes, diff, "Connect "+describeCount(t)+"?")
-	})
+	addAllFlag(e, cmd, &f.yes, "all installed clients that are not connected", (*Connector).PlanConnectAll, "Connect %s?")
 	cmd.MarkFlagsMutuallyExclusive("snippet", "dry-run", "restore", "bundle", "all")
 	return cmd
 }

@@ -14,13 +14,15 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/terminal"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-func addAllFlag(e *terminal.Env, cmd *cobra.Command, about string, run func(ctx context.Context, diff bool) error) {
+// addAllFlag adds a flag that makes a command plan for all clients and ask once.
+func addAllFlag(e *terminal.Env, cmd *cobra.Command, yes *bool, about string, plan func(*Connector) *Batch, question string) {
 	var all, diff bool
 	one, most := cmd.RunE, cmd.Args
 	cmd.Use = strings.Replace(cmd.Use, " CLIENT", " CLIENT|--all", 1)
-	cmd.Flags().BoolVar(&all, "all", false, about)
+	cmd.Flags().BoolVar(&all, "all", false, about+", with one confirmation")
 	cmd.Flags().BoolVar(&diff, "diff", false, "with --all: also show the changes to each file")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -32,10 +34,21 @@ func addAllFlag(e *terminal.Env, cmd *cobra.Command, about string, run func(ctx 
 		return most(cmd, args)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if all {
-			return run(cmd.Context(), diff)
+		if !all {
+			return one(cmd, args)
 		}
-		return one(cmd, args)
+		var other error
+		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Changed && !slices.Contains([]string{"all", "yes", "diff"}, f.Name) {
+				other = terminal.UsageError(errors.New("--all can only be combined with --yes and --diff"))
+			}
+		})
+		c, err := Open(e)
+		if err = cmp.Or(other, err); err != nil {
+			return err
+		}
+		t := plan(c)
+		return applyToAll(cmd.Context(), e, t, *yes, diff, fmt.Sprintf(question, describeCount(t)))
 	}
 }
 
@@ -302,14 +315,7 @@ func clientsImport(e *terminal.Env) *cobra.Command {
 		"CLIENT is a client, or one of: " + strings.Join(sourceIDs(), ", ") + "."
 	f.yesFlag(cmd)
 	cmd.Flags().StringVar(&f.file, "file", "", "read this `FILE` or folder of a gateway or plugin, wherever it is")
-	addAllFlag(e, cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context, diff bool) error {
-		c, err := Open(e)
-		if err != nil {
-			return err
-		}
-		t := c.PlanImportAll()
-		return applyToAll(ctx, e, t, f.yes, diff, "Copy "+describeCount(t)+"?")
-	})
+	addAllFlag(e, cmd, &f.yes, "all installed clients with servers", (*Connector).PlanImportAll, "Copy %s?")
 	return cmd
 }
 
@@ -367,17 +373,7 @@ func clientsMove(e *terminal.Env) *cobra.Command {
 	cmd.Long = "Move a client's servers to Drawbridge and replace each entry with one that has the same name, so that\npermission rules keep working. With SERVER, only these servers are moved.\n\"drawbridge clients undo CLIENT [SERVER...]\" reverts all moves, or only those of the named servers."
 	f.yesFlag(cmd)
 	cmd.Flags().BoolVar(&singleEntry, "single-entry", false, "one entry for all servers; tool names change")
-	addAllFlag(e, cmd, "all installed clients with servers, with one confirmation", func(ctx context.Context, diff bool) error {
-		if singleEntry || f.project != "" {
-			return terminal.UsageError(errors.New("--all can only be combined with --yes"))
-		}
-		c, err := Open(e)
-		if err != nil {
-			return err
-		}
-		t := c.PlanMoveAll()
-		return applyToAll(ctx, e, t, f.yes, diff, "Move "+describeCount(t)+" to Drawbridge?")
-	})
+	addAllFlag(e, cmd, &f.yes, "all installed clients with servers", func(c *Connector) *Batch { return c.PlanMoveAll() }, "Move %s to Drawbridge?")
 	return cmd
 }
 

@@ -167,6 +167,7 @@ func TestMessagesNameWhatToDo(t *testing.T) {
 		"clients import cursor --yes":       "its type is not supported",
 		"clients connect gemini-cli":        "a word without quotes",
 		"clients import mcphub --file none": "",
+		"clients import --all --file x":     "--all can only be combined with --yes and --diff",
 	} {
 		got := f.Run(false, strings.Fields(command)...)
 		all := got.Out + got.Err
