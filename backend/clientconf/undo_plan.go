@@ -14,7 +14,7 @@ type UndoPlan struct {
 	Restored []string        `json:"restored" nullable:"false" doc:"Servers that the client starts by itself again, by the names in its file"`
 	Removed  []RemovedServer `json:"removed" nullable:"false" doc:"Servers that are removed from Drawbridge's configuration"`
 	Kept     []string        `json:"kept" nullable:"false" doc:"Servers that were moved and stay in Drawbridge's configuration, because they were changed there"`
-	Shared   []SharedServer  `json:"shared" nullable:"false" doc:"Servers that were moved and stay in Drawbridge's configuration, because other clients or imports brought them in, too: until the last of these is undone"`
+	Shared   []SharedServer  `json:"shared,omitempty" nullable:"false" doc:"Servers that were moved and stay in Drawbridge's configuration, because other clients or imports brought them in, too: until the last of these is undone"`
 	Problem  string          `json:"problem" doc:"Why it cannot be undone; empty if it can"`
 }
 

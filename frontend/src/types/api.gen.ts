@@ -3258,7 +3258,7 @@ export interface UndoPlan {
   /**
    * Servers that were moved and stay in Drawbridge's configuration, because other clients or imports brought them in, too: until the last of these is undone
    */
-  shared: SharedServer[];
+  shared?: SharedServer[];
 }
 export interface Undone {
   key: string;
