@@ -159,7 +159,7 @@ func (f *connectFlags) yesFlag(cmd *cobra.Command) {
 }
 
 func (f *connectFlags) forceFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.force, "force", false, "replace or remove the entry even if it was changed manually")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace or remove the entry even if it was changed manually; restore the original if the file is broken or absent")
 }
 
 type clientCommandRun struct {

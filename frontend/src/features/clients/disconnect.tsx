@@ -77,7 +77,7 @@ function UndoText({ plan, client, id }: { plan: UndoPlan; client: string; id: st
           {`${list(one.usedBy)} also uses ${short(one.name, 100)}, and loses it.`}
         </p>
       ))}
-      {plan.shared.map((one) => (
+      {(plan.shared ?? []).map((one) => (
         <p
           key={one.name}
         >{`Stays in Drawbridge for ${list(one.clients)}: ${short(one.name, 100)}.`}</p>
