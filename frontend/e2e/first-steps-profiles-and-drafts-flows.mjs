@@ -110,6 +110,35 @@ flow('the servers of all clients are imported and restored', 'moving', async (pa
 });
 
 flow(
+  'a moved client gets one entry for all servers, and its file back',
+  'moving',
+  async (page, daemon) => {
+    const file = join(daemon.home, '.cursor/mcp.json');
+    const before = await readFile(file, 'utf8');
+    await page.goto(`${daemon.url}/#/welcome`);
+    await page.getByRole('button', { name: moveAll }).press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Move all' }).press('Enter');
+    await page.getByRole('region', { name: 'Results by client' }).waitFor();
+    await page.goto(`${daemon.url}/#/clients`);
+    const row = page
+      .getByRole('listitem')
+      .filter({ has: page.getByRole('heading', { name: /^Cursor/ }) });
+    await row.getByText('Tools and limits').press('Enter');
+    await row.getByRole('button', { name: 'Use one entry…' }).press('Enter');
+    await inspect(page, 'all');
+    await page.getByRole('dialog').getByRole('button', { name: 'Use one entry' }).press('Enter');
+    await page.getByText(/has one entry for all servers/).waitFor();
+    assert.deepEqual(Object.keys(JSON.parse(await readFile(file, 'utf8')).mcpServers), [
+      'drawbridge',
+    ]);
+    await becomes(() => row.getByRole('button', { name: 'Use one entry…' }).count(), 0);
+    await row.getByRole('button', { name: 'Disconnect' }).press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Disconnect' }).press('Enter');
+    await becomes(() => readFile(file, 'utf8'), before);
+  },
+);
+
+flow(
   'where no client was found, a server is added on the same page',
   'empty',
   async (page, daemon) => {

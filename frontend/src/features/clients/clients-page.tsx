@@ -18,6 +18,7 @@ import { ConnectionState } from './connections';
 import { GuestsPanel } from './guests';
 import { type JoinedClient, joinClients, wasSeen } from './joined-clients';
 import { isOnline } from './online';
+import { SingleEntry } from './single-entry';
 import { SourcesSection } from './sources';
 import { TakenOver } from './take-over-servers';
 
@@ -181,6 +182,7 @@ function ClientRow({
             </span>
           </summary>
           <div className="pt-2">{access(client.token, first)}</div>
+          {first?.connected && first.byServer && <SingleEntry connection={first} />}
         </details>
       )}
     </li>

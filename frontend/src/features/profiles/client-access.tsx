@@ -174,13 +174,6 @@ export function ClientAccess({
           );
         })}
       </div>
-      {byServer && (
-        <p className="text-ink2">
-          Each entry in its file points to one server, and lists all tools of that server. To list
-          the tools by search, disconnect the client, and connect it with one entry for all servers
-          {sizes && ` (${texts.tools.tokens(count(sizes.all))} now)`}.
-        </p>
-      )}
       {dearest.length > 0 && (
         <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-ink2">
           Largest definitions:
