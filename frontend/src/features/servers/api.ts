@@ -133,7 +133,11 @@ export function useRemoveServer(id: string) {
 export type ParsedServer = Draft & { notes: string[]; refused?: string | undefined };
 
 /** The servers in a pasted text. The numbers of their entries keep their digits. */
-export async function parseServers(text: string, signal: AbortSignal) {
+export async function parseServers(pasted: string, signal: AbortSignal) {
+  // What a shell exports before the command is a part of it.
+  const text = /^\s*export\s/.test(pasted)
+    ? pasted.replace(/\bexport\s+(\w+=(?:"[^"]*"|'[^']*'|[^\s;&'"]+))\s*?(?:;|&&|\n)\s*/g, '$1 ')
+    : pasted;
   const answer = await requestText('POST', '/api/v1/parse-servers', { body: { text }, signal });
   const members = jsonMembers(answer);
   const servers = (jsonElements(members?.get('servers') ?? '') ?? []).map((one): ParsedServer => {

@@ -17,3 +17,17 @@ test('the servers of a text keep the digits of their numbers, notes and refusals
   expect(unreadableLink).toBe(false);
   expect(fetch.mock.calls.flat()[1]).toMatchObject({ body: '{"text":"a\\n\\"b\\""}' });
 });
+
+test('what a shell exports before a command is given to it', async () => {
+  const fetch = vi.fn(async () => new Response('{"servers":[]}'));
+  vi.stubGlobal('fetch', fetch);
+  const sent = async (text: string) => {
+    await parseServers(text, new AbortController().signal);
+    return JSON.parse((fetch.mock.calls.at(-1) as unknown as [string, { body: string }])[1].body)
+      .text;
+  };
+  const want = `A=b C="d e" npx -y x`;
+  expect(await sent('export A=b; export C="d e" && npx -y x')).toBe(want);
+  expect(await sent('export A=b\nexport C="d e"\nnpx -y x')).toBe(want);
+  expect(await sent('npx -y export A=b; x')).toBe('npx -y export A=b; x');
+});

@@ -30,6 +30,9 @@ it('secrets in arguments and addresses are fields, too', () => {
     'k1',
     't1',
   ]);
+  const docker = { command: 'docker', args: ['run', '-e', 'GITHUB_TOKEN=ghp_1', '-e', 'A=b', 'x'] };
+  expect(names(docker)).toEqual(['GITHUB_TOKEN']);
+  expect(secrets(docker)).toEqual(['ghp_1']);
   expect(secrets({ url: 'https://u:p1@h.example/mcp?a=1&api_key=k2&token=t2' })).toEqual([
     'p1',
     'k2',

@@ -57,7 +57,7 @@ export function fieldsOf(entry: string): EntryField[] {
   args.forEach((arg, i) => {
     if (typeof arg !== 'string') return;
     const before = args[i - 1];
-    const option = /^(--?[\w-]+)=([\s\S]+)$/.exec(arg);
+    const option = /^(--?[\w-]+|[A-Za-z_]\w*)=([\s\S]+)$/.exec(arg);
     if (option?.[1] && option[2] && isSensitive(option[1], option[2]))
       add('args', ['args', i], option[1], option[1].length + 1, option[2]);
     else if (
