@@ -200,10 +200,29 @@ flow('text that is no server is refused with a reason', 'full', async (page, dae
   await page.goto(`${daemon.url}/#/add`);
   await paste(page).fill('hello world this is not a thing');
   await page.getByText(/^No server found in this text/).waitFor();
+  await paste(page).fill('{"mcpServers":{"a":{"command":"x"');
+  await page.getByText(/^The JSON ends too early or has an error at line 1, column/).waitFor();
+  await paste(page).fill('cd /x; npx -y foo');
+  await page.getByText(/^Paste only the command/).waitFor();
   await paste(page).fill('zed://unknown/link');
   await page.getByText(/^This link cannot be read/).waitFor();
   await inspect(page, 'all');
 });
+
+flow(
+  'a name that is taken is replaced by a free one with a click',
+  'full',
+  async (page, daemon) => {
+    await page.goto(`${daemon.url}/#/add`);
+    await paste(page).fill('export MODE=dry; npx -y github');
+    await page.getByText('A server with this name already exists.').waitFor();
+    await inspect(page, 'all');
+    await page.getByRole('button', { name: 'Use “github-2”' }).press('Enter');
+    await page.getByRole('button', { name: 'Add server', exact: true }).press('Enter');
+    await page.waitForURL(/servers\/github-2/);
+    assert.match(await daemon.config(), /"github-2": \{[^}]*"MODE": ?"dry"/);
+  },
+);
 
 flow(
   'the link from a tool leads to its settings, and no choice is cut',

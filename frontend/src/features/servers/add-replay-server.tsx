@@ -10,7 +10,7 @@ import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { serversQuery, useServerLabel } from './api';
-import { toServerName, useAddServers } from './review-and-add-server';
+import { freeName, idOf, nameFault, toServerName, useAddServers } from './review-and-add-server';
 
 const serveTexts = withoutPrototypes({
   periods: ['All', 'Last hour', 'Last 24 hours', 'Last 7 days', 'Custom…'],
@@ -44,7 +44,7 @@ export function AddReplayServer({
   const accountsOf = (server: string) =>
     (profiles?.accounts ?? []).filter((one) => one.server === server).map((one) => one.account);
   const [accounts, setAccounts] = useState<Record<string, string>>({});
-  const taken = new Set(servers?.map((server) => server.id));
+  const taken = new Set(servers?.map((server) => idOf(server.id)));
   const [names, setNames] = useState<Record<string, string>>({});
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
   const [period, setPeriod] = useState(0);
@@ -53,13 +53,13 @@ export function AddReplayServer({
   const [misses, setMisses] = useState('strict');
   const [realtime, setRealtime] = useState(false);
   const own = period < 0;
-  const nameOf = (server: string) => names[server] ?? free(toServerName(labelOf(server)), taken);
+  const nameOf = (server: string) =>
+    names[server] ?? freeName(`${toServerName(labelOf(server)).slice(0, 23)}-replayed`, taken);
   const wanted = recorded.filter((server) => !left.has(server));
   const faultOf = (server: string) => {
     const name = nameOf(server);
-    if (toServerName(name) !== name) return texts.add.serverName;
-    const again = wanted.some((one) => one !== server && nameOf(one) === name);
-    return taken.has(name.toLowerCase()) || again ? texts.add.taken : undefined;
+    const others = wanted.filter((one) => one !== server).map((one) => idOf(nameOf(one)));
+    return nameFault(name, new Set([...taken, ...others]));
   };
   const add = useAddServers((added, undo) => {
     toast('ok', texts.add.added(added.join(', ')), undo);
@@ -192,14 +192,6 @@ export function AddReplayServer({
       />
     </FormDialog>
   );
-}
-
-function free(label: string, taken: ReadonlySet<string>): string {
-  const name = `${label.slice(0, 48)}-replayed`;
-  for (let n = 1; ; n++) {
-    const numbered = n === 1 ? name : `${name}-${n}`;
-    if (!taken.has(numbered.toLowerCase())) return numbered;
-  }
 }
 
 function Choice({

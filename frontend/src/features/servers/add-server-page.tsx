@@ -17,7 +17,16 @@ import { toast, useLocalToast } from '@/lib/toast';
 import { parseServers, serversQuery } from './api';
 import { ContainerPicker } from './container-picker';
 import { type Choice, focusMissing, NewServerCard } from './new-server-card';
-import { type Draft, entryOf, toServerName, useAddServers } from './review-and-add-server';
+import {
+  type Draft,
+  entryOf,
+  freeName,
+  idOf,
+  nameFault,
+  toServerName,
+  useAddServers,
+  whyUnread,
+} from './review-and-add-server';
 import {
   type EntryField,
   fieldsOf,
@@ -92,7 +101,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
     });
   };
   const { data: servers } = useQuery(serversQuery);
-  const taken = useMemo(() => new Set(servers?.map((server) => server.id)), [servers]);
+  const taken = useMemo(() => new Set(servers?.map((server) => idOf(server.id))), [servers]);
   const navigate = useNavigate();
   const box = useRef<HTMLTextAreaElement>(null);
   const id = useId();
@@ -157,7 +166,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
     const entry = entryOf(config.text, like);
     if (entry === undefined) return;
     begun.current = true;
-    read(`{ "mcpServers": { ${JSON.stringify(another(like, taken))}: ${entry} } }`);
+    read(`{ "mcpServers": { ${JSON.stringify(freeName(like, taken))}: ${entry} } }`);
   });
 
   const restore = (saved: Typed) => {
@@ -197,8 +206,13 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
   const change = (index: number, part: Partial<Choice>) =>
     setChoices((old) => old.map((choice, i) => (i === index ? { ...choice, ...part } : choice)));
   const wanted = choices.filter((choice) => choice.include);
+  const before = (i: number) =>
+    new Set([
+      ...taken,
+      ...choices.slice(0, i).flatMap(({ include, name }) => (include ? [idOf(name)] : [])),
+    ]);
   const faults = choices.map((choice, i) =>
-    choice.include ? nameFault(choice.name, taken, choices.slice(0, i)) : undefined,
+    choice.include ? nameFault(choice.name, before(i)) : undefined,
   );
   const invalid = wanted.find((choice) => choice.invalid !== undefined);
   const blocked = pending || wanted.some((choice) => choice.refused !== undefined);
@@ -267,7 +281,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
             <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
             {unread.link
               ? 'This link cannot be read. Paste the command, the URL or the JSON block of the server instead.'
-              : 'No server found in this text. Paste a JSON block with all its braces, a YAML block, a command line or a URL.'}
+              : whyUnread(text)}
           </p>
         )}
         {unread?.error !== undefined && (
@@ -301,6 +315,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
               choice={choice}
               several={choices.length > 1}
               fault={faults[index]}
+              free={freeName(toServerName(choice.name), before(index))}
               onAdd={() => !pending && addComplete([choice])}
               onChange={(part) => change(index, part)}
             />
@@ -345,15 +360,4 @@ function draftOf({ text, choices }: Typed): Typed {
       filled: {},
     })),
   };
-}
-
-/** A free name that is derived from an existing one. */
-function another(name: string, taken: Set<string>): string {
-  for (let n = 2; ; n++) if (!taken.has(`${name}-${n}`)) return `${name}-${n}`;
-}
-
-function nameFault(name: string, taken: Set<string>, before: Choice[]): string | undefined {
-  if (toServerName(name) !== name) return texts.add.serverName;
-  if (taken.has(name) || before.some((c) => c.include && c.name === name)) return texts.add.taken;
-  return undefined;
 }

@@ -60,12 +60,15 @@ export function NewServerCard({
   choice,
   several,
   fault,
+  free,
   onAdd,
   onChange,
 }: {
   choice: Choice;
   several: boolean;
   fault: string | undefined;
+  /** A name without a fault. */
+  free: string;
   onAdd: () => void;
   onChange: (part: Partial<Choice>) => void;
 }) {
@@ -100,6 +103,11 @@ export function NewServerCard({
           className="min-w-0 flex-1"
           inputClassName="max-w-72 font-medium"
         />
+        {fault && (
+          <Button small onClick={() => onChange({ name: free })}>
+            {`Use “${free}”`}
+          </Button>
+        )}
         <Button
           small
           look="quiet"
@@ -185,7 +193,7 @@ function WhatRuns({
   const groups = [
     { title: 'Environment', kinds: ['env'] },
     { title: 'Headers', kinds: ['headers'] },
-    { title: 'To fill in', kinds: ['args', 'url'] },
+    { title: 'Other values', kinds: ['args', 'url'] },
   ];
   return (
     <div className="space-y-3">

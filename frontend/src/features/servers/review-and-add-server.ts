@@ -14,15 +14,55 @@ export interface Draft {
   entry: string;
 }
 
+const maxName = 60;
+
 /** Converts a text to a valid name of a server. */
 export function toServerName(name: string): string {
   return (
     name
       .trim()
       .replace(/[^A-Za-z0-9._-]+/g, '-')
+      .replace(/_{2,}/g, '_')
       .replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '')
-      .slice(0, 60) || 'server'
+      .slice(0, maxName) || 'server'
   );
+}
+
+/** Why no server can be found in a text. */
+export function whyUnread(text: string): string {
+  const fault = /^\s*[[{]/.test(text) ? readJsonc(text).fault : undefined;
+  if (fault)
+    return `The JSON ends too early or has an error at ${texts.settings.position(fault.line, fault.column)}. Copy all of it, with its braces.`;
+  if (/^\s*["']?[A-Za-z]:[\\/]/.test(text))
+    return 'A Windows path cannot be read as a command. Paste JSON instead: {"command": "C:\\\\…", "args": []}.';
+  if (/[;&|]/.test(text) && !/^\s*https?:/.test(text))
+    return 'Paste only the command that starts the server, without “;”, “&&” or “|”.';
+  return 'No server found in this text. Paste a JSON block with all its braces, a YAML block, a command line or a URL.';
+}
+
+/** The id that the daemon makes of a name; ids are compared without case. */
+export const idOf = (name: string) =>
+  name
+    .replace(/[^A-Za-z0-9]+/g, (gap) => (gap === '_' ? '_' : '-'))
+    .slice(0, 32)
+    .replace(/[-_]$/, '')
+    .toLowerCase();
+
+/** A name whose id is free: the name, or the name with a number. */
+export function freeName(name: string, taken: ReadonlySet<string>): string {
+  for (let n = 1; ; n++) {
+    const suffix = n === 1 ? '' : `-${n}`;
+    const one = name.slice(0, 32 - suffix.length) + suffix;
+    if (!taken.has(idOf(one))) return n === 1 ? name : one;
+  }
+}
+
+/** Why a server cannot have a name. `taken` are the ids of others. */
+export function nameFault(name: string, taken: ReadonlySet<string>): string | undefined {
+  if (name.length > maxName) return texts.add.serverNameLength;
+  if (/__/.test(name)) return texts.add.serverNameGap;
+  if (toServerName(name) !== name) return texts.add.serverName;
+  return taken.has(idOf(name)) ? texts.add.taken : undefined;
 }
 
 /** The parts of an entry that the user has to review before it runs. */

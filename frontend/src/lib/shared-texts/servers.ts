@@ -97,6 +97,8 @@ export const serversTexts = {
     nameLength: 'Use at most 32 characters.',
     name: 'Use only the letters a to z, digits, “-” and “_”, without spaces.',
     serverName: 'Use only the letters a to z, digits, “.”, “_” and “-”, without spaces.',
+    serverNameLength: 'Use at most 60 characters.',
+    serverNameGap: 'Use a single “_”: “__” separates a server from its tools.',
     taken: 'A server with this name already exists.',
     button: 'Add server',
     include: (name: string) => `Add ${name}`,
