@@ -39,6 +39,7 @@ flow('every page recovers by itself after the daemon does', 'full', async (page,
   for (const path of paths) {
     await daemon.stop();
     await page.getByText('Drawbridge is not responding').first().waitFor();
+    await page.getByText('start it again: run drawbridge').waitFor();
     await page.evaluate((to) => {
       location.hash = to; // a page that was not shown before
     }, path);

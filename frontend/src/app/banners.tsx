@@ -77,7 +77,9 @@ function Lost() {
         {/* Hidden from screen readers: they would announce the countdown every second. */}
         <span aria-hidden className="max-sm:hidden">
           {texts.connection.lost(seconds)}
-        </span>
+        </span>{' '}
+        If it was ended, start it again: run <code className="font-mono">drawbridge</code>, or open
+        it from your applications.
       </Banner>
     </div>
   );
@@ -174,6 +176,8 @@ function StatusBanners() {
             : {first.line > 0 && `${texts.settings.position(first.line, first.column)}: `}
             {escapeControlCharacters(first.message)}
           </span>
+          {errors.some(({ server }) => server === '') &&
+            ' The last valid version of the file stays in use.'}
         </Banner>
       )}
       {recorderTrouble(status.recorder) && (
