@@ -41,6 +41,17 @@ flow('the editor completes keys and reports errors while typing', 'full', async 
   await page.getByText('Not valid JSON').waitFor();
 });
 
+flow('a file with an error opens at it, and says what is in use', 'full', async (page, daemon) => {
+  const text = await daemon.config();
+  await daemon.writeConfig(`${text.trimEnd().slice(0, -1)}${'\n'.repeat(100)}  "bridge": 5,\n}\n`);
+  await page.goto(`${daemon.url}/#/configuration`);
+  await page.getByText('The last valid version of the file stays in use.').waitFor();
+  await page.getByRole('button', { name: 'Edit file' }).click();
+  await page.locator('.cm-activeLine', { hasText: '"bridge": 5' }).waitFor();
+  await page.locator('.cm-lintRange-error').filter({ visible: true }).waitFor();
+  await inspect(page, 'all');
+});
+
 flow('leaving an edited file is confirmed', 'full', async (page, daemon) => {
   await page.goto(`${daemon.url}/#/calls`);
   await page.getByRole('link', { name: 'Settings', exact: true }).click();

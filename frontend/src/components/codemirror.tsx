@@ -291,6 +291,7 @@ export interface EditorProps {
   onChange: (value: string) => void;
   /** Ctrl+S, or Cmd+S. */
   onSave?: () => void;
+  /** The editor opens at the first error. */
   marks?: Mark[];
   /** The completions at an offset. */
   complete?: ((text: string, at: number) => Completion[]) | undefined;
@@ -359,6 +360,14 @@ export function Editor(props: EditorProps) {
       }),
     });
     view.current = made;
+    const fault = latest.current.marks?.find(({ severity }) => severity === 'error');
+    if (fault) {
+      const { from } = diagnostic(made.state, fault);
+      made.dispatch({
+        selection: { anchor: from },
+        effects: EditorView.scrollIntoView(from, { y: 'center' }),
+      });
+    }
     return () => made.destroy();
   }, [label, language, describedBy]);
 
