@@ -44,6 +44,15 @@ describe('request', () => {
     expect(messageOf(error)).toBe('The request is wrong · server: missing.');
   });
 
+  it('says of an id that nothing can have that it is not there, but why a new name is refused', async () => {
+    const problem =
+      '{"status":422,"code":"validation","errors":[{"field":"path.id","error":"bad"}]}';
+    answer(problem, 422);
+    expect(await request('GET', '/x/abc').catch((e: unknown) => e)).toMatchObject({ status: 404 });
+    answer(problem, 422);
+    expect(messageOf(await request('PUT', '/x/a b').catch((e: unknown) => e))).toContain('bad');
+  });
+
   it('puts the hint after the error', async () => {
     answer('{"detail":"no Drawbridge window is open","hint":"Type the path instead."}', 503);
     expect(messageOf(await request('GET', '/x').catch((e: unknown) => e))).toBe(

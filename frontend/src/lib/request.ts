@@ -99,6 +99,10 @@ async function failure(response: Response, action: string): Promise<RequestError
   } catch {
     // A proxy sent something else, or the response was cut off.
   }
+  // A page was opened with an id that nothing can have.
+  const [first] = problem.errors ?? [];
+  if (action.startsWith('GET ') && first?.field?.startsWith('path.'))
+    return new RequestError('There is nothing at this address.', 404, 'validation');
   const details = (problem.errors ?? [])
     .map(({ field, error }) => [field, error].filter(Boolean).join(': '))
     .filter(Boolean);

@@ -84,8 +84,10 @@ export const callQueryOptions = (id: string) =>
       parseDetail(await requestText('GET', `/api/v1/calls/${encodeURIComponent(id)}`, { signal })),
     staleTime: Number.POSITIVE_INFINITY,
     // A call that has just started or ended may not be in the history yet.
-    retry: (failures, error) =>
-      error instanceof RequestError && error.status === 404 ? failures < 2 : failures < 3,
+    retry: (failures, error) => {
+      const { status = 0, code = '' } = error instanceof RequestError ? error : {};
+      return code !== 'validation' && failures < (status === 404 ? 2 : 3);
+    },
     retryDelay: (attempt) => 300 * 2 ** attempt,
   });
 
