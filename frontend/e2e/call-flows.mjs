@@ -34,6 +34,25 @@ flow('numbers beyond 2^53 are shown and sent digit by digit', 'full', async (pag
   await page.getByText('Succeeded').waitFor();
 });
 
+flow('a link to a call that cannot exist says so', 'full', async (page, daemon) => {
+  await page.goto(`${daemon.url}/#/calls/abc`);
+  await page.getByText('This call is not in the history').waitFor();
+  await inspect(page);
+});
+
+flow('the pill of a search counts only new matches', 'full', async (page, daemon) => {
+  const call = await daemon.client('cursor', 'filesystem');
+  await call('read_text_file', { path: '/needle/1' });
+  await page.goto(`${daemon.url}/#/calls?q=needle`);
+  await page.locator('[data-row]').first().waitFor();
+  for (let n = 0; n < 5; n++) await call('read_text_file', { path: '/hay' });
+  await call('read_text_file', { path: '/needle/2' });
+  await page.getByRole('button', { name: /^\d+ new$/ }).waitFor();
+  assert.equal(await page.getByRole('button', { name: / new$/ }).textContent(), '1 new');
+  await page.getByRole('button', { name: '1 new' }).press('Enter');
+  await page.getByText('/needle/2').first().waitFor();
+});
+
 flow('a call that a rule rejected is explained by its arguments', 'full', async (page, daemon) => {
   const rule = '{"tool": "read_text_file", "where": {"/path": {"under": "/etc"}}, "then": "deny"}';
   const policy = `"policy": {"rules": [${rule}]},\n  "mcpServers"`;

@@ -224,7 +224,7 @@ function options(
         },
         // Half a call does not exist.
         ...(kind === 'bars' && { incrs: integers }),
-        space: 40 * letters,
+        space: (_, _axis, _low, _high, height) => tickSpace(height, letters),
         size: 50 * letters,
         gap: 6 * letters,
         values: (_, splits) => {
@@ -254,7 +254,12 @@ function options(
   };
 }
 
-const integers = Array.from({ length: 13 }, (_, n) => [1, 2, 5].map((x) => x * 10 ** n)).flat();
+/** The space between ticks, in which a low chart has one above 0: a step is at least 2/5 of any maximum. */
+export const tickSpace = (height: number, letters: number) => Math.min(40 * letters, height / 2.6);
+
+export const integers = Array.from({ length: 13 }, (_, n) =>
+  [1, 2, 5].map((x) => x * 10 ** n),
+).flat();
 
 function drawEvents({ ctx, bbox, valToPos }: uPlot, events: { at: number }[]) {
   ctx.save();

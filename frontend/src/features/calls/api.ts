@@ -65,6 +65,15 @@ export const historyQuery = (filters: CallFilters) =>
     gcTime: 60_000,
   });
 
+/** The newest calls that match filters now. */
+export const newestQuery = (filters: CallFilters) =>
+  queryOptions({
+    queryKey: ['calls', 'newest', filters],
+    queryFn: ({ signal }) =>
+      requestList<Call>(`/api/v1/calls?${callQuery(filters, '', pageSize)}`, signal),
+    gcTime: 0,
+  });
+
 /** The newest calls of the tool that a call used. */
 export const sameToolQuery = (call: Pick<Call, 'server' | 'tool'>) =>
   queryOptions({

@@ -1,13 +1,13 @@
-import { useSuspenseInfiniteQuery } from '@tanstack/react-query';
+import { useQuery, useSuspenseInfiniteQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { compareIds } from '@/lib/format';
 import type { Call } from '@/types/api';
-import { historyQuery, useLiveCalls } from './api';
+import { historyQuery, newestQuery, useLiveCalls } from './api';
 import { type CallFilters, matchesCall } from './filters';
 
 /**
  * Live calls and the history as one list, newest first. With a full-text filter or a
- * tag the list contains only stored calls, and `newer` counts the calls since then.
+ * tag the list contains only stored calls, and `newer` counts the matches since then.
  */
 export function useCalls(filters: CallFilters) {
   const live = useLiveCalls();
@@ -28,14 +28,20 @@ export function useCalls(filters: CallFilters) {
   );
 
   const searchedAt = history.data.pages[0]?.requestedAt ?? 0;
-  // The newest match of a search does not tell when it ran, and a new call has no tags.
-  const newer =
-    !onlyStored || filters.tag
-      ? 0
-      : live.filter(
-          (call) =>
-            Date.parse(call.at) > searchedAt && !places.has(call.id) && matchesCall(call, filters),
-        ).length;
+  // Only the daemon knows which of them have the text that is searched for. A new call has no tags.
+  const since = live.filter(
+    (call) =>
+      Date.parse(call.at) > searchedAt && !places.has(call.id) && matchesCall(call, filters),
+  );
+  const { data: found = [] } = useQuery({
+    ...newestQuery(filters),
+    enabled: Boolean(filters.q) && !filters.tag && since.length > 0,
+    refetchInterval: 2000,
+  });
+  const first = stored[0];
+  const newer = found.filter(
+    ({ id }) => !places.has(id) && (!first || compareIds(id, first.id) > 0),
+  ).length;
   return {
     calls,
     newer,
