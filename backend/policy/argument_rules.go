@@ -152,10 +152,12 @@ func (d argumentDecision) then() string {
 }
 
 // why describes the decision as the end of a sentence.
-func (d argumentDecision) why() string {
-	text := d.rule.Key
+func (d argumentDecision) why() string { return d.rule.Key + d.because() }
+
+// because is the end of a sentence that names the rule.
+func (d argumentDecision) because() (text string) {
 	if d.rule.Because != "" {
-		text += ": " + strings.TrimSuffix(strings.TrimSpace(d.rule.Because), ".")
+		text = ": " + strings.TrimSuffix(strings.TrimSpace(d.rule.Because), ".")
 	}
 	if !d.certain {
 		text += " (an argument cannot be parsed, or is ambiguous)"

@@ -205,11 +205,11 @@ func (r *ruleset) explainArgumentRules(s *server, call *core.Call, d argumentDec
 	skipped := explainRelativePath(list, s, call, d.rule)
 	switch d.then() {
 	case config.RuleDeny:
-		return Verdict{"rules", Refuse, "A rule denies the call: " + d.why() + "." + skipped, d.rule.Key}
+		return Verdict{"rules", Refuse, "A rule denies the call" + d.because() + "." + skipped, d.rule.Key}
 	case config.RuleAsk:
-		return Verdict{"rules", Pass, "A rule requires approval: " + d.why() + "." + skipped, d.rule.Key}
+		return Verdict{"rules", Pass, "A rule requires approval" + d.because() + "." + skipped, d.rule.Key}
 	case config.RuleAllow:
-		return Verdict{"rules", Pass, "A rule allows the call: " + d.why() + ".", d.rule.Key}
+		return Verdict{"rules", Pass, "A rule allows the call" + d.because() + ".", d.rule.Key}
 	}
 	switch {
 	case len(list) == 0:
@@ -251,7 +251,11 @@ func (p *Policy) explainApproval(call *core.Call, rules *ruleset, s *server, t *
 	word, why := approvalSetting(rules, s, t, call.Client.Token, hints)
 	key := t.approvalKey
 	if over := byArguments.overrideApproval(word); over != word || over == config.ApprovalAsk && byArguments.rule != nil {
-		word, why, key = over, byArguments.why(), byArguments.rule.Key
+		word, why, key = over, "a rule allows it", byArguments.rule.Key
+		if over == config.ApprovalAsk {
+			why = "a rule asks"
+		}
+		why += byArguments.because()
 	}
 	if strictness[rules.clients[call.Client.Token]] > strictness[t.approval] {
 		key = "policy.clients." + call.Client.Token + ".approval"

@@ -20,7 +20,7 @@ import { CallDuration } from './call-duration';
 import { CallFacts, Timing } from './call-facts';
 import { CallNote } from './call-note';
 import { Payloads } from './call-payloads';
-import { callName } from './call-row';
+import { callName, reasonOf } from './call-row';
 import { Compare, useCompared } from './compare-calls';
 import { isFailure } from './filters';
 import { ProgressLog } from './progress-log';
@@ -173,7 +173,7 @@ function Content({
             isFailure(call) ? 'bg-bad-soft text-bad' : 'bg-sunken text-ink2',
           )}
         >
-          {escapeControlCharacters(sentence(call.reason.slice(0, 4000)))}
+          {escapeControlCharacters(sentence(reasonOf(call).slice(0, 4000)))}
         </p>
       )}
       {call.invalid && (

@@ -178,9 +178,19 @@ function ClientCell({ call }: { call: Call }) {
 const clientName = (call: Call) =>
   escapeControlCharacters(call.client || call.token || texts.calls.unknownClient);
 
+/** Why a call failed, without its tool, which is beside it, and with a rule as the user counts them. */
+export const reasonOf = ({ reason, server, tool }: Pick<Call, 'reason' | 'server' | 'tool'>) =>
+  reason
+    .replace(` to tool "${tool}" of server "${server}"`, '')
+    .replace(/policy\.rules\[(\d+)\](: )?/, (_, index, because) =>
+      because ? '' : `rule ${Number(index) + 1}`,
+    );
+
 /** The line that tells most of the error of a failed call: the first one, or the last one of a trace; or "". */
-export function reasonLine({ reason }: Pick<Call, 'reason'>): string {
-  const lines = reason.split('\n').filter((line) => line.trim() !== '');
+export function reasonLine(call: Pick<Call, 'reason' | 'server' | 'tool'>): string {
+  const lines = reasonOf(call)
+    .split('\n')
+    .filter((line) => line.trim() !== '');
   const isTrace = /^\s*Traceback \(most recent call last\)/.test(lines[0] ?? '');
   return oneLine((isTrace ? lines.at(-1) : lines[0]) ?? '');
 }
