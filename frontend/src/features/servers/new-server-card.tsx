@@ -84,30 +84,31 @@ export function NewServerCard({
       data-server-card
       className="space-y-3 rounded-lg border bg-panel p-4 shadow-card"
     >
-      <div className="flex flex-wrap items-end gap-3">
+      <div className="flex flex-wrap items-start gap-3">
         {several && (
           <input
             type="checkbox"
             aria-label={texts.add.include(choice.name)}
             checked={choice.include}
             onChange={(event) => onChange({ include: event.target.checked })}
-            className="mb-2 size-4 accent-(--accent)"
+            className="mt-7 size-4 accent-(--accent)"
           />
         )}
-        <TextField
-          small
-          label="Name"
-          value={choice.name}
-          fault={fault}
-          onChange={(name) => onChange({ name })}
-          className="min-w-0 flex-1"
-          inputClassName="max-w-72 font-medium"
-        />
-        {fault && (
-          <Button small onClick={() => onChange({ name: free })}>
-            {`Use “${free}”`}
-          </Button>
-        )}
+        <div className="min-w-0 flex-1">
+          <TextField
+            small
+            label="Name"
+            value={choice.name}
+            fault={fault}
+            onChange={(name) => onChange({ name })}
+            inputClassName="max-w-72 font-medium"
+          />
+          {fault && (
+            <Button small className="mt-1.5" onClick={() => onChange({ name: free })}>
+              {`Use “${free}”`}
+            </Button>
+          )}
+        </div>
         <Button
           small
           look="quiet"
