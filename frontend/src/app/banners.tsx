@@ -174,10 +174,10 @@ function StatusBanners() {
           </strong>
           <span className="max-sm:hidden">
             : {first.line > 0 && `${texts.settings.position(first.line, first.column)}: `}
-            {escapeControlCharacters(first.message)}
+            {escapeControlCharacters(first.message.replace(/\.$/, ''))}
           </span>
           {errors.some(({ server }) => server === '') &&
-            ' The last valid version of the file stays in use.'}
+            '. The last valid version of the file stays in use.'}
         </Banner>
       )}
       {recorderTrouble(status.recorder) && (
