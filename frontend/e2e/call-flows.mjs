@@ -451,6 +451,13 @@ flow(
     const [bad] = await daemon.items('/calls?tool=move_file&outcome=tool_error&limit=1');
     await page.goto(`${daemon.url}/#/calls/${bad.id}?tool=move_file`);
     await page.getByRole('link', { name: 'Compare…' }).click();
+    // A call of the list is picked, too.
+    const row = page.locator('a[data-call]:not([aria-current])').first();
+    const picked = await row.getAttribute('data-call');
+    await row.click();
+    await page.waitForURL(new RegExp(`calls/${bad.id}.*with=.*${picked}`));
+    await page.goto(`${daemon.url}/#/calls/${bad.id}?tool=move_file`);
+    await page.getByRole('link', { name: 'Compare…' }).click();
     await page.getByRole('button', { name: /^Last successful call/ }).click();
     await page.getByText('This call: Tool error').waitFor();
     await page.getByRole('button', { name: 'Send again' }).click();

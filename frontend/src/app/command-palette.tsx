@@ -5,6 +5,7 @@ import {
   Link2,
   MapPin,
   MessageCircleQuestion,
+  ScrollText,
   Search,
   Server,
   SunMoon,
@@ -193,6 +194,14 @@ function useCommands(): PaletteCommand[] {
         kind: 'Server',
         icon: Server,
         run: () => navigate({ to: '/servers/$id', params: { id: server.id } }),
+      });
+      list.push({
+        id: `log ${server.id}`,
+        text: `Log of ${label}`,
+        kind: 'Server',
+        icon: ScrollText,
+        run: () =>
+          navigate({ to: '/servers/$id', params: { id: server.id }, search: { view: 'log' } }),
       });
       for (const action of actionsFor(server.state)) {
         list.push({

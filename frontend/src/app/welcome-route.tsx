@@ -125,7 +125,7 @@ function Welcome() {
             done={done.clients}
             asked={step === 'clients'}
             {...(listed ? stepsTexts.clients : noneFoundTexts)}
-            {...(done.clients && { body: 'A client is connected. You can connect more.' })}
+            {...(done.clients && { body: 'A client is set up. You can connect more.' })}
           >
             <ClientsStep />
           </StepSection>

@@ -209,7 +209,13 @@ function PastCalls({ approval }: { approval: Approval }) {
   return (
     <details className="text-sm">
       <summary className="w-fit cursor-pointer text-ink2">
-        {`Earlier calls by this client: ${past.approved} approved, ${past.refused} denied`}
+        {[
+          past.calls.length > 0 && `Earlier calls by this client: ${past.calls.length} shown`,
+          past.approved + past.refused > 0 &&
+            `Earlier answers: ${past.approved} approved, ${past.refused} denied`,
+        ]
+          .filter(Boolean)
+          .join('. ')}
       </summary>
       <ul className="mt-2 space-y-2">
         {past.calls.map((call) => (

@@ -2,6 +2,7 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table element would need all rows, not only visible ones
 // biome-ignore-all lint/a11y/useFocusableInteractive: the link inside is focusable
 
+import { useSearch } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import {
   type KeyboardEvent,
@@ -55,6 +56,7 @@ export function CallList({
   reader: ReturnType<typeof useReading>['props'];
 }) {
   const labelOf = useServerName();
+  const picking = useSearch({ strict: false }).with === 'pick'; // another call to compare with
   const [wide, setWide] = useState(true);
   useLayoutEffect(() => {
     const element = scroller.current;
@@ -106,7 +108,7 @@ export function CallList({
     const link = linkOf(scroller.current, next.id);
     if (link) link.focus();
     else requestAnimationFrame(() => linkOf(scroller.current, next.id)?.focus());
-    if (selected !== undefined) onOpen(next.id);
+    if (selected !== undefined && !picking) onOpen(next.id);
   };
   // Without the focus in the list, too: nothing else on the page uses these keys then.
   const latestMove = useRef(move);
@@ -161,6 +163,7 @@ export function CallList({
                     call={call}
                     columns={wide ? columns : undefined}
                     selected={call.id === selected}
+                    comparedWith={picking ? selected : undefined}
                     filters={filters}
                     sort={sort}
                     server={labelOf(call.server)}

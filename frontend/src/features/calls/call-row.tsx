@@ -34,6 +34,7 @@ export const CallRow = memo(function CallRow({
   call,
   columns,
   selected,
+  comparedWith,
   filters,
   sort,
   server,
@@ -43,6 +44,8 @@ export const CallRow = memo(function CallRow({
   /** The columns of a wide list; undefined on a narrow one. */
   columns: ColumnId[] | undefined;
   selected: boolean;
+  /** The call that this one is picked to be compared with. */
+  comparedWith: string | undefined;
   filters: CallFilters;
   sort: Sort | undefined;
   /** The display name of the server. */
@@ -74,8 +77,8 @@ export const CallRow = memo(function CallRow({
       <Cell key="call" wide={wide} className={classes('truncate', !wide && 'order-1 col-span-2')}>
         <Link
           to="/calls/$id"
-          params={{ id: call.id }}
-          search={{ ...filters, sort }}
+          params={{ id: comparedWith ?? call.id }}
+          search={{ ...filters, sort, ...(comparedWith && !selected && { with: call.id }) }}
           data-call={call.id}
           aria-current={selected || undefined}
           className="outline-offset-[-2px] after:absolute after:inset-0"

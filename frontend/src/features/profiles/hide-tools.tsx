@@ -140,6 +140,13 @@ function SelectTools({
           seven days are listed.
         </p>
       )}
+      {servers.length > 1 && (
+        <CheckBox
+          label="All"
+          checked={chosen.length === offered.length}
+          onChange={(all) => keep(offered, all)}
+        />
+      )}
       {servers.map((server) => {
         const own = offered.filter((tool) => tool.server === server);
         const on = own.filter((tool) => !left.has(keyOf(tool)));

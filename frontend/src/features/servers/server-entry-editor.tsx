@@ -89,7 +89,7 @@ export function ServerEntryEditor({
       <div className="space-y-2 px-4 py-4 text-sm text-ink2 md:px-5">
         <p>{unusable(config) ?? texts.servers.elsewhere}</p>
         <Link to="/configuration" className="text-accent underline underline-offset-2">
-          Settings
+          {texts.configCopies.title}
         </Link>
       </div>
     );

@@ -98,7 +98,10 @@ export function ServersPage({
     <>
       <PageHeader
         title={texts.servers.title}
-        note={servers.length > 0 && serversText(servers)}
+        note={
+          servers.length > 0 &&
+          `${shown.length < servers.length ? `${shown.length} of ` : ''}${serversText(servers)}`
+        }
         action={
           servers.length > 0 && (
             <Link to="/add" className={buttonClasses('primary')}>
