@@ -106,6 +106,9 @@ func Describe(err error) (message, hint string) {
 	return "internal error", "See the log for details: drawbridge logs."
 }
 
+// UnknownEffect is part of the message of a call that was sent to its server and has no response.
+const UnknownEffect = "it is unknown whether the call was executed"
+
 // RemedyKind is what the user can do about a failure of a server, for programs. The set of kinds is
 // part of the API.
 type RemedyKind string

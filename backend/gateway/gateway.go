@@ -145,7 +145,7 @@ func (g *Gateway) Call(ctx context.Context, call *core.Call, sink core.ServerMes
 		}
 		delay, retry := plan.ShouldRetry(call, tries, err, stage == stageSending)
 		if !retry || !core.Sleep(ctx, delay) {
-			return core.Reply{}, err
+			return core.Reply{}, plan.WithEffect(call, err, stage == stageSending)
 		}
 	}
 }

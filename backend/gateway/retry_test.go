@@ -93,6 +93,27 @@ func errorIf(yes bool, err error) error {
 	return nil
 }
 
+func TestLostCallThatMayHaveBeenExecutedIsNotRetriable(t *testing.T) {
+	for name, c := range map[string]struct {
+		rules     string
+		err       error
+		retriable bool
+	}{
+		"it may have been executed": {``, away, false},
+		"it was not sent":           {``, unsent, true},
+		"trusted and read-only":     {`, "trust": true`, away, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, _ := newRetryFixture(t, c.rules, func(context.Context, int) (core.Reply, error) { return core.Reply{}, c.err })
+			_, err := g.Call(t.Context(), toolCall(), nil)
+			e, ok := errors.AsType[*core.Error](err)
+			require.True(t, ok, err)
+			assert.Equal(t, c.retriable, e.Retriable)
+			assert.Equal(t, !c.retriable, strings.Contains(e.Message, core.UnknownEffect))
+		})
+	}
+}
+
 // Cancelling a call ends its backoff, and the call is not sent again.
 func TestCallCancelledDuringBackoffIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -245,6 +245,23 @@ func (plan *Plan) ShouldRetry(call *core.Call, tries int, err error, sent bool) 
 	return pause/2 + time.Duration(float64(pause/2)*core.Jitter(fmt.Sprint(call.ID))), true
 }
 
+// WithEffect returns err as the error of a call that is not retried. If the connection was lost after the call
+// had been sent, it may have been executed: unless it is safe to repeat, the error says so, and is not
+// retriable, because a model would repeat it.
+func (plan *Plan) WithEffect(call *core.Call, err error, sent bool) error {
+	e, ours := errors.AsType[*core.Error](err)
+	if !ours || plan.tool == nil || !sent || e.Unsent || !e.Retriable || e.Code != core.CodeUnavailable || plan.repeatable(call) {
+		return err
+	}
+	said := *e
+	said.Retriable = false
+	if !strings.Contains(e.Message, core.UnknownEffect) {
+		said.Message += "; " + core.UnknownEffect
+		said.Hint = strings.TrimSpace("Check whether the call had an effect before you repeat it. " + e.Hint)
+	}
+	return &said
+}
+
 // repeatable reports whether a call may be repeated, according to the hints of a trusted server.
 func (plan *Plan) repeatable(call *core.Call) bool {
 	if !plan.server.trust {

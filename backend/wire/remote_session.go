@@ -188,7 +188,7 @@ func (r *Remote) unusableSessionError() error {
 // lostSessionError is the error of a call that may have been executed before its session was lost.
 func (r *Remote) lostSessionError() error {
 	return &core.Error{Code: core.CodeUnavailable, Retriable: true, Cause: errSessionLost,
-		Message: fmt.Sprintf("server %q has lost the session; it is unknown whether the call was executed", r.o.Server),
+		Message: fmt.Sprintf("server %q has lost the session; %s", r.o.Server, core.UnknownEffect),
 		Hint:    "A new session is open. Check whether the call had an effect before you repeat it."}
 }
 

@@ -36,9 +36,15 @@ export function isUnavailable({ outcome, code }: Pick<Call, 'outcome' | 'code'>)
   return outcome === 'protocol_error' && (code === 'unavailable' || code === 'unauthorized');
 }
 
+/** In the error of a call that was sent, before the connection was lost. */
+const unknownEffect = 'it is unknown whether the call was executed';
+
 /** Whether a call that has ended was sent to its server. */
-export const reachedServer = (call: Pick<Call, 'outcome' | 'code'>): boolean =>
-  call.outcome !== 'rejected' && !isUnavailable(call);
+export const reachedServer = (
+  call: Pick<Call, 'outcome' | 'code'> & { error?: string | undefined },
+): boolean =>
+  call.outcome !== 'rejected' &&
+  (!isUnavailable(call) || (call.error?.includes(unknownEffect) ?? false));
 
 export function OutcomeBadge({
   outcome,
