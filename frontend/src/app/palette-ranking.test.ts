@@ -13,5 +13,6 @@ it('the best match comes first, and every word must match', () => {
   expect(texts('github')[0]).toBe('GitHub');
   expect(texts('git rest')).toEqual(['Restart GitHub']);
   expect(texts('nothing')).toEqual([]);
+  expect(texts('setings')).toEqual(['Settings']);
   expect(texts('')).toHaveLength(4);
 });

@@ -17,14 +17,29 @@ export function rankCommands(
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return commands.slice(0, limit);
   const ranked: { command: PaletteCommand; score: number }[] = [];
-  for (const command of commands) {
-    const score = scoreOf(command.text.toLowerCase(), words);
-    if (score > 0) ranked.push({ command, score });
+  for (const score of [scoreOf, scoreOfLetters]) {
+    for (const command of commands) {
+      const points = score(command.text.toLowerCase(), words);
+      if (points > 0) ranked.push({ command, score: points });
+    }
+    if (ranked.length > 0) break;
   }
   return ranked
     .sort((a, b) => b.score - a.score)
     .slice(0, limit)
     .map(({ command }) => command);
+}
+
+/** For words with missing letters: 0 if the letters of a word do not occur in their order. */
+function scoreOfLetters(text: string, words: string[]): number {
+  for (const word of words) {
+    let at = -1;
+    for (const letter of word) {
+      at = text.indexOf(letter, at + 1);
+      if (at < 0) return 0;
+    }
+  }
+  return 1 / (1 + text.length);
 }
 
 /** 0 if a word is missing. A match at the start of the text outranks one at the start of a word. */

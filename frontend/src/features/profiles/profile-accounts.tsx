@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Section } from '@/components/fields';
 import { escapeControlCharacters } from '@/lib/format';
+import { ownValue } from '@/lib/own-property';
 import { profilesQuery } from '@/lib/profiles-query';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
@@ -41,7 +42,7 @@ export function ProfileAccounts({
               <AccountChoice
                 label={texts.profiles.accountOf(label)}
                 accounts={accounts}
-                value={entry.accounts?.[server] ?? ''}
+                value={ownValue(entry.accounts ?? {}, server) ?? ''}
                 onChange={(account) => onChange(chooseAccount(entry, server, account))}
               />
             </li>

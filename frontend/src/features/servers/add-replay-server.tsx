@@ -5,7 +5,7 @@ import { SelectChevron } from '@/components/fields';
 import { FormDialog } from '@/components/form-dialog';
 import { CheckBox, inputClasses, TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
-import { withoutPrototypes } from '@/lib/own-property';
+import { ownValue, withoutPrototypes } from '@/lib/own-property';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -54,7 +54,7 @@ export function AddReplayServer({
   const [realtime, setRealtime] = useState(false);
   const own = period < 0;
   const nameOf = (server: string) =>
-    names[server] ?? freeName(`${toServerName(labelOf(server)).slice(0, 23)}-replayed`, taken);
+    ownValue(names, server) ?? freeName(`${toServerName(labelOf(server)).slice(0, 23)}-replayed`, taken);
   const wanted = recorded.filter((server) => !left.has(server));
   const faultOf = (server: string) => {
     const name = nameOf(server);
@@ -77,7 +77,7 @@ export function AddReplayServer({
             from: {
               server,
               ...(session !== undefined && { session }),
-              ...(accounts[server] && { account: accounts[server] }),
+              ...(ownValue(accounts, server) && { account: ownValue(accounts, server) }),
               ...from,
             },
             ...(misses !== 'strict' && { misses }),
@@ -145,7 +145,7 @@ export function AddReplayServer({
               <div className="w-full pt-2">
                 <Choice
                   label={`${label} account`}
-                  value={accounts[server] ?? ''}
+                  value={ownValue(accounts, server) ?? ''}
                   options={[
                     ['', 'Automatic, if only one account was used'],
                     ...accountsOf(server).map((name): [string, string] => [

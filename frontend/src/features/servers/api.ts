@@ -1,6 +1,7 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import { formatJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-text';
+import { withoutPrototypes } from '@/lib/own-property';
 import { messageOf, request, requestList, requestText } from '@/lib/request';
 import { findServer } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
@@ -93,7 +94,9 @@ export const serverUseQuery = queryOptions({
 export const visibleToolsQuery = queryOptions({
   queryKey: ['visible-tools'],
   queryFn: async ({ signal }) =>
-    (await request<Status>('GET', '/api/v1/status', { signal })).visibleTools ?? {},
+    withoutPrototypes(
+      (await request<Status>('GET', '/api/v1/status', { signal })).visibleTools ?? {},
+    ),
   refetchInterval: 5000,
   retry: false,
 });

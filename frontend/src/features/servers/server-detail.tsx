@@ -11,7 +11,7 @@ import { StateBadge } from '@/components/state-badge';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { age, bytes, escapeControlCharacters } from '@/lib/format';
 import { useNow } from '@/lib/now';
-import { withoutPrototypes } from '@/lib/own-property';
+import { ownValue, withoutPrototypes } from '@/lib/own-property';
 import { RequestError } from '@/lib/request';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
@@ -220,7 +220,7 @@ export function ServerFacts({ server, now }: { server: Detail; now: number }) {
   const { data: visible } = useQuery(visibleToolsQuery);
   const { data: status } = useQuery(statusQuery);
   const tools = texts.servers.tools(server.tools, visible?.[server.id]);
-  const withheld = status?.withheld?.[server.id] ?? 0;
+  const withheld = ownValue(status?.withheld ?? {}, server.id) ?? 0;
   const start = useStartText(server.id);
   return (
     <Facts

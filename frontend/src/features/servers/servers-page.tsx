@@ -6,6 +6,7 @@ import { SearchField, SelectField } from '@/components/fields';
 import { PageHeader } from '@/components/page';
 import { SortButton } from '@/components/sort-button';
 import { stateTone } from '@/components/state-badge';
+import { ownValue } from '@/lib/own-property';
 import { statusQuery } from '@/lib/status-query';
 import { useReading, useSteadyOrder } from '@/lib/steady-list';
 import { texts } from '@/lib/texts';
@@ -172,7 +173,7 @@ export function ServersPage({
                   selected={server.id === selected}
                   version={versions?.get(server.id)}
                   visible={visible?.[server.id]}
-                  withheld={status?.withheld?.[server.id]}
+                  withheld={ownValue(status?.withheld ?? {}, server.id)}
                   use={use.get(server.id)}
                   filters={{ q, state, tag, sort }}
                 />
