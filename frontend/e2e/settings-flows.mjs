@@ -213,6 +213,20 @@ flow('rules are tried on the history before they are saved', 'full', async (page
   assert(text.indexOf('github__*') < text.indexOf('filesystem__write_file'), text);
   await page.getByRole('button', { name: 'Undo' }).click();
   await becomes(daemon.config, ruled);
+  await panel.getByRole('button', { name: 'Edit rule 1' }).press('Enter');
+  await panel.getByLabel('path is not in').fill('/srv');
+  await panel.getByLabel('Reason (optional)').fill('Ours.');
+  await panel.getByRole('combobox', { name: 'Action' }).selectOption('ask');
+  await panel.getByText('filesystem__write_file when path is not in /srv').waitFor();
+  await inspect(page, 'all');
+  await panel.getByRole('button', { name: 'Save rules' }).click();
+  await becomes(
+    daemon.config,
+    ruled.replace('${workspaceFolder}', '/srv').replace('"deny"}', '"ask", "because": "Ours."}'),
+  );
+  await page.getByRole('button', { name: 'Undo' }).first().click();
+  await becomes(daemon.config, ruled);
+  await panel.getByRole('button', { name: 'Edit rule 1' }).press('Enter');
   await panel.getByRole('button', { name: 'Edit as text' }).click();
   const box = panel.getByLabel('Rules', { exact: true });
   await box.fill('[{ "tool": "a__b", "then": "maybe" }]');
@@ -237,12 +251,16 @@ flow('a rule is made from a call', 'full', async (page, daemon) => {
   await dialog.getByText('12 would have needed approval and 3 would have been denied').waitFor();
   await dialog.getByLabel('mode matches the pattern overwrite').uncheck();
   await dialog.getByLabel('Action').selectOption('deny');
+  await dialog.getByText('Edit values').press('Enter');
+  await dialog.getByRole('textbox', { name: 'path is in' }).fill('/home/ada');
+  await dialog.getByRole('textbox', { name: 'path is in' }).press('Enter');
+  await dialog.getByText('path is in /home/ada', { exact: true }).waitFor();
   await inspect(page, 'all');
   await dialog.getByRole('button', { name: 'Save rules' }).click();
   await page.getByText('Rules saved.').waitFor();
   assert.match(
     await daemon.config(),
-    /"rules": \[\s*\{\s+"tool": "filesystem__write_file",\s+"where": \{\s+"\/path": \{\s+"under": "\/home\/ada\/projects"\s+\}\s+\},\s+"then": "deny"\s+\},\s+\/\/ Nothing/,
+    /"rules": \[\s*\{\s+"tool": "filesystem__write_file",\s+"where": \{\s+"\/path": \{\s+"under": "\/home\/ada"\s+\}\s+\},\s+"then": "deny"\s+\},\s+\/\/ Nothing/,
   );
   await page.getByRole('button', { name: 'Undo' }).click();
   await becomes(daemon.config, ruled);

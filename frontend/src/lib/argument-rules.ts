@@ -76,6 +76,10 @@ export function describeWhere(where: unknown): string {
     .join(and);
 }
 
+/** A test without its value, such as "path is in". */
+export const describeTest = (pointer: string, test: string): string =>
+  `${pointer === '' ? 'the arguments' : pointer.slice(1)} ${Object.hasOwn(testsTexts, test) ? testsTexts[test as keyof typeof testsTexts] : test}`;
+
 function describeTests(name: string, tests: unknown): string {
   if (!isRecord(tests)) return `${name} ?`;
   const { min, max, ...others } = tests;

@@ -7,13 +7,14 @@ import { SelectField } from '@/components/fields';
 import { Modal } from '@/components/modal';
 import { TextField } from '@/components/text-field';
 import { newRule, rulesOf } from '@/lib/argument-rules';
-import { edited } from '@/lib/config-edits';
+import { edited as applyEdits } from '@/lib/config-edits';
 import { configQuery } from '@/lib/config-file';
 import { escapeControlCharacters } from '@/lib/format';
 import { readJsonc } from '@/lib/jsonc';
 import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import type { RuleSuggestion } from '@/types/api';
+import { ConditionFields } from './condition-fields';
 import { TrialResult, useTrial } from './rule-trial';
 import { useSaveRules } from './use-save-rules';
 
@@ -36,20 +37,22 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
   const { mutate: run, ...trial } = useTrial();
   const save = useSaveRules(onClose);
   const like = suggested.data;
+  const [edited, setEdited] = useState<string[]>();
+  const conditions = edited ?? like?.where ?? [];
   const yaml = file && /\.ya?ml$/.test(file.path);
   const rule = useMemo(() => {
     if (!file || !like || yaml) return undefined;
-    const where = whereOf(like.where, off);
+    const where = whereOf(edited ?? like.where, off);
     return newRule({
       tool: `${like.server}__${like.tool}`,
       ...(where && { where }),
       action,
       ...(because.trim() && { because: because.trim() }),
     });
-  }, [file, like, yaml, off, action, because]);
+  }, [file, like, yaml, off, action, because, edited]);
   useEffect(() => {
     if (!file || !rule) return;
-    const rules = JSON.stringify(edited(readJsonc(rulesOf(file.text)).value, [rule]));
+    const rules = JSON.stringify(applyEdits(readJsonc(rulesOf(file.text)).value, [rule]));
     const timer = setTimeout(() => run(rules), 300);
     return () => clearTimeout(timer);
   }, [file, rule, run]);
@@ -76,8 +79,27 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
                 onChange={setAction}
               />
             </div>
-            {like.where.length > 0 ? (
-              <ConditionChoice conditions={like.where} off={off} onChange={setOff} />
+            {conditions.length > 0 ? (
+              <>
+                <ConditionChoice conditions={conditions} off={off} onChange={setOff} />
+                <details className="text-sm">
+                  <summary className="w-fit cursor-pointer text-ink2">Edit values</summary>
+                  <div className="mt-2 space-y-3">
+                    {conditions.map((condition, n) => (
+                      <ConditionFields
+                        // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no other identity
+                        key={n}
+                        where={JSON.parse(condition)}
+                        onChange={([name = '', test = ''], value) => {
+                          const where = JSON.parse(condition);
+                          where[name][test] = value;
+                          setEdited(conditions.with(n, JSON.stringify(where)));
+                        }}
+                      />
+                    ))}
+                  </div>
+                </details>
+              </>
             ) : (
               <p className="text-sm text-ink2">
                 No conditions can be suggested for these arguments. The rule applies to all calls to

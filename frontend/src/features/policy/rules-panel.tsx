@@ -1,19 +1,22 @@
 import { useQuery } from '@tanstack/react-query';
-import { ArrowDown, ArrowUp, X } from 'lucide-react';
+import { ArrowDown, ArrowUp, Pencil, X } from 'lucide-react';
 import { useState } from 'react';
 import { Button, IconButton } from '@/components/button';
 import { ConfigPartEditor } from '@/components/config-part-editor';
 import { Failure } from '@/components/failure';
+import { SelectField } from '@/components/fields';
+import { TextField } from '@/components/text-field';
 import { describeRules, newRule, ruleEdits, rulesOf, rulesPath } from '@/lib/argument-rules';
 import { classes } from '@/lib/class-names';
 import { edited, moveEdit, setEdit, textEdit, typedText } from '@/lib/config-edits';
 import { configQuery, editedConfigQuery } from '@/lib/config-file';
 import { escapeControlCharacters } from '@/lib/format';
 import { readJsonc } from '@/lib/jsonc';
-import { ownValue } from '@/lib/own-property';
+import { isRecord, ownValue } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import { useUnsaved } from '@/lib/unsaved-changes';
 import type { ConfigFile, Edit } from '@/types/api';
+import { ConditionFields } from './condition-fields';
 import { TrialResult, useTrial } from './rule-trial';
 import { useSaveRules } from './use-save-rules';
 
@@ -37,6 +40,7 @@ function Rules({ file: now }: { file: ConfigFile }) {
   // The file when editing began: saving is rejected if the file has changed since.
   const [draft, setDraft] = useState<{ file: ConfigFile; edits: Edit[] }>();
   const [asText, setAsText] = useState(false);
+  const [open, setOpen] = useState<number>(); // the rule that is edited
   const { file, edits } = draft ?? { file: now, edits: [] };
   const before = rulesOf(file.text);
   const typed = edits.length > 0 ? typedText(edits) : before;
@@ -62,6 +66,7 @@ function Rules({ file: now }: { file: ConfigFile }) {
   const fault = typed === undefined ? undefined : readJsonc(typed).fault;
   const value = fault ? undefined : edited(readJsonc(before).value, edits);
   const rules = describeRules(value);
+  const values = Array.isArray(value) ? value : [];
   const unfilled = typed?.includes(placeholder) ?? false;
   const decided = new Map(trial.data?.rules.map(({ rule, calls }) => [rule, calls]));
   return (
@@ -93,59 +98,75 @@ function Rules({ file: now }: { file: ConfigFile }) {
               <li
                 // biome-ignore lint/suspicious/noArrayIndexKey: rules have no other identity
                 key={index}
-                className="flex items-start gap-2 border-t px-3 py-2 first:border-t-0"
+                className="border-t px-3 py-2 first:border-t-0"
               >
-                <span
-                  className={classes(
-                    'mt-0.5 w-12 shrink-0 rounded px-1.5 text-center text-xs leading-5 font-medium',
-                    ownValue(tones, rule.action) ?? tones.ask,
-                  )}
-                >
-                  {ownValue(t.thens, rule.action) ?? '?'}
-                </span>
-                <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-                  {escapeControlCharacters(rule.text.slice(0, 1000))}
-                  {(rule.because || calls) && (
-                    <span className="block text-xs text-ink3">
-                      {escapeControlCharacters(
-                        [
-                          rule.because.slice(0, 300),
-                          calls &&
-                            (calls === 1
-                              ? 'matches 1 recorded call'
-                              : `matches ${calls.toLocaleString('en')} recorded calls`),
-                        ]
-                          .filter(Boolean)
-                          .join(' · '),
-                      )}
-                    </span>
-                  )}
-                </span>
-                <span className="flex shrink-0">
-                  <IconButton
-                    small
-                    label={`Move rule ${index + 1} up`}
-                    disabled={index === 0}
-                    onClick={() => add(moveEdit([], index, index - 1))}
+                <div className="flex items-start gap-2">
+                  <span
+                    className={classes(
+                      'mt-0.5 w-12 shrink-0 rounded px-1.5 text-center text-xs leading-5 font-medium',
+                      ownValue(tones, rule.action) ?? tones.ask,
+                    )}
                   >
-                    <ArrowUp className="size-4" aria-hidden />
-                  </IconButton>
-                  <IconButton
-                    small
-                    label={`Move rule ${index + 1} down`}
-                    disabled={index === rules.length - 1}
-                    onClick={() => add(moveEdit([], index, index + 1))}
-                  >
-                    <ArrowDown className="size-4" aria-hidden />
-                  </IconButton>
-                  <IconButton
-                    small
-                    label={`Remove rule ${index + 1}`}
-                    onClick={() => add(setEdit([index], undefined))}
-                  >
-                    <X className="size-4" aria-hidden />
-                  </IconButton>
-                </span>
+                    {ownValue(t.thens, rule.action) ?? '?'}
+                  </span>
+                  <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+                    {escapeControlCharacters(rule.text.slice(0, 1000))}
+                    {(rule.because || calls) && (
+                      <span className="block text-xs text-ink3">
+                        {escapeControlCharacters(
+                          [
+                            rule.because.slice(0, 300),
+                            calls &&
+                              (calls === 1
+                                ? 'matches 1 recorded call'
+                                : `matches ${calls.toLocaleString('en')} recorded calls`),
+                          ]
+                            .filter(Boolean)
+                            .join(' · '),
+                        )}
+                      </span>
+                    )}
+                  </span>
+                  <span className="flex shrink-0">
+                    <IconButton
+                      small
+                      label={`Edit rule ${index + 1}`}
+                      aria-expanded={open === index}
+                      onClick={() => setOpen(open === index ? undefined : index)}
+                    >
+                      <Pencil className="size-4" aria-hidden />
+                    </IconButton>
+                    <IconButton
+                      small
+                      label={`Move rule ${index + 1} up`}
+                      disabled={index === 0}
+                      onClick={() => add(moveEdit([], index, index - 1))}
+                    >
+                      <ArrowUp className="size-4" aria-hidden />
+                    </IconButton>
+                    <IconButton
+                      small
+                      label={`Move rule ${index + 1} down`}
+                      disabled={index === rules.length - 1}
+                      onClick={() => add(moveEdit([], index, index + 1))}
+                    >
+                      <ArrowDown className="size-4" aria-hidden />
+                    </IconButton>
+                    <IconButton
+                      small
+                      label={`Remove rule ${index + 1}`}
+                      onClick={() => add(setEdit([index], undefined))}
+                    >
+                      <X className="size-4" aria-hidden />
+                    </IconButton>
+                  </span>
+                </div>
+                {open === index && (
+                  <RuleFields
+                    rule={values[index]}
+                    onChange={(path, to) => add(setEdit([index, ...path], to))}
+                  />
+                )}
               </li>
             );
           })}
@@ -203,6 +224,48 @@ function Rules({ file: now }: { file: ConfigFile }) {
         </Button>
       </div>
       {trial.data && <TrialResult trial={trial.data} />}
+    </div>
+  );
+}
+
+/** The fields of one rule: its action, the values of its conditions, and its reason. */
+function RuleFields({
+  rule,
+  onChange,
+}: {
+  rule: unknown;
+  onChange: (path: string[], to: unknown) => void;
+}) {
+  const [because, setBecause] = useState<string>();
+  if (!isRecord(rule)) return null;
+  const reason = typeof rule.because === 'string' ? rule.because : '';
+  return (
+    <div className="mt-2 space-y-3 rounded-md bg-sunken p-3">
+      <div className="w-fit">
+        <SelectField
+          label="Action"
+          narrows={false}
+          value={String(rule.then ?? '')}
+          options={Object.entries(t.thens).map(([value, text]) => ({ value, text }))}
+          onChange={(to) => onChange(['then'], to)}
+        />
+      </div>
+      {isRecord(rule.where) && (
+        <ConditionFields
+          where={rule.where}
+          onChange={(path, to) => onChange(['where', ...path], to)}
+        />
+      )}
+      <TextField
+        label="Reason (optional)"
+        value={because ?? reason}
+        maxLength={300}
+        onChange={setBecause}
+        onBlur={() => {
+          if (because !== undefined && because.trim() !== reason)
+            onChange(['because'], because.trim() || undefined);
+        }}
+      />
     </div>
   );
 }

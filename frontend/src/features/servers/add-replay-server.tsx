@@ -54,7 +54,8 @@ export function AddReplayServer({
   const [realtime, setRealtime] = useState(false);
   const own = period < 0;
   const nameOf = (server: string) =>
-    ownValue(names, server) ?? freeName(`${toServerName(labelOf(server)).slice(0, 23)}-replayed`, taken);
+    ownValue(names, server) ??
+    freeName(`${toServerName(labelOf(server)).slice(0, 23)}-replayed`, taken);
   const wanted = recorded.filter((server) => !left.has(server));
   const faultOf = (server: string) => {
     const name = nameOf(server);
