@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readTokens, seekRedacted, seeksRedacted } from './filters';
+import { filterQuery, readTokens, searchText, seekRedacted, seeksRedacted } from './filters';
 
 it('extracts complete filters from the search text', () => {
   expect(readTokens('server:files outcome:error took:>1.5s "some text" ')).toEqual({
@@ -15,6 +15,11 @@ it('extracts complete filters from the search text', () => {
 it('leaves incomplete filters and other text unchanged', () => {
   for (const text of ['server:fi', 'https://x.org/a ', 'took:>soon ', 'a b ', 'constructor:x '])
     expect(readTokens(text)).toEqual({ found: {}, rest: text });
+});
+
+it('searches for words that begin with the last one', () => {
+  expect(filterQuery({ q: 'exceeds lim' }).get('q')).toBe('exceeds lim*');
+  for (const q of ['exceed*', '[redacted]', 'a 7', 'list ']) expect(searchText(q)).toBe(q);
 });
 
 it('adds the mark of redacted secrets to the search text, and removes only it', () => {

@@ -157,12 +157,15 @@ function isServedBy({ servedBy: by }: Call, version: string): boolean {
   );
 }
 
+/** The text to search for: the last word may not have been typed to its end. */
+export const searchText = (q: string): string => q.replace(/[\p{L}\p{N}]{3}$/u, '$&*');
+
 /** The filters as query parameters of the API. The page itself filters "running". */
 export function filterQuery(filters: CallFilters, now = Date.now()): URLSearchParams {
   const query = new URLSearchParams();
   for (const name of shared) {
     const value = filters[name];
-    if (value) query.set(name, value);
+    if (value) query.set(name, name === 'q' ? searchText(value) : value);
   }
   setBounds(query, filters, now);
   if (filters.slow) query.set('minTookNs', String(Math.round(Number(filters.slow) * 1e6)));

@@ -1,10 +1,11 @@
 import { Fragment } from 'react';
+import { searchText } from './filters';
 
 const wordPattern = /[\p{L}\p{N}\p{Co}\p{Mn}]+\*?/gu;
 
 /** A pattern for the words of a search, as in the daemon: whole words, or word* as a prefix. */
 export function searchPattern(q: string | undefined): RegExp | undefined {
-  const words = (q?.match(wordPattern) ?? []).slice(0, 32);
+  const words = (searchText(q ?? '').match(wordPattern) ?? []).slice(0, 32);
   if (words.length === 0) return undefined;
   const parts = words.map((w) => (w.endsWith('*') ? w.slice(0, -1) : `${w}(?![\\p{L}\\p{N}])`));
   return new RegExp(`(^|[^\\p{L}\\p{N}])(${parts.join('|')})`, 'giu');
