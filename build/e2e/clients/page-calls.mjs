@@ -49,7 +49,7 @@ await step('hide a tool from clients on its page, and show it again', async () =
   await go('/tools?tool=demo__image')
   await offer.click()
   await until('clients do not see it', async () => !(await shown()))
-  await page.getByText('This tool is not available').waitFor()
+  await page.getByText('This tool is hidden from clients').waitFor()
   await go('/servers/demo?view=tools')
   await page.getByRole('switch', { name: 'Show image to clients', checked: false }).click()
   await until('clients see it again', shown)
