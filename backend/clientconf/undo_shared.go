@@ -87,8 +87,8 @@ func (c *recordFolder) shareServers(own configRecord, labels []string) (*configR
 	return &own, err
 }
 
-func (own configRecord) changeBy(c *Connector) *configChange {
-	return &configChange{configRecord: own, dir: c.dir, vault: c.vault, sync: c.Sync}
+func (r configRecord) changeBy(c *Connector) *configChange {
+	return &configChange{configRecord: r, dir: c.dir, vault: c.vault, sync: c.Sync}
 }
 
 // without returns the change without the servers that others brought in, too: its undo leaves them.
