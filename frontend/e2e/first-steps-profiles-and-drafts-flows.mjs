@@ -132,6 +132,7 @@ flow(
       'drawbridge',
     ]);
     await becomes(() => row.getByRole('button', { name: 'Use one entry…' }).count(), 0);
+    await becomes(() => row.getByLabel('Tool listing for cursor').inputValue(), 'search');
     await row.getByRole('button', { name: 'Disconnect' }).press('Enter');
     await page.getByRole('dialog').getByRole('button', { name: 'Disconnect' }).press('Enter');
     await becomes(() => readFile(file, 'utf8'), before);
