@@ -38,7 +38,7 @@ export function ConditionFields({
   );
 }
 
-/** The value of a test; several texts are separated by " | ". It is taken over when the field is left. */
+/** The value of a test; several texts are separated by " | ". A value that is not valid is not taken over. */
 function ValueField({
   label,
   test,
@@ -54,17 +54,18 @@ function ValueField({
   const [typed, setTyped] = useState<string>();
   const text = typed ?? shown;
   const isNumber = numbers.includes(test);
-  const fault =
+  const faultOf = (text: string) =>
     text.trim() === ''
       ? 'Enter a value.'
       : isNumber && !Number.isFinite(Number(text))
         ? 'Enter a number.'
         : undefined;
-  const commit = () => {
-    if (fault || typed === undefined || typed === shown) return;
-    setTyped(undefined);
-    if (isNumber) onChange(Number(typed));
-    else onChange(Array.isArray(value) ? typed.split(' | ') : typed);
+  const fault = faultOf(text);
+  const type = (to: string) => {
+    setTyped(to);
+    if (faultOf(to)) return;
+    if (isNumber) onChange(Number(to));
+    else onChange(Array.isArray(value) ? to.split(' | ') : to);
   };
   if (typeof value === 'boolean') return null;
   return (
@@ -73,9 +74,8 @@ function ValueField({
       inputMode={isNumber ? 'decimal' : 'text'}
       value={text}
       fault={typed === undefined ? undefined : fault}
-      onChange={setTyped}
-      onBlur={commit}
-      onKeyDown={(event) => event.key === 'Enter' && commit()}
+      onChange={type}
+      onBlur={() => setTyped(undefined)}
     />
   );
 }

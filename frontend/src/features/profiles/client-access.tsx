@@ -184,7 +184,9 @@ export function ClientAccess({
                 search={{ tool: one.publicName }}
                 className="text-ink underline-offset-2 hover:underline"
               >
-                {escapeControlCharacters(one.tool.slice(0, 100))}
+                {escapeControlCharacters(
+                  `${labelOf(one.server).slice(0, 60)} / ${one.tool.slice(0, 100)}`,
+                )}
               </Link>{' '}
               {count(one.tokens)}
             </span>
