@@ -9,7 +9,7 @@ import {
 import { fireEvent, render, screen } from '@testing-library/react';
 import { Tooltip } from 'radix-ui';
 import type { ReactNode } from 'react';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { stateTone } from '@/components/state-badge';
 import { sentence } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -207,4 +207,11 @@ test('disabled servers are counted apart, and a new command among the approvals'
 
 test('a server that failed several times in a row needs attention while it runs', () => {
   expect(needsAttention(like({ state: 'running', reason: 'failed 2 times in a row' }))).toBe(true);
+});
+
+test('a server named like a member of all objects has no number of tools', async () => {
+  vi.stubGlobal('fetch', async () => Response.json({ visibleTools: { files: 3 } }));
+  const { queryFn } = visibleToolsQuery;
+  const visible = await (queryFn as (context: object) => Promise<Record<string, number>>)({});
+  expect([visible.files, visible.constructor]).toEqual([3, undefined]);
 });
