@@ -41,7 +41,7 @@ export function SingleEntry({ connection }: { connection: Connection }) {
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-2 pt-3 text-sm text-ink2">
       <p className="min-w-0 flex-1 basis-72">
-        {`Its file has an entry for each of ${entries}, which lists all tools of that server. With one entry for all servers, it finds tools by search instead.`}
+        {`Its file has an entry for each of ${entries}, which lists all tools of that server. With one entry for all servers, it finds tools by search instead${search !== undefined && search >= connection.tokens.all ? `, which costs more here: ${texts.tools.tokens(count(search))}` : ''}.`}
       </p>
       <Button small onClick={() => setAsking(true)}>
         Use one entry…

@@ -85,11 +85,13 @@ export function ClientAccess({
   const saved = sizes && cost.mode !== 'search' ? sizes[cost.mode] - sizes.search : 0;
   const byServer = connection?.connected && connection.byServer;
   const listed = new Set(byServer ? connection.moved.map((one) => one.server) : []);
-  const dearest = tools
+  const offered = tools
     .filter((one) => !byServer || listed.has(one.server))
-    .filter((one) => offers((cost?.profile.entry ?? {}) as Entry, one.server, one.tool))
-    .toSorted((a, b) => b.tokens - a.tokens)
-    .slice(0, 5);
+    .filter((one) => offers((cost?.profile.entry ?? {}) as Entry, one.server, one.tool));
+  const dearest = offered.toSorted((a, b) => b.tokens - a.tokens).slice(0, 5);
+  const sums = new Map<string, number>();
+  for (const one of offered) sums.set(one.server, (sums.get(one.server) ?? 0) + one.tokens);
+  const servers = [...sums].sort(([, a], [, b]) => b - a).slice(0, 5);
   return (
     <div className="space-y-3 text-sm">
       <div className="@container flex flex-wrap items-center gap-x-3 gap-y-2">
@@ -176,6 +178,13 @@ export function ClientAccess({
       </div>
       {dearest.length > 0 && (
         <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-ink2">
+          {cost?.mode === 'all' ? 'By server:' : 'By server, if all were listed:'}
+          {servers.map(([server, sum]) => (
+            <span key={server}>
+              {escapeControlCharacters(labelOf(server).slice(0, 60))} {count(sum)}
+            </span>
+          ))}
+          <span className="w-full" />
           Largest definitions:
           {dearest.map((one) => (
             <span key={one.publicName} className="max-w-full truncate">
