@@ -79,7 +79,7 @@ race() {
 	sequential='^(TestHostileArchivesAreRefused|TestKillDuringPackingLosesNoPayload|TestTrustEventsAreBoundedAndPaged'
 	sequential+='|TestPackingHalvesSize|TestRecorderMarksWhatACassetteCannotHold|TestInvalidCassettesAreRefusedWithTheirLine'
 	sequential+='|TestCloseKillsForkingProcesses|TestQueueIsBoundedInBytes|TestReaderSeparatesMessages|TestCacheIsBounded|TestRecordsPerServerAreBounded'
-	sequential+='|TestOddEntriesOfSourcesHarmNoOthers|TestPercentilesAreWithinFivePercent|TestLongTextsArePrintedInLinearTime|TestCleanDefinitionsRaiseWarningsBelowOnePercent)$'
+	sequential+='|TestOddEntriesOfSourcesHarmNoOthers|TestPercentilesAreWithinFivePercent|TestMoveOfManyServersDoesNotParseTheFileForEach|TestLongTextsArePrintedInLinearTime|TestCleanDefinitionsRaiseWarningsBelowOnePercent)$'
 	dirs=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...)
 	for dir in $dirs; do
 		if grep -qE '^\s*go |\.Go\(|\.Parallel\(|\.Skipf?\(|"sync|"testing/synctest' "$dir"/*.go; then packages+=("$dir"); fi
