@@ -182,7 +182,9 @@ function ClientRow({
             </span>
           </summary>
           <div className="pt-2">{access(client.token, first)}</div>
-          {first?.connected && first.byServer && <SingleEntry connection={first} />}
+          {first?.connected && first.byServer && !first.project && (
+            <SingleEntry connection={first} />
+          )}
         </details>
       )}
     </li>

@@ -21,7 +21,12 @@ export function SingleEntry({ connection }: { connection: Connection }) {
   const change = useMutation({
     mutationFn: async () => {
       await post('undo', {});
-      await post('connect', { http: connection.http, move: true, singleEntry: true });
+      await post('connect', {
+        http: connection.http,
+        move: true,
+        servers: connection.moved.map((one) => one.name),
+        singleEntry: true,
+      });
       await requestText('PUT', `/api/v1/client-views/${encodeURIComponent(connection.id)}`, {
         body: { toolMode: 'search' },
       });
