@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
-import { focused, pressShortcut, settled } from './waiting.mjs';
+import { focused, pressShortcut, settled, until } from './waiting.mjs';
 
 const places = ['Overview', 'Servers', 'Tools', 'Calls', 'Clients', 'Approvals', 'Settings'];
 const views = {
@@ -100,11 +100,12 @@ flow(
     await page.goto(`${daemon.url}/#/?range=7d`);
     const latency = page.getByRole('region', { name: 'Latency' });
     const chart = latency.getByRole('img');
-    await chart.press('ArrowLeft');
-    await latency
-      .getByText(/[0-9] (ms|s)$/)
-      .first()
-      .waitFor();
+    // The last day may have just begun, without a call.
+    const value = latency.getByText(/[0-9] (ms|s)$/).first();
+    await until(async () => {
+      await chart.press('ArrowLeft');
+      return value.isVisible();
+    }, 'a day with a latency');
     await inspect(page, 'all');
     await chart.press('Enter');
     await page.waitForURL(/#\/calls\?.*from=/);
