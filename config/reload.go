@@ -196,14 +196,22 @@ func (r *Reloader) Reload(ctx context.Context) {
 	r.reload(ctx, "")
 }
 
+// Started blocks until Run has applied the first configuration, or until ctx ends.
+func (r *Reloader) Started(ctx context.Context) error {
+	select {
+	case <-r.started:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Sync returns when the files as they are now run. Otherwise its error says why they do not: they have
 // errors, a change of them is held back, or ctx ended first. confirm is the change that the user wants
 // although it stops all servers: its Problem.Held, AnyETag for any, or "" for none.
 func (r *Reloader) Sync(ctx context.Context, confirm string) error {
-	select {
-	case <-r.started:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := r.Started(ctx); err != nil {
+		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -289,7 +289,7 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 		Approvals: d.approvals, Commands: d.servers,
 		Rules: d.rules, Trust: d.baseline, Features: append(d.features(), d.approvals, changes, servers, d.windows), Observer: d.connections,
 		Copies:  config.BackupsOf(o.Folders.Data),
-		Notices: d.notices, Metrics: d.counts, KnowsReleases: func() bool { return knowsReleases(d.files.Current().Updates) },
+		Notices: d.notices, Metrics: d.counts, Started: d.files.Started, KnowsReleases: func() bool { return knowsReleases(d.files.Current().Updates) },
 	})
 	mux := http.NewServeMux()
 	authorized := loopback.Bearer(loopback.BearerOptions{

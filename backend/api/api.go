@@ -115,6 +115,7 @@ type Options struct {
 	Metrics       Metrics                                            // /metrics
 	Notices       func() []core.Notice                               // further notices for the user
 	KnowsReleases func() bool                                        // see Status.KnowsReleases
+	Started       func(context.Context) error                        // blocks until the first configuration is in use; nil: it is
 	Log           *slog.Logger                                       // none if nil
 }
 

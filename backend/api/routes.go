@@ -1,9 +1,11 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/history"
@@ -87,10 +89,26 @@ func (a *API) register() {
 	t.add(Anyone, "GET /health", a.health)
 	t.add(Anyone, "POST /api/session", a.openSession)
 	t.add(Anyone, "/", a.servePage)
-	t.add(User, "/api/", func(w http.ResponseWriter, r *http.Request) { a.operations().ServeHTTP(w, r) })
+	t.add(User, "/api/", func(w http.ResponseWriter, r *http.Request) {
+		a.waitStarted(r.Context())
+		a.operations().ServeHTTP(w, r)
+	})
 	t.addUnless(func() bool { return a.Metrics.Public() }, "/metrics", a.metrics)
 	t.add(User, "GET /api/v1/events", a.events)
 	t.add(User, "GET /api/v1/window", a.FollowWindow)
+}
+
+// waitStarted waits for the first configuration: until then there are no servers, and a page would show
+// the first run of a new user. It does not wait longer than 15 seconds.
+func (a *API) waitStarted(ctx context.Context) {
+	if a.Started == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	if err := a.Started(ctx); err != nil {
+		a.Log.Warn("The configuration is not in use yet", "error", err)
+	}
 }
 
 // operations returns the operations. They are built on the first request for one, and again after

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"reflect"
@@ -53,4 +54,19 @@ func TestEachStateHasItsReason(t *testing.T) {
 		s.get(t, "/healthz", &health)
 		assert.Equal(t, wantHealth, health, one.Title)
 	}
+}
+
+// A page that is reloaded while the daemon restarts must not show the first run of a new user.
+func TestRequestsWaitForTheFirstConfiguration(t *testing.T) {
+	s := newSite(t)
+	s.api.Started = func(context.Context) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.statuses = []core.ServerStatus{{ID: "files"}}
+		return nil
+	}
+	var list struct{ Items []core.ServerStatus }
+	s.get(t, "/api/v1/servers", &list)
+	require.Len(t, list.Items, 1)
+	assert.Equal(t, "files", list.Items[0].ID)
 }
