@@ -192,24 +192,26 @@ func (vs *views) authorize(ep endpoint, origin requestOrigin) (_ endpoint, refus
 	case ep.server == "" && origin.workspace != "" && visibility.ProfileOf != nil:
 		ep.scope = visibility.ProfileOf(origin.workspace)
 	}
-	if ep.server == "" {
-		ep.toolMode = client.ToolMode
-		if ep.toolMode == "" && ep.scope != "" {
-			ep.toolMode = visibility.Profiles[ep.scope].ToolMode
-		}
-		switch ep.toolMode {
-		case ToolsSearch, ToolsDeferred:
-		case ToolsAuto:
-			ep.auto = true
-			ep.toolMode, _, _ = chooseMode(vs.of(ep, origin.token), ep.limits)
-		default:
-			ep.toolMode = ""
-		}
-		if vs.StoredResult != nil {
-			ep.maxResult = client.MaxResultTokens * bytesPerToken
-		}
-		ep.singleCopy = client.SingleCopy
+	ep.toolMode = client.ToolMode
+	if ep.toolMode == "" && ep.scope != "" {
+		ep.toolMode = visibility.Profiles[ep.scope].ToolMode
 	}
+	switch {
+	case ep.toolMode == ToolsAuto && ep.server == "":
+		ep.auto = true
+		ep.toolMode, _, _ = chooseMode(vs.of(ep, origin.token), ep.limits)
+	case ep.toolMode != ToolsSearch && ep.toolMode != ToolsDeferred:
+		ep.toolMode = ""
+	case ep.server != "" && !SavesAtServer(vs.of(ep, origin.token), ep.toolMode):
+		ep.auto, ep.toolMode = true, ""
+	}
+	if ep.server != "" {
+		return ep, "" // its results are complete
+	}
+	if vs.StoredResult != nil {
+		ep.maxResult = client.MaxResultTokens * bytesPerToken
+	}
+	ep.singleCopy = client.SingleCopy
 	return ep, ""
 }
 

@@ -103,7 +103,7 @@ func (vs *views) lookup(rq *request, ep endpoint, find func(*registry.View, stri
 	if target, ok = find(view, public); ok || rq.method != "tools/call" {
 		return target, ok
 	}
-	if builtin := vs.builtinView(ep); builtin != nil && ep.server == "" {
+	if builtin := vs.builtinView(ep); builtin != nil {
 		target, ok = builtin.Lookup(core.Tools, public)
 	}
 	if !ok && hasExtension(rq.capabilities, appsExtension) {

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -22,15 +23,17 @@ func CostOf(v *registry.View, limits ClientLimits) *ListCost {
 	return v.Derived(limits, func() any { return newListCost(v, limits) }).(*ListCost)
 }
 
-// CostOfServers returns the cost of one tool list from each of these views, which are each of one server: there, each
-// mode lists all tools.
+// CostOfServers returns the cost of one tool list from each of these views, which are each of one server.
 func CostOfServers(views []*registry.View) *ListCost {
-	c := &ListCost{Lists: map[string]int{}}
+	c := &ListCost{Lists: map[string]int{}, definitions: map[[2]string]int{}}
 	for _, v := range views {
+		one := CostOf(v, ClientLimits{})
 		c.Instructions += len(endpointInstructions(endpoint{server: "one"}, v.Offers()))
-		for _, mode := range []string{"", ToolsSearch, ToolsDeferred} {
-			c.Lists[mode] += len(v.ListResult(core.Tools))
+		for mode, size := range one.Lists {
+			c.Lists[mode] += min(size, one.Lists[""])
 		}
+		maps.Copy(c.definitions, one.definitions)
+		c.search, c.definition = max(c.search, one.search), max(c.definition, one.definition)
 	}
 	return c
 }
@@ -46,7 +49,7 @@ func newListCost(v *registry.View, limits ClientLimits) *ListCost {
 	c.Instructions = len(endpointInstructions(endpoint{limits: limits}, v.Offers()))
 	vs := &views{Options: &Options{}}
 	for _, mode := range []string{"", ToolsSearch, ToolsDeferred} {
-		c.Lists[mode] = len(vs.aggregateTools(endpoint{toolMode: mode, limits: limits}, v))
+		c.Lists[mode] = len(vs.toolList(endpoint{toolMode: mode, limits: limits}, v))
 	}
 	items := v.Items(core.Tools)
 	lines, sampled, all, sizes := 0, 0, 0, make([]int, len(items))

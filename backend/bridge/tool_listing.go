@@ -21,8 +21,8 @@ const (
 	describeDescription = "description"
 )
 
-// toolListing is the tool list of the aggregate endpoint: the tools of a view with the names of
-// their servers, and our own tools if they are enabled. It is rebuilt when one of these changes.
+// toolListing is the tool list of an endpoint: the tools of a view, with the names of their servers and
+// our own tools if there are several. It is rebuilt when one of these changes.
 type toolListing struct {
 	view, builtin *registry.View // builtin is nil if its tools are not listed
 	mode          string
@@ -38,10 +38,10 @@ func (l toolListing) same(other toolListing) bool {
 	return l.view == other.view && l.builtin == other.builtin && l.mode == other.mode && l.limited == other.limited && l.truncated == other.truncated && l.limits == other.limits && l.used == other.used
 }
 
-// aggregateTools returns the tools of the aggregate as a whole list result.
-func (vs *views) aggregateTools(ep endpoint, v *registry.View) []byte {
+// toolList returns the tools of an endpoint as a whole list result.
+func (vs *views) toolList(ep endpoint, v *registry.View) []byte {
 	mode, builtin := ep.toolMode, vs.builtinView(ep)
-	if mode == "" && vs.DescribeServer != nil {
+	if mode == "" && ep.server == "" && vs.DescribeServer != nil {
 		mode = vs.DescribeServer()
 	}
 	plain := v.ListResult(core.Tools)
@@ -164,8 +164,8 @@ func annotateTool(item registry.Item, mode, server string) []byte {
 }
 
 func (vs *views) listResult(ep endpoint, view *registry.View, kind core.Kind) []byte {
-	if kind == core.Tools && ep.server == "" {
-		return vs.aggregateTools(ep, view)
+	if kind == core.Tools {
+		return vs.toolList(ep, view)
 	}
 	return view.ListResult(kind)
 }
@@ -421,7 +421,7 @@ func (vs *views) definitions(rq *request, names []string) core.Reply {
 // builtinView returns the view of the built-in server if its tools are listed with the others, or
 // nil.
 func (vs *views) builtinView(ep endpoint) *registry.View {
-	if ep.scope == "" && vs.Builtin != nil && vs.BuiltinTools != nil && vs.BuiltinTools() {
+	if ep.server == "" && ep.scope == "" && vs.Builtin != nil && vs.BuiltinTools != nil && vs.BuiltinTools() {
 		return vs.Builtin.All()
 	}
 	return nil

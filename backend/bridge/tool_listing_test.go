@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -155,6 +156,43 @@ func textOf(t testing.TB, answer string) string {
 	require.NoError(t, json.Unmarshal([]byte(answer), &m), "no result")
 	require.Len(t, m.Result.Content, 1, "no result")
 	return m.Result.Content[0].Text
+}
+
+// At the endpoint of one server, a mode that would not make its list shorter lists all tools, and so does auto:
+// the names of tools stay, and with them the permissions that a client has for them.
+func TestToolModeAppliesAtTheEndpointOfOneServer(t *testing.T) {
+	s := newFixture(t, func(_ context.Context, c *core.Call, _ core.ServerMessageHandler) (core.Reply, error) {
+		if c.Local != nil {
+			return c.Local(t.Context()), nil
+		}
+		return core.Reply{Result: textReply("%s of %s", c.Name, c.Server)}, nil
+	})
+	many := &core.Catalog{}
+	for i := range 60 {
+		raw := fmt.Sprintf(`{"name":"tool_%d","description":"Sends message %d.  %s","inputSchema":{"type":"object"}}`, i, i, strings.Repeat("x", 800))
+		many.Tools = append(many.Tools, core.Item{Name: fmt.Sprintf("tool_%d", i), Raw: json.RawMessage(raw)})
+	}
+	s.registry.Set("math", "math", many)
+	s.bridge.SetVisibility(Visibility{Clients: map[string]ClientVisibility{"search": {ToolMode: ToolsSearch}, "deferred": {ToolMode: ToolsDeferred}, "auto": {ToolMode: ToolsAuto}}})
+	listed := func(path, client string) string {
+		return onlyMessage(t, s.modern(path, "tools/list", "", "", ClientHeader, client))
+	}
+	assert.NotContains(t, listed("/s/math/mcp", "search"), `"tool_1"`)
+	assert.Contains(t, listed("/s/math/mcp", "search"), "60 tools of math")
+	assert.Contains(t, listed("/s/math/mcp", "deferred"), describeTools)
+	for _, all := range [][2]string{{"files", "search"}, {"files", "deferred"}, {"math", "auto"}} { // files has few tools
+		got := listed("/s/"+all[0]+"/mcp", all[1])
+		assert.Equal(t, listed("/s/"+all[0]+"/mcp", "another"), got, all)
+		assert.NotContains(t, got, findTools, all)
+	}
+	call := func(name, arguments string) string {
+		return onlyMessage(t, s.modern("/s/math/mcp", "tools/call", name, `"name":"`+name+`","arguments":`+arguments, ClientHeader, "search"))
+	}
+	assert.Contains(t, call(findTools, `{"query":"send message 7"}`), "tool_7")
+	assert.Contains(t, call(callTool, `{"name":"tool_7","arguments":{}}`), "tool_7 of math")
+	assert.Contains(t, call("tool_8", `{}`), "tool_8 of math", "by its own name")
+	assert.NotContains(t, call(findTools, `{"query":"read"}`), "files", "another server")
+	assert.Contains(t, call(callTool, `{"name":"files__read","arguments":{}}`), `"error"`, "another server")
 }
 
 func TestToolSearchFindsAndCallsTools(t *testing.T) {

@@ -61,3 +61,10 @@ func chooseMode(v *registry.View, limits ClientLimits) (mode string, all, least 
 	}
 	return "", all, all
 }
+
+// SavesAtServer reports whether a mode makes the list of one server shorter. Where it does not, and in the mode
+// ToolsAuto, that server's own endpoint lists all tools.
+func SavesAtServer(v *registry.View, mode string) bool {
+	cost := CostOf(v, ClientLimits{})
+	return cost.Lists[mode] < cost.Lists[""]
+}

@@ -172,17 +172,24 @@ func (f *Feature) listCost(token string, servers []string) (cost *bridge.ListCos
 		mode, why = f.ToolMode(token)
 		return bridge.CostOf(view, limits), mode, why
 	}
+	if mode, why = f.ToolMode(token); why != "" { // auto
+		mode, why = config.ToolsAll, "The entry for one server lists all its tools."
+	}
 	var views []*registry.View
 	for _, id := range servers {
-		view, ok := f.Views.Server(id)
-		if profile != "" {
-			view, ok = f.Views.ProfileServer(profile, id)
-		}
-		if ok {
+		if view, ok := f.serverView(profile, id); ok {
 			views = append(views, view)
 		}
 	}
-	return bridge.CostOfServers(views), config.ToolsAll, ""
+	return bridge.CostOfServers(views), mode, why
+}
+
+// serverView returns what a client with the profile, or without one, sees at the entry for one server.
+func (f *Feature) serverView(profile, id string) (*registry.View, bool) {
+	if profile != "" {
+		return f.Views.ProfileServer(profile, id)
+	}
+	return f.Views.Server(id)
 }
 
 // nextStep is the action that makes a client read its new configuration.
@@ -193,35 +200,40 @@ func nextStep(c Client) string {
 // visibleToClient lists the tools that a client gets now, through all of its entries, and the size of
 // the instructions of its servers where they are merged.
 func (f *Feature) visibleToClient(s Status, mode string) (tools []OfferedTool, instructions int) {
-	wanted := map[string]string{} // server to entry
+	profile := f.Config().Clients[s.Client.ID].Profile
 	for _, one := range s.Choice.Servers {
-		if one.Server != "" {
-			wanted[one.Server] = one.Name
-		}
-	}
-	view := f.Views.WithNameLimit(s.Client.MaxToolName)
-	if profile := f.Config().Clients[s.Client.ID].Profile; profile != "" {
-		if own, ok := f.Views.Profile(profile, s.Client.MaxToolName); ok {
-			view = own
-		}
-	}
-	for _, item := range view.Items(core.Tools) {
-		entry, ok := wanted[item.Server]
+		view, ok := f.serverView(profile, one.Server)
 		switch {
-		case ok:
-			tools = append(tools, OfferedTool{entry, item.Name, bridge.DescriptionUnits(item.Raw)})
-		case len(wanted) > 0 || mode == config.ToolsSearch: // not offered, or not listed
-		case mode == config.ToolsDeferred:
-			tools = append(tools, OfferedTool{Entry: EntryName, Name: item.Public})
+		case one.Server == "" || !ok:
+		case bridge.SavesAtServer(view, mode):
+			tools = append(tools, offeredTools(view, one.Name, mode)...)
 		default:
-			tools = append(tools, OfferedTool{EntryName, item.Public, bridge.DescriptionUnits(item.Raw)})
+			tools = append(tools, offeredTools(view, one.Name, config.ToolsAll)...)
 		}
 	}
-	if len(wanted) == 0 {
-		for _, name := range bridge.ModeTools(mode) {
-			tools = append(tools, OfferedTool{Entry: EntryName, Name: name})
-		}
-		instructions = bridge.InstructionUnits(view)
+	if len(s.Choice.listed()) > 0 {
+		return tools, 0
 	}
-	return tools, instructions
+	view, ok := f.Views.Profile(profile, s.Client.MaxToolName)
+	if !ok {
+		view = f.Views.WithNameLimit(s.Client.MaxToolName)
+	}
+	return offeredTools(view, EntryName, mode), bridge.InstructionUnits(view)
+}
+
+// offeredTools lists the tools of one entry in a tool mode.
+func offeredTools(v *registry.View, entry, mode string) (tools []OfferedTool) {
+	for _, item := range v.Items(core.Tools) {
+		switch mode {
+		case config.ToolsSearch:
+		case config.ToolsDeferred:
+			tools = append(tools, OfferedTool{Entry: entry, Name: item.Public})
+		default:
+			tools = append(tools, OfferedTool{entry, item.Public, bridge.DescriptionUnits(item.Raw)})
+		}
+	}
+	for _, name := range bridge.ModeTools(mode) {
+		tools = append(tools, OfferedTool{Entry: entry, Name: name})
+	}
+	return tools
 }

@@ -46,7 +46,7 @@ type Connection struct {
 	Warnings   []string   `json:"warnings" nullable:"false" doc:"Limits of the client that are exceeded"`
 	ToolMode   string     `json:"toolMode" enum:",all,search,deferred" doc:"How tools are listed to it now; empty if it is not connected"`
 	Tokens     ListTokens `json:"tokens" doc:"Estimated context size of the tool lists that it gets now, by tool mode; 0 if it is not connected"`
-	ByServer   bool       `json:"byServer" doc:"Whether each of its entries points to one server: it gets a list from each, which has all tools in every tool mode"`
+	ByServer   bool       `json:"byServer" doc:"Whether each of its entries points to one server: it gets a list from each"`
 	ModeReason string     `json:"modeReason" doc:"With the tool mode auto: why that was chosen; else empty"`
 	Moved      []Moved    `json:"moved" nullable:"false" doc:"Servers that were moved from it"`
 	Link       bool       `json:"link" doc:"Whether it can be connected by a link"`

@@ -150,10 +150,10 @@ func TestClientIsConnectedAtFirstHandshakeWithToolCount(t *testing.T) {
 // one with an entry for all pays for all.
 func TestListCostsWhatTheEntriesOfAClientOffer(t *testing.T) {
 	s := newSite(t)
-	s.feature.ToolMode = func(string) (string, string) { return config.ToolsSearch, "" }
-	large := strings.Repeat("x", 4000)
-	for _, id := range []string{"a", "b", "other"} {
-		tools := []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t","description":"` + large[:len(id)*800] + `","inputSchema":{"type":"object"}}`)}}
+	mode, why := config.ToolsSearch, ""
+	s.feature.ToolMode = func(string) (string, string) { return mode, why }
+	for id, size := range map[string]int{"a": 800, "b": 4000, "other": 4000} {
+		tools := []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t","description":"` + strings.Repeat("x", size) + `","inputSchema":{"type":"object"}}`)}}
 		s.feature.Views.Set(id, id, &core.Catalog{Tools: tools})
 	}
 	save(t, filepath.Join(s.home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}, "gone": {"command": "c"}}}`)
@@ -161,17 +161,21 @@ func TestListCostsWhatTheEntriesOfAClientOffer(t *testing.T) {
 	s.Do(t, "/api/v1/connections/windsurf/connect", `{}`, 200)
 	for client, want := range map[string]struct {
 		byServer bool
-		least    int // tokens of all tools
-		mode     string
-	}{"cursor": {true, 400, config.ToolsAll}, "windsurf": {false, 1400, config.ToolsSearch}} {
+		all      int // tokens of all tools
+		offered  int // tools in the mode search: for cursor, that of a, and the two that search those of b
+	}{"cursor": {true, 1200, 3}, "windsurf": {false, 2300, 2}} {
 		c := s.connection(t, client)
 		cost, mode := s.feature.ListCost(client)
-		assert.Truef(t, c.ByServer == want.byServer && c.ToolMode == want.mode && mode == want.mode, "%s: %+v", client, c)
-		assert.InDelta(t, want.least, c.Tokens.All, 120, client)
-		assert.Equal(t, c.Tokens.All, bridge.EstimateTokens(cost.Lists[""]), client)
-		assert.Equal(t, want.byServer, c.Tokens.Search == c.Tokens.All, client)
-		assert.Equal(t, want.byServer, cost.Discovery(config.ToolsSearch, "a", "t") == 0, client)
+		assert.Truef(t, c.ByServer == want.byServer && c.ToolMode == config.ToolsSearch && mode == config.ToolsSearch, "%s: %+v", client, c)
+		assert.Equal(t, want.offered, c.Offered, client)
+		assert.InDelta(t, want.all, c.Tokens.All, 120, client)
+		assert.Less(t, c.Tokens.Search, want.all*2/3, client)
+		assert.Equal(t, c.Tokens.Search, bridge.EstimateTokens(cost.Lists[config.ToolsSearch]), client)
+		assert.Positive(t, cost.Discovery(config.ToolsSearch, "b", "t"), client)
 	}
+	why = "auto has chosen it"
+	c := s.connection(t, "cursor")
+	assert.Truef(t, c.ToolMode == config.ToolsAll && c.Offered == 2, "the entries for one server list all tools: %+v", c)
 }
 
 func TestImportMovesSecretsAndIsUndone(t *testing.T) {
