@@ -91,8 +91,7 @@ func (f *Feature) AddActivity(c *Connection, s Status) {
 	c.ByServer = len(servers) > 0
 	cost, mode, why := f.listCost(s.Client.ID, servers)
 	c.ToolMode, c.ModeReason = mode, why
-	size := func(mode string) int { return bridge.EstimateTokens(cost.Lists[mode]) }
-	c.Tokens = ListTokens{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred)}
+	c.Tokens = ListTokens{cost.Tokens(""), cost.Tokens(bridge.ToolsSearch), cost.Tokens(bridge.ToolsDeferred), bridge.EstimateTokens(cost.Instructions)}
 	tools, instructions := f.visibleToClient(s, c.ToolMode)
 	c.Offered = len(tools)
 	c.Warnings = append(c.Warnings, LimitWarnings(s.Client, tools, instructions)...)

@@ -45,7 +45,7 @@ type Connection struct {
 	Next       string     `json:"next" doc:"Next step for this client; empty if there is none"`
 	Warnings   []string   `json:"warnings" nullable:"false" doc:"Limits of the client that are exceeded"`
 	ToolMode   string     `json:"toolMode" enum:",all,search,deferred" doc:"How tools are listed to it now; empty if it is not connected"`
-	Tokens     ListTokens `json:"tokens" doc:"Estimated context size of the tool lists that it gets now, by tool mode; 0 if it is not connected"`
+	Tokens     ListTokens `json:"tokens" doc:"Estimated context size of the tool lists and instructions that it gets now, by tool mode; 0 if it is not connected"`
 	ByServer   bool       `json:"byServer" doc:"Whether each of its entries points to one server: it gets a list from each"`
 	ModeReason string     `json:"modeReason" doc:"With the tool mode auto: why that was chosen; else empty"`
 	Moved      []Moved    `json:"moved" nullable:"false" doc:"Servers that were moved from it"`
@@ -53,11 +53,13 @@ type Connection struct {
 	Bundle     bool       `json:"bundle" doc:"Whether it can be connected by an extension"`
 }
 
-// ListTokens are sizes of tool lists in each tool mode.
+// ListTokens are sizes of tool lists with the instructions of their servers, in each tool mode.
 type ListTokens struct {
 	All      int `json:"all"`
 	Search   int `json:"search"`
 	Deferred int `json:"deferred"`
+
+	Instructions int `json:"instructions" doc:"Part of each of these sizes"`
 }
 
 // Moved is one server of a client that our entry replaces.

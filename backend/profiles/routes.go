@@ -60,7 +60,7 @@ type Profile struct {
 	Tools       int            `json:"tools"`
 	Entry       web.JSON       `json:"entry" doc:"JSON object in the configuration"`
 	ETag        string         `json:"etag" doc:"Changes when the object changes"`
-	Tokens      ToolModeTokens `json:"tokens" doc:"Estimated context size of its tool list, by tool mode"`
+	Tokens      ToolModeTokens `json:"tokens" doc:"Estimated context size of its tool list and instructions, by tool mode"`
 }
 
 // ToolModeTokens are numbers for each way to list tools.
@@ -69,6 +69,8 @@ type ToolModeTokens struct {
 	Search   int `json:"search"`
 	Deferred int `json:"deferred"`
 	Auto     int `json:"auto" doc:"For a client of which nothing is known"`
+
+	Instructions int `json:"instructions" doc:"Part of each of these sizes"`
 }
 
 // ClientSettings holds the settings of one client.
@@ -159,10 +161,9 @@ func (f *Feature) Routes(r *web.Router) {
 // costOf completes a profile by the size of the tools of a view in each tool mode.
 func (f *Feature) costOf(p Profile, view *registry.View) Profile {
 	p.Tools = len(view.Items(core.Tools))
-	lists := bridge.CostOf(view, bridge.ClientLimits{}).Lists
+	cost := bridge.CostOf(view, bridge.ClientLimits{})
 	auto, _ := bridge.AutoMode(view, bridge.ClientLimits{})
-	size := func(mode string) int { return bridge.EstimateTokens(lists[mode]) }
-	p.Tokens = ToolModeTokens{size(""), size(bridge.ToolsSearch), size(bridge.ToolsDeferred), size(auto)}
+	p.Tokens = ToolModeTokens{cost.Tokens(""), cost.Tokens(bridge.ToolsSearch), cost.Tokens(bridge.ToolsDeferred), cost.Tokens(auto), bridge.EstimateTokens(cost.Instructions)}
 	return p
 }
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { changeAnswers, changeResponse, suggestWhere } from './answers.mjs';
 import { flow } from './flow.mjs';
 import { inspect } from './harness.mjs';
-import { becomes, closeDialog, focused, pause, settled } from './waiting.mjs';
+import { becomes, closeDialog, focused, pause, settled, until } from './waiting.mjs';
 
 const moveAll = 'Move 4 servers from 2 clients to Drawbridge';
 
@@ -110,11 +110,9 @@ flow('the servers of all clients are imported and restored', 'moving', async (pa
 });
 
 flow(
-  'a moved client gets one entry for all servers, and its file back',
+  'a moved client lists its tools by search, with the price of each choice',
   'moving',
   async (page, daemon) => {
-    const file = join(daemon.home, '.cursor/mcp.json');
-    const before = await readFile(file, 'utf8');
     await page.goto(`${daemon.url}/#/welcome`);
     await page.getByRole('button', { name: moveAll }).press('Enter');
     await page.getByRole('dialog').getByRole('button', { name: 'Move all' }).press('Enter');
@@ -124,18 +122,16 @@ flow(
       .getByRole('listitem')
       .filter({ has: page.getByRole('heading', { name: /^Cursor/ }) });
     await row.getByText('Tools and limits').press('Enter');
-    await row.getByRole('button', { name: 'Use one entry…' }).press('Enter');
+    const mode = row.getByLabel('Tool listing for cursor');
+    await becomes(() => mode.getByRole('option', { name: /^Search.* tokens/ }).count(), 1);
+    await mode.selectOption('search');
+    const { tokens } = await until(async () => {
+      const all = await daemon.items('/connections');
+      return all.find((one) => one.key === 'cursor' && one.toolMode === 'search');
+    }, 'the mode is in use');
+    assert.ok(tokens.search <= tokens.all);
+    await row.getByText(`Context ~${tokens.search.toLocaleString('en')} tokens`).waitFor();
     await inspect(page, 'all');
-    await page.getByRole('dialog').getByRole('button', { name: 'Use one entry' }).press('Enter');
-    await page.getByText(/has one entry for all servers/).waitFor();
-    assert.deepEqual(Object.keys(JSON.parse(await readFile(file, 'utf8')).mcpServers), [
-      'drawbridge',
-    ]);
-    await becomes(() => row.getByRole('button', { name: 'Use one entry…' }).count(), 0);
-    await becomes(() => row.getByLabel('Tool listing for cursor').inputValue(), 'search');
-    await row.getByRole('button', { name: 'Disconnect' }).press('Enter');
-    await page.getByRole('dialog').getByRole('button', { name: 'Disconnect' }).press('Enter');
-    await becomes(() => readFile(file, 'utf8'), before);
   },
 );
 

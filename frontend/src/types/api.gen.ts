@@ -968,7 +968,7 @@ export interface Connection {
    */
   bundle: boolean;
   /**
-   * Whether each of its entries points to one server: it gets a list from each, which has all tools in every tool mode
+   * Whether each of its entries points to one server: it gets a list from each
    */
   byServer: boolean;
   connected: boolean;
@@ -1048,6 +1048,10 @@ export interface Moved {
 export interface ListTokens {
   all: number;
   deferred: number;
+  /**
+   * Part of each of these sizes
+   */
+  instructions: number;
   search: number;
 }
 export interface ConnectionActionInputBody {
@@ -2577,6 +2581,10 @@ export interface ToolModeTokens {
    */
   auto: number;
   deferred: number;
+  /**
+   * Part of each of these sizes
+   */
+  instructions: number;
   search: number;
 }
 export interface Profiles {

@@ -18,7 +18,6 @@ import { ConnectionState } from './connections';
 import { GuestsPanel } from './guests';
 import { type JoinedClient, joinClients, wasSeen } from './joined-clients';
 import { isOnline } from './online';
-import { SingleEntry } from './single-entry';
 import { SourcesSection } from './sources';
 import { TakenOver } from './take-over-servers';
 
@@ -173,7 +172,7 @@ function ClientRow({
         <ConnectionState key={connection.key} connection={connection} />
       ))}
       {hasSettings && (
-        <details className="text-sm">
+        <details className="text-sm" open={first !== undefined && exceedsTools(first)}>
           <summary className="w-fit cursor-pointer text-ink2">
             Tools and limits
             <span className="sr-only">
@@ -182,14 +181,14 @@ function ClientRow({
             </span>
           </summary>
           <div className="pt-2">{access(client.token, first)}</div>
-          {first?.connected && first.byServer && !first.project && (
-            <SingleEntry connection={first} />
-          )}
         </details>
       )}
     </li>
   );
 }
+
+/** Whether it is offered more tools than it supports; how to list fewer is then shown. */
+const exceedsTools = ({ maxTools, offered }: Connection) => maxTools > 0 && offered > maxTools;
 
 /** The reported names of a client, its number of calls, and when it was last seen. */
 function Facts({ client, context }: { client: JoinedClient; context: ReactNode }) {

@@ -118,7 +118,7 @@ export function ConnectionState({
           {connection.state === 'connected' && connection.live
             ? connection.tools === 0 && connection.offered > 0
               ? t.liveUnlisted // it has not read its list since Drawbridge started
-              : t.live(connection.tools ?? 0)
+              : t.live(connection.offered)
             : isIdle
               ? connection.reloads
                 ? t.notUsed
@@ -254,7 +254,7 @@ function ChosenConnect({
         />
         {choice.move && (
           <CheckBox
-            label="One entry for all servers, so that tools can be listed by search"
+            label="One entry for all servers; tool names change"
             checked={choice.singleEntry ?? false}
             onChange={(singleEntry) => setChoice((old) => ({ ...old, singleEntry }))}
           />

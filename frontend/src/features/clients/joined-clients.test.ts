@@ -51,3 +51,9 @@ test('clients with a broken entry come first, those that are not connected come 
   );
   expect(all.map(({ name }) => name)).toEqual(['C', 'B', 'A']);
 });
+
+test('a client that only initialized a session was seen', () => {
+  const lastSeen = '2026-01-03T00:00:00Z';
+  const [one] = joinClients([connection('cursor', 'Cursor', 'connected', { lastSeen })], []);
+  expect(one?.lastSeen).toBe(lastSeen);
+});

@@ -61,6 +61,8 @@ export function joinClients(
     const one = of(connection.id, connection.name);
     one.name = connection.name;
     if (shown) one.connections.push(connection);
+    if ((moment(connection.lastSeen) ?? 0) > (moment(one.lastSeen) ?? 0))
+      one.lastSeen = connection.lastSeen as string;
   }
   for (const one of all.values())
     one.reported.sort((a, b) => (moment(b.lastSeen) ?? 0) - (moment(a.lastSeen) ?? 0));

@@ -7,7 +7,7 @@ import { count, escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
-import type { ClientSettings, Connection, Profiles } from '@/types/api';
+import type { ClientSettings, Connection, Profile, Profiles } from '@/types/api';
 import { AccountChoice, accountsByServer } from './account-choices';
 import { useClientView, useUnsavedView } from './api';
 import { type Entry, offers } from './profile-entry';
@@ -28,16 +28,20 @@ export const viewOf = (views: ClientSettings[], token: string): ClientSettings =
   };
 
 /** What the entries of a client in its file point to; undefined if there are none. */
-type Connected = Pick<Connection, 'connected' | 'byServer' | 'moved' | 'tokens'> | undefined;
+type Connected =
+  | Pick<Connection, 'connected' | 'byServer' | 'moved' | 'tokens' | 'modeReason'>
+  | undefined;
 
 /** What a client with settings pays: the size of its lists of tools in each mode, and its mode. */
 function costOf({ items, clients }: Profiles, view: ClientSettings, connection: Connected) {
   const profile = items.find((one) => one.name === view.profile) ?? items[0];
   const wanted = view.toolMode || profile?.toolMode;
-  const mode = modes.find((one) => one === (wanted === 'auto' ? view.chosen : wanted)) ?? 'all';
+  const own = connection?.connected ? connection : undefined;
+  // The entry for one server lists all tools with 'auto'.
+  const auto = own?.byServer ? 'all' : view.chosen;
+  const mode = modes.find((one) => one === (wanted === 'auto' ? auto : wanted)) ?? 'all';
   const isSaved = viewOf(clients, view.token).profile === view.profile;
   // The daemon knows what its entries list, but only with the profile that it has now.
-  const own = connection?.connected ? connection : undefined;
   const sizes = own && isSaved ? own.tokens : own?.byServer ? undefined : profile?.tokens;
   return profile && { profile, mode, sizes, tokens: sizes?.[mode] };
 }
@@ -48,7 +52,9 @@ export function ClientContext({ token, connection }: { token: string; connection
   const cost = data && costOf(data, viewOf(data.clients, token), connection);
   return (
     cost?.tokens !== undefined && (
-      <span title={texts.tools.tokensHint}>Context {texts.tools.tokens(count(cost.tokens))}</span>
+      <span className="whitespace-nowrap" title={texts.tools.tokensHint}>
+        Context {texts.tools.tokens(count(cost.tokens))}
+      </span>
     )
   );
 }
@@ -84,10 +90,15 @@ export function ClientAccess({
   const sizes = cost?.sizes;
   const saved = sizes && cost.mode !== 'search' ? sizes[cost.mode] - sizes.search : 0;
   const byServer = connection?.connected && connection.byServer;
-  const listed = new Set(byServer ? connection.moved.map((one) => one.server) : []);
-  const offered = tools
-    .filter((one) => !byServer || listed.has(one.server))
-    .filter((one) => offers((cost?.profile.entry ?? {}) as Entry, one.server, one.tool));
+  const own = byServer ? [...new Set(connection.moved.map((one) => one.server))] : [];
+  const offeredBy = (profile: Profile | undefined) =>
+    tools
+      .filter((one) => !byServer || own.includes(one.server))
+      .filter((one) => offers((profile?.entry ?? {}) as Entry, one.server, one.tool));
+  const without = (profile: Profile | undefined) =>
+    profile?.everyServer === false ? own.filter((one) => !profile.servers.includes(one)) : [];
+  const offered = offeredBy(cost?.profile);
+  const excluded = without(cost?.profile);
   const dearest = offered.toSorted((a, b) => b.tokens - a.tokens).slice(0, 5);
   const sums = new Map<string, number>();
   for (const one of offered) sums.set(one.server, (sums.get(one.server) ?? 0) + one.tokens);
@@ -100,62 +111,69 @@ export function ClientAccess({
             narrows={false}
             label={`Profile for ${name}`}
             value={view.profile}
-            options={data.items.map((one) => ({
-              value: one.name,
-              text: priced(
-                one.name || 'All tools',
-                costOf(data, { ...view, profile: one.name }, connection)?.tokens,
-              ),
-            }))}
+            options={data.items.map((one) => {
+              const price = costOf(data, { ...view, profile: one.name }, connection);
+              const sum = offeredBy(one).reduce((tokens, tool) => tokens + tool.tokens, 0);
+              const tokens = price?.tokens ?? (price?.mode === 'all' ? sum : undefined);
+              const missing = without(one).length;
+              return {
+                value: one.name,
+                text: `${priced(one.name || 'All tools', tokens)}${missing ? `, without ${texts.connections.servers(missing)}` : ''}`,
+              };
+            })}
             onChange={(profile) => change.mutate({ ...view, profile })}
           />
         </Labelled>
-        {!byServer && (
-          <Labelled text="Tool listing">
-            <SelectField
-              narrows={false}
-              label={`Tool listing for ${name}`}
-              // Without a profile, the default is to list all.
-              value={view.profile ? view.toolMode : view.toolMode || 'all'}
-              options={[
-                ...(view.profile ? [{ value: '', text: 'Profile default' }] : []),
-                ...modes.map((value) => ({
-                  value,
-                  text: priced(texts.profiles.modes[value], sizes?.[value]),
-                })),
-                { value: 'auto', text: 'Automatic' },
-              ]}
-              onChange={(mode) =>
-                change.mutate({ ...view, toolMode: view.profile || mode !== 'all' ? mode : '' })
-              }
-            />
-          </Labelled>
-        )}
-        {view.why && !byServer && (
-          <p className="text-xs text-ink2">{escapeControlCharacters(view.why)}</p>
-        )}
-        <Labelled text="Result limit">
+        <Labelled text="Tool listing">
           <SelectField
-            label={`Result limit for ${name}`}
-            value={String(view.maxResultTokens)}
-            options={resultLimits(view.maxResultTokens).map((limit) => ({
-              value: String(limit),
-              text: limit ? `First ${count(limit)} tokens` : 'No limit',
-            }))}
-            onChange={(limit) => change.mutate({ ...view, maxResultTokens: Number(limit) })}
-          />
-        </Labelled>
-        <Labelled text="Structured">
-          <SelectField
-            label={`Structured results for ${name}`}
-            value={view.singleCopy ? 'once' : 'both'}
+            narrows={false}
+            label={`Tool listing for ${name}`}
+            // Without a profile, the default is to list all.
+            value={view.profile ? view.toolMode : view.toolMode || 'all'}
             options={[
-              { value: 'both', text: 'As sent' },
-              { value: 'once', text: 'Not if the text repeats them' },
+              ...(view.profile ? [{ value: '', text: 'Profile default' }] : []),
+              ...modes.map((value) => ({
+                value,
+                text: priced(texts.profiles.modes[value], sizes?.[value]),
+              })),
+              { value: 'auto', text: 'Automatic' },
             ]}
-            onChange={(copies) => change.mutate({ ...view, singleCopy: copies === 'once' })}
+            onChange={(mode) =>
+              change.mutate({ ...view, toolMode: view.profile || mode !== 'all' ? mode : '' })
+            }
           />
         </Labelled>
+        {view.why && (
+          <p className="text-xs text-ink2">
+            {escapeControlCharacters((byServer && connection.modeReason) || view.why)}
+          </p>
+        )}
+        {!byServer && (
+          <>
+            <Labelled text="Result limit">
+              <SelectField
+                label={`Result limit for ${name}`}
+                value={String(view.maxResultTokens)}
+                options={resultLimits(view.maxResultTokens).map((limit) => ({
+                  value: String(limit),
+                  text: limit ? `First ${count(limit)} tokens` : 'No limit',
+                }))}
+                onChange={(limit) => change.mutate({ ...view, maxResultTokens: Number(limit) })}
+              />
+            </Labelled>
+            <Labelled text="Structured">
+              <SelectField
+                label={`Structured results for ${name}`}
+                value={view.singleCopy ? 'once' : 'both'}
+                options={[
+                  { value: 'both', text: 'As sent' },
+                  { value: 'once', text: 'Not if the text repeats them' },
+                ]}
+                onChange={(copies) => change.mutate({ ...view, singleCopy: copies === 'once' })}
+              />
+            </Labelled>
+          </>
+        )}
         {[...accountsByServer(data.accounts, view.accounts)].map(([server, accounts]) => {
           const label = escapeControlCharacters(labelOf(server).slice(0, 100));
           const { [server]: chosen = '', ...others } = view.accounts;
@@ -176,6 +194,11 @@ export function ClientAccess({
           );
         })}
       </div>
+      {excluded.length > 0 && (
+        <p className="text-warn" role="status">
+          {`This profile does not include ${excluded.map((one) => escapeControlCharacters(labelOf(one).slice(0, 60))).join(', ')}: the client shows an error at ${excluded.length === 1 ? 'this entry' : 'these entries'}.`}
+        </p>
+      )}
       {dearest.length > 0 && (
         <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-ink2">
           {cost?.mode === 'all' ? 'By server:' : 'By server, if all were listed:'}
@@ -184,6 +207,7 @@ export function ClientAccess({
               {escapeControlCharacters(labelOf(server).slice(0, 60))} {count(sum)}
             </span>
           ))}
+          {sizes && sizes.instructions > 0 && <span>instructions {count(sizes.instructions)}</span>}
           <span className="w-full" />
           Largest definitions:
           {dearest.map((one) => (

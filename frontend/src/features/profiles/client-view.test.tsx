@@ -1,10 +1,15 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, render, renderHook, screen, waitFor } from '@testing-library/react';
+import type { ReactNode } from 'react';
 import { expect, test, vi } from 'vitest';
 import { profilesQuery } from '@/lib/profiles-query';
 import type { ClientSettings, Connection, Profiles } from '@/types/api';
 import { useClientView, useUnsavedView } from './api';
-import { ClientContext, viewOf } from './client-access';
+import { ClientAccess, ClientContext, viewOf } from './client-access';
+
+vi.mock('@tanstack/react-router', () => ({
+  Link: ({ children }: { children: ReactNode }) => <span>{children}</span>,
+}));
 
 test('quick changes of a client are based on each other, also if a list arrives in between', async () => {
   const saved: Partial<ClientSettings>[] = [];
@@ -67,4 +72,60 @@ test('the context of a client is what its own entries list', () => {
     expect(screen.getByText(text)).toBeTruthy();
     unmount();
   }
+});
+
+test('a profile has a price for a moved client, and says which of its servers it excludes', () => {
+  const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
+  const tokens = { all: 900, search: 300, deferred: 400, auto: 900, instructions: 0 };
+  const all = { name: '', toolMode: 'all', tokens, everyServer: true, servers: [], entry: {} };
+  const office = {
+    ...all,
+    name: 'office',
+    everyServer: false,
+    servers: ['papers'],
+    entry: { servers: { papers: {} } },
+  };
+  const connection = {
+    connected: true,
+    byServer: true,
+    moved: ['papers', 'stocks'].map((name) => ({ name, scope: '', server: name })),
+    tokens: { all: 60, search: 50, deferred: 55, instructions: 7 },
+    modeReason: 'The entry for one server lists all its tools.',
+  } as Connection;
+  const tools = ['papers', 'stocks', 'other'].map((server) => ({
+    server,
+    tool: 'find',
+    publicName: `${server}__find`,
+    tokens: 20,
+  }));
+  client.setQueryData(profilesQuery.queryKey, {
+    items: [all, office],
+    clients: [{ ...viewOf([], 'cursor'), toolMode: 'auto', chosen: 'search', why: 'All tools.' }],
+    accounts: [],
+  } as unknown as Profiles);
+  const show = () =>
+    render(
+      <QueryClientProvider client={client}>
+        <ClientAccess token="cursor" tools={tools} connection={connection} />
+      </QueryClientProvider>,
+    );
+  const { unmount } = show();
+  const options = (label: string) =>
+    [...(screen.getByLabelText(label) as HTMLSelectElement).options].map((one) => one.text);
+  expect(options('Profile for cursor')).toEqual([
+    'All tools · ~60 tokens',
+    'office · ~20 tokens, without 1 server',
+  ]);
+  expect(options('Tool listing for cursor')).toContain('Search · ~50 tokens');
+  expect(screen.getByText(connection.modeReason)).toBeTruthy();
+  expect(screen.getByText('instructions 7')).toBeTruthy();
+  expect(screen.queryByLabelText('Result limit for cursor')).toBeNull();
+  unmount();
+  client.setQueryData(profilesQuery.queryKey, {
+    items: [all, office],
+    clients: [{ ...viewOf([], 'cursor'), profile: 'office' }],
+    accounts: [],
+  } as unknown as Profiles);
+  show();
+  expect(screen.getByText(/does not include stocks: the client shows an error/)).toBeTruthy();
 });

@@ -83,7 +83,7 @@ function Facts({ profile, selected }: { profile: Profile; selected: boolean }) {
   const servers = profile.everyServer ? undefined : profile.servers.length;
   const about = profile.name
     ? escapeControlCharacters(profile.description.slice(0, 300))
-    : 'A client that has no profile sees everything.';
+    : 'A client that has no profile sees everything, or the servers that were moved from it.';
   return (
     <>
       <div className="flex flex-wrap items-baseline gap-x-3">
