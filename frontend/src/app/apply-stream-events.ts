@@ -47,9 +47,11 @@ export function applyEvents(client: QueryClient, events: ServerSentEvent[]): voi
   }
   if (calls.length > 0) applyCalls(client, calls);
   if (stale.has('tools')) applyCatalogs(client);
-  if (stale.has('config')) {
-    client.invalidateQueries({ queryKey: ['config'] });
+  if (stale.has('config')) client.invalidateQueries({ queryKey: ['config'] });
+  if (stale.has('config') || stale.has('tools')) {
+    // What clients are offered, and its size; reviews of changes stay as they are.
     client.invalidateQueries({ queryKey: ['profiles'] });
+    client.invalidateQueries({ queryKey: ['connections'], exact: true });
   }
   if (stale.has('status')) client.invalidateQueries({ queryKey: ['status'] });
 }
