@@ -94,6 +94,9 @@ export function exactTime(at: string | undefined): string {
   return `${d.getFullYear()}-${pad(d.getMonth() + 1)}-${pad(d.getDate())} ${pad(d.getHours())}:${pad(d.getMinutes())}:${pad(d.getSeconds())}.${pad(d.getMilliseconds(), 3)}`;
 }
 
+/** Orders names as people count: "tool_2" comes before "tool_10". */
+export const byName = new Intl.Collator('en', { numeric: true }).compare;
+
 /** Call ids are decimal strings beyond 2^53: newer means longer or later in order. */
 export function compareIds(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length;

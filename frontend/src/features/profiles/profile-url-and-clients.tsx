@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { CopyField } from '@/components/copy-button';
 import { CheckBox } from '@/components/text-field';
-import { escapeControlCharacters } from '@/lib/format';
+import { byName, escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import type { Profile } from '@/types/api';
 import { useClientView } from './api';
@@ -36,7 +36,7 @@ export function ProfileURLAndClients({
     null,
     2,
   );
-  const all = [...new Set([...tokens, ...profile.clients])].sort();
+  const all = [...new Set([...tokens, ...profile.clients])].sort(byName);
   return (
     <div className="space-y-3 text-sm">
       <CopyField titled text={address} label="URL" />

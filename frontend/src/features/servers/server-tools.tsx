@@ -6,7 +6,7 @@ import { Button } from '@/components/button';
 import { SearchField } from '@/components/fields';
 import { Failed, Loading } from '@/components/page';
 import { Switch } from '@/components/switch';
-import { escapeControlCharacters } from '@/lib/format';
+import { byName, escapeControlCharacters } from '@/lib/format';
 import { withoutPrototypes } from '@/lib/own-property';
 import { RequestError } from '@/lib/request';
 import { texts } from '@/lib/texts';
@@ -77,11 +77,13 @@ export function ServerTools({ id }: { id: string }) {
     return <Failed error={tools.error} onRetry={() => tools.refetch()} />;
   }
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = tools.data.filter((tool) =>
-    words.every((word) =>
-      `${tool.tool} ${tool.title} ${tool.description}`.toLowerCase().includes(word),
-    ),
-  );
+  const found = tools.data
+    .filter((tool) =>
+      words.every((word) =>
+        `${tool.tool} ${tool.title} ${tool.description}`.toLowerCase().includes(word),
+      ),
+    )
+    .sort((a, b) => byName(a.tool, b.tool));
   // The tool of the link is shown even if the list is too long to show all.
   const at = found.findIndex((tool) => tool.tool === linked);
   const listed = found.slice(0, most);

@@ -6,6 +6,7 @@ import { SearchField, SelectField } from '@/components/fields';
 import { PageHeader } from '@/components/page';
 import { SortButton } from '@/components/sort-button';
 import { stateTone } from '@/components/state-badge';
+import { byName } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
 import { statusQuery } from '@/lib/status-query';
 import { useReading, useSteadyOrder } from '@/lib/steady-list';
@@ -67,7 +68,7 @@ export function ServersPage({
   const set = (part: Partial<ServerFilters>) =>
     navigate({ to: '.', search: (old) => ({ ...old, ...part }), replace: true });
   const use = new Map(uses?.map((one) => [one.server, one]));
-  const tags = [...new Set(servers.flatMap((server) => server.tags ?? []))].sort();
+  const tags = [...new Set(servers.flatMap((server) => server.tags ?? []))].sort(byName);
   const orders: Record<NonNullable<ServerFilters['sort']>, (server: ServerStatus) => number> = {
     state: (server) => ['warn', 'bad'].indexOf(stateTone(server.state)),
     tools: (server) => server.tools,
@@ -81,7 +82,7 @@ export function ServersPage({
     servers
       .filter((server) => matchesServer(server, filters))
       .sort((a, b) =>
-        sort === 'name' ? (a.label || a.id).localeCompare(b.label || b.id) : order(b) - order(a),
+        sort === 'name' ? byName(a.label || a.id, b.label || b.id) : order(b) - order(a),
       ),
     idOf,
     reading || selected !== undefined,

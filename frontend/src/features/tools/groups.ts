@@ -1,3 +1,4 @@
+import { byName } from '@/lib/format';
 import type { Tool } from '@/types/api';
 
 export const orders = ['server', 'calls', 'tokens'] as const;
@@ -9,7 +10,7 @@ export interface Group {
   tools: Tool[];
 }
 
-/** The tools by server, in the order of their first tools; by a number, all in one group without a title. */
+/** The tools by server, ordered by their names; by a number, all in one group without a title. */
 export function grouped(
   tools: Tool[],
   by: Order,
@@ -18,13 +19,17 @@ export function grouped(
 ): Group[] {
   if (by !== 'server') {
     const value = by === 'calls' ? callsOf : tokenCost;
-    return tools.length > 0
-      ? [{ title: '', tools: tools.toSorted((a, b) => value(b) - value(a)) }]
-      : [];
+    const order = (a: Tool, b: Tool) => value(b) - value(a) || byName(a.tool, b.tool);
+    return tools.length > 0 ? [{ title: '', tools: tools.toSorted(order) }] : [];
   }
   const groups = new Map<string, Tool[]>();
   for (const tool of tools) groups.set(tool.server, [...(groups.get(tool.server) ?? []), tool]);
-  return [...groups].map(([server, own]) => ({ title: labelOf(server), tools: own }));
+  return [...groups]
+    .map(([server, own]) => ({
+      title: labelOf(server),
+      tools: own.toSorted((a, b) => byName(a.tool, b.tool)),
+    }))
+    .sort((a, b) => byName(a.title, b.title));
 }
 
 /** Estimates the tokens of a tool's definition: four characters per token. */

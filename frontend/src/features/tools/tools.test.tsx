@@ -166,7 +166,7 @@ it('a tool without parameters is called directly, or with arguments as JSON', as
 it('tools are listed by server, or by a number in one group', () => {
   const tool = (server: string, name: string) =>
     ({ server, tool: name, name, description: '', inputSchema: name }) as Tool;
-  const tools = [tool('a', 'x'), tool('b', 'yyyyyyyy'), tool('a', 'zzzz')];
+  const tools = [tool('b', 'yyyyyyyy'), tool('a', 'zzzz'), tool('a', 'x')];
   const of = (by: 'server' | 'calls' | 'tokens') =>
     grouped(
       tools,
@@ -180,4 +180,19 @@ it('tools are listed by server, or by a number in one group', () => {
   ]);
   expect(of('calls')).toEqual([['', 'zzzz', 'x', 'yyyyyyyy']]);
   expect(of('tokens')).toEqual([['', 'yyyyyyyy', 'zzzz', 'x']]);
+  const counted = ['alpha_100', 'alpha_20', 'alpha_10', 'alpha_0'].map((id) => tool(id, `t_${id}`));
+  counted.push(tool('alpha_0', 't_2'), tool('alpha_0', 't_10'));
+  const groups = grouped(
+    counted,
+    'server',
+    (id) => id,
+    () => 0,
+  );
+  expect(groups.map((group) => group.title)).toEqual([
+    'alpha_0',
+    'alpha_10',
+    'alpha_20',
+    'alpha_100',
+  ]);
+  expect(groups[0]?.tools.map((one) => one.tool)).toEqual(['t_2', 't_10', 't_alpha_0']);
 });
