@@ -10,6 +10,7 @@ import { hiddenToolsQuery } from '@/features/profiles/api';
 import { HideTools, ShowTool } from '@/features/profiles/hide-tools';
 import { OfferTool } from '@/features/servers/server-tools';
 import { ToolAnnotations } from '@/features/servers/tool-annotation-overrides';
+import { tokenCost } from '@/features/tools/groups';
 import { ToolDetail } from '@/features/tools/tool-detail';
 import { ToolsPage } from '@/features/tools/tools-page';
 import { TrustBadges, TrustSection } from '@/features/trust/trust-badges';
@@ -50,10 +51,11 @@ export function ToolsRoute() {
             above={(listed) => (
               <HideTools
                 unused={costed.filter((tool) => tool.unused)}
-                listed={listed.map(({ server, tool }) => ({
-                  server,
-                  tool,
-                  calls: calls && (calls.get(`${server}/${tool}`) ?? 0),
+                listed={listed.map((tool) => ({
+                  server: tool.server,
+                  tool: tool.tool,
+                  tokens: tokenCost(tool),
+                  calls: calls && (calls.get(`${tool.server}/${tool.tool}`) ?? 0),
                 }))}
               />
             )}

@@ -74,6 +74,7 @@ export function SearchField({
         onChange={(event) => setText(event.target.value)}
         title={hint}
         onKeyDown={(event) => {
+          if (event.key === 'Enter') event.preventDefault(); // a form around it is not submitted
           if (event.key === 'Enter' && onEnter) {
             const rest = onEnter(text);
             sent.current = rest;

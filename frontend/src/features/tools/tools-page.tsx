@@ -135,7 +135,7 @@ export function ToolsPage({
           </div>
         </Empty>
       ) : groups.length === 0 ? (
-        <p className="py-10 text-center text-ink2">No tool matches this search.</p>
+        <p className="py-10 text-center text-ink2">{t.noMatch}</p>
       ) : (
         <ToolList
           groups={groups}

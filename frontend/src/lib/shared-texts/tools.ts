@@ -7,6 +7,7 @@ export const toolsTexts = {
     search: 'Search name and description',
     emptyBody: 'The tools that running servers offer to clients appear here.',
 
+    noMatch: 'No tool matches this search.',
     noDescription: 'No description.',
 
     tokens: (n: string) => `~${n} tokens`,
