@@ -7,7 +7,7 @@ import { callQueryOptions } from '@/features/calls/api';
 import { clientsQuery } from '@/features/clients/api';
 import { ExplainDecision } from '@/features/policy/explain-decision';
 import { hiddenToolsQuery } from '@/features/profiles/api';
-import { HideTools, ShowTool } from '@/features/profiles/hide-tools';
+import { HideTools, ShowTool, ShowTools } from '@/features/profiles/hide-tools';
 import { OfferTool } from '@/features/servers/server-tools';
 import { ToolAnnotations } from '@/features/servers/tool-annotation-overrides';
 import { tokenCost } from '@/features/tools/groups';
@@ -59,7 +59,8 @@ export function ToolsRoute() {
                 }))}
               />
             )}
-            hidden={hidden?.length}
+            hidden={hidden}
+            show={(tools) => <ShowTools tools={tools} />}
             calls={calls}
             mark={(tool) => <TrustBadges server={tool.server} tool={tool.tool} />}
           />

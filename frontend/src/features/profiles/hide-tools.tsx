@@ -33,7 +33,7 @@ const words = {
  */
 export function HideTools({ unused, listed }: { unused: ListedTool[]; listed: ListedTool[] }) {
   const { data: hidden = [] } = useQuery(hiddenToolsQuery);
-  const [open, setOpen] = useState<'Hide' | 'Show' | 'Select' | undefined>(undefined);
+  const [open, setOpen] = useState<'Hide' | 'Select' | undefined>(undefined);
   if (unused.length === 0 && hidden.length === 0 && listed.length < 2) return null;
   return (
     <div className="flex flex-wrap items-center gap-x-5 gap-y-1 text-sm text-ink2">
@@ -49,10 +49,7 @@ export function HideTools({ unused, listed }: { unused: ListedTool[]; listed: Li
       {hidden.length > 0 && (
         <span className="flex items-center gap-1">
           {words.hidden(hidden.length)}
-          <Button small look="quiet" onClick={() => setOpen('Show')}>
-            <Eye className="size-3.5" aria-hidden />
-            Show…
-          </Button>
+          <ShowTools tools={hidden} />
         </span>
       )}
       {listed.length > 1 && (
@@ -62,13 +59,29 @@ export function HideTools({ unused, listed }: { unused: ListedTool[]; listed: Li
       )}
       {open && (
         <SelectTools
-          action={open === 'Show' ? 'Show' : 'Hide'}
-          tools={{ Hide: unused, Show: hidden, Select: listed }[open]}
+          action="Hide"
+          tools={open === 'Hide' ? unused : listed}
           none={open === 'Select'}
           onClose={() => setOpen(undefined)}
         />
       )}
     </div>
+  );
+}
+
+/** A button that opens a list of hidden tools to show again. */
+export function ShowTools({ tools }: { tools: HiddenTool[] }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button small look="quiet" onClick={() => setOpen(true)}>
+        <Eye className="size-3.5" aria-hidden />
+        Show…
+      </Button>
+      {open && (
+        <SelectTools action="Show" tools={tools} none={false} onClose={() => setOpen(false)} />
+      )}
+    </>
   );
 }
 

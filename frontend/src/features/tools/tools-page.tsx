@@ -12,7 +12,7 @@ import { count, escapeControlCharacters } from '@/lib/format';
 import { measureFontScale } from '@/lib/measure-font-scale';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
-import type { Tool } from '@/types/api';
+import type { HiddenTool, Tool } from '@/types/api';
 import { toolsQuery } from './api';
 import { type Group, grouped, orders, tokenCost } from './groups';
 
@@ -20,13 +20,17 @@ const orderTexts = { server: 'Server', calls: 'Calls', tokens: 'Context' };
 
 const words = {
   order: 'Sort by',
+  hiddenMatch: (n: number) =>
+    `${texts.servers.tools(n)} that ${n === 1 ? 'matches is' : 'match are'} hidden from clients.`,
   calls: (n: number) => texts.clients.calls(count(n)),
 };
 
 const route = getRouteApi('/tools');
 const t = texts.tools;
 
-function matchesTool(tool: Tool, q: string, server: string | undefined): boolean {
+type Words = Pick<Tool, 'server' | 'name'> & Partial<Pick<Tool, 'title' | 'description'>>;
+
+function matchesTool(tool: Words, q: string, server: string | undefined): boolean {
   if (server && tool.server !== server) return false;
   const text = [tool.name, tool.title, tool.description].join(' ').toLowerCase();
   return q
@@ -43,15 +47,18 @@ const toolHeight = 36;
 export function ToolsPage({
   mark,
   above,
-  hidden = 0,
+  hidden = [],
+  show,
   calls,
 }: {
   /** Shown beside the name of a tool. */
   mark?: (tool: Tool) => ReactNode;
   /** Shown above the list of these tools. */
   above?: (tools: Tool[]) => ReactNode;
-  /** The number of tools that are hidden from all clients. */
-  hidden?: number | undefined;
+  /** The tools that are hidden from all clients. */
+  hidden?: HiddenTool[] | undefined;
+  /** Lets the user show hidden tools again. */
+  show: (tools: HiddenTool[]) => ReactNode;
   /** The calls of each tool in 30 days, by "server/tool"; undefined until they are known. */
   calls: Map<string, number> | undefined;
 }) {
@@ -67,6 +74,9 @@ export function ToolsPage({
     () => grouped(listed, by, labelOf, (tool) => calls?.get(`${tool.server}/${tool.tool}`) ?? 0),
     [listed, by, labelOf, calls],
   );
+  const isLost = (one: HiddenTool) =>
+    matchesTool({ ...one, name: `${one.server}__${one.tool}` }, q, server);
+  const lost = groups.length > 0 ? [] : hidden.filter(isLost);
   const cost = useMemo(() => listed.reduce((sum, tool) => sum + tokenCost(tool), 0), [listed]);
   return (
     <>
@@ -118,7 +128,7 @@ export function ToolsPage({
       {above && (
         <div className="max-w-page shrink-0 px-4 pb-3 empty:hidden md:px-6">{above(listed)}</div>
       )}
-      {tools.length === 0 && hidden > 0 ? (
+      {tools.length === 0 && hidden.length > 0 ? (
         <Empty icon={Wrench} title="No tool is visible to clients">
           <p>Servers offer tools, but all of them are hidden. Show those that clients need.</p>
         </Empty>
@@ -135,7 +145,14 @@ export function ToolsPage({
           </div>
         </Empty>
       ) : groups.length === 0 ? (
-        <p className="py-10 text-center text-ink2">{t.noMatch}</p>
+        <div className="py-10 text-center text-ink2">
+          <p>{t.noMatch}</p>
+          {lost.length > 0 && (
+            <p className="mt-2">
+              {words.hiddenMatch(lost.length)} {show(lost)}
+            </p>
+          )}
+        </div>
       ) : (
         <ToolList
           groups={groups}
