@@ -110,9 +110,11 @@ flow('the servers of all clients are imported and restored', 'moving', async (pa
 });
 
 flow(
-  'a moved client lists its tools by search, with the price of each choice',
+  'a moved client lists its tools by search, with the price of each choice, and gets its file back',
   'moving',
   async (page, daemon) => {
+    const file = join(daemon.home, '.cursor/mcp.json');
+    const before = await readFile(file, 'utf8');
     await page.goto(`${daemon.url}/#/welcome`);
     await page.getByRole('button', { name: moveAll }).press('Enter');
     await page.getByRole('dialog').getByRole('button', { name: 'Move all' }).press('Enter');
@@ -132,6 +134,19 @@ flow(
     assert.ok(tokens.search <= tokens.all);
     await row.getByText(`Context ~${tokens.search.toLocaleString('en')} tokens`).waitFor();
     await inspect(page, 'all');
+    // The palette only asks.
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Command palette' }).fill('disconnect cursor');
+    await page.getByRole('option', { name: /^Disconnect Cursor/, selected: true }).waitFor();
+    await page.keyboard.press('Enter');
+    const question = page.getByRole('dialog', { name: /^Disconnect Cursor/ });
+    await question.getByRole('button', { name: 'Cancel' }).press('Enter');
+    await page.waitForURL(/#\/clients$/);
+    await question.waitFor({ state: 'detached' });
+    assert.notEqual(await readFile(file, 'utf8'), before);
+    await row.getByRole('button', { name: 'Disconnect' }).press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Disconnect' }).press('Enter');
+    await becomes(() => readFile(file, 'utf8'), before);
   },
 );
 

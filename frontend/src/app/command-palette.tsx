@@ -9,6 +9,7 @@ import {
   Search,
   Server,
   SunMoon,
+  Unlink2,
   Wrench,
 } from 'lucide-react';
 import { type RefObject, useEffect, useMemo, useState } from 'react';
@@ -158,7 +159,15 @@ function useCommands(): PaletteCommand[] {
       },
     }));
     const clients: PaletteCommand[] = [];
-    for (const { key, name, state, detected } of connections ?? []) {
+    for (const { key, name, state, detected, connected } of connections ?? []) {
+      if (connected)
+        clients.push({
+          id: `disconnect ${key}`,
+          text: `Disconnect ${name}…`,
+          kind: words.action,
+          icon: Unlink2,
+          run: () => navigate({ to: '/clients', search: { disconnect: key } }), // it asks
+        });
       const row = `[data-client="${CSS.escape(key)}"]`;
       const connects = detected && state === 'notConnected';
       if (!connects && state === 'notConnected') continue;

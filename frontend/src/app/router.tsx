@@ -187,8 +187,9 @@ const welcome = createRoute({
 const clients = createRoute({
   getParentRoute: () => root,
   path: '/clients',
-  validateSearch: (search: Record<string, unknown>): { connect?: string } => ({
+  validateSearch: (search: Record<string, unknown>): { connect?: string; disconnect?: string } => ({
     connect: text(search.connect),
+    disconnect: text(search.disconnect),
   }),
   component: lazyRouteComponent(lazy.clients, 'ClientsRoute'),
 });
