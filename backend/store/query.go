@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -125,7 +126,7 @@ type Facets struct {
 	Tools    []Facet `json:"tools" nullable:"false"`
 	Clients  []Facet `json:"clients" nullable:"false"`
 	Outcomes []Facet `json:"outcomes" nullable:"false"`
-	Errors   []Facet `json:"errors" nullable:"false" doc:"The most frequent errors of the newest 1000 failed calls, each as its most informative line; none for a search"`
+	Errors   []Facet `json:"errors" nullable:"false" doc:"The most frequent errors of the newest 1000 failed calls, each as its most informative line; those that differ only in words with digits, except HTTP status codes, are one; none for a search"`
 	// Without NewestCounted, the counts are computed from rollups.
 	NewestCounted int `json:"newest,omitempty" doc:"If set, only this many of the newest calls were counted; otherwise counts are per full hour, or per full minute within the last 48 h"`
 }
@@ -135,6 +136,7 @@ type Facet struct {
 	Value  string `json:"value"`
 	Server string `json:"server,omitempty" doc:"Server of a tool"`
 	Calls  int64  `json:"calls"`
+	Search string `json:"search,omitempty" doc:"Text whose search finds the calls of an error, if their messages differ in numbers or ids: the value is the newest one"`
 }
 
 // maxFacets is the maximum number of values of one kind that are returned; values with more calls
@@ -230,7 +232,7 @@ func (s *calls) Facets(ctx context.Context, q Query) (*Facets, error) {
 // maxErrors bounds the errors of Facets, and countedErrors the calls that they are counted from.
 const maxErrors, countedErrors = 8, 1000
 
-// equalErrors counts the newest failed calls of a query by their error.
+// equalErrors counts the newest failed calls of a query by the kind of their error.
 func equalErrors(ctx context.Context, db *sql.DB, q Query) ([]Facet, error) {
 	switch list := []Facet{}; {
 	case q.Text != "" || q.Outcome != "" && !isFailure(q.Outcome) && q.Outcome != outcomeFailed:
@@ -243,18 +245,27 @@ func equalErrors(ctx context.Context, db *sql.DB, q Query) ([]Facet, error) {
 		return []Facet{}, err
 	}
 	where, args = by.newest(where, args, countedErrors)
-	counts := map[string]int64{}
+	kinds := map[string]*Facet{}
 	err = eachRow(ctx, db, func(row scanner) error {
 		var reason string
 		err := row.Scan(&reason)
-		if line := errorLine(reason); line != "" {
-			counts[line]++
+		line := errorLine(reason)
+		kind, search := errorKind(line)
+		switch known := kinds[kind]; {
+		case line == "":
+		case known == nil:
+			kinds[kind] = &Facet{Value: line, Calls: 1}
+		default:
+			known.Calls++
+			if known.Value != line {
+				known.Search = search
+			}
 		}
 		return err
 	}, `SELECT b.reason FROM call c JOIN body b ON b.id = c.id WHERE `+strings.Join(where, ` AND `)+` ORDER BY c.id DESC LIMIT ?`, append(args, countedErrors)...)
-	list := make([]Facet, 0, len(counts))
-	for line, n := range counts {
-		list = append(list, Facet{Value: line, Calls: n})
+	list := make([]Facet, 0, len(kinds))
+	for _, one := range kinds {
+		list = append(list, *one)
 	}
 	slices.SortFunc(list, func(x, y Facet) int { return cmp.Or(-cmp.Compare(x.Calls, y.Calls), cmp.Compare(x.Value, y.Value)) })
 	return list[:min(len(list), maxErrors)], err
@@ -270,6 +281,25 @@ func errorLine(reason string) string {
 	}
 	line = strings.Join(strings.Fields(line), " ")
 	return strings.ToValidUTF8(line[:min(200, len(line))], "")
+}
+
+// errorKind returns what errors that differ only in numbers and ids have in common, and the words of it
+// for a search. Words with a digit are ids, except HTTP status codes; a line of nothing else is its own kind.
+func errorKind(line string) (kind, search string) {
+	words := strings.Fields(line)
+	var common []string
+	for i, word := range words {
+		status, _ := strconv.Atoi(strings.Trim(word, `.,:;()[]'"`))
+		if strings.ContainsAny(word, "0123456789") && (status < 400 || status > 599) {
+			words[i] = "0"
+		} else {
+			common = append(common, word)
+		}
+	}
+	if search = strings.Join(common, " "); search == "" {
+		return line, ""
+	}
+	return strings.Join(words, " "), search
 }
 
 func (t *tally) countFromRollups(ctx context.Context, db queryer, now time.Time) error {

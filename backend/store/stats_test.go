@@ -50,6 +50,27 @@ func TestPercentilesAreWithinFivePercent(t *testing.T) {
 	}
 }
 
+// What differs only in numbers is one error, with a search that finds its calls; an HTTP status is none.
+func TestErrorsThatDifferInNumbersAreOne(t *testing.T) {
+	t.Parallel()
+	b := fresh(t)
+	for n, reason := range []string{"Issue ACME-12 not found", "Issue ACME-13 not found", "Issue ACME-13 not found", "HTTP 404 (req-1)", "HTTP 500 (req-2)", "17", "18", "No space"} {
+		c := aCall(n)
+		c.Outcome, c.Reason = core.OutcomeProtocolError, reason
+		b.Recorder().Record(c, aReply)
+	}
+	flushed(t, b)
+	facets, err := b.Facets(t.Context(), Query{})
+	require.NoError(t, err)
+	assert.Equal(t, []Facet{
+		{Value: "Issue ACME-13 not found", Calls: 3, Search: "Issue not found"}, {Value: "17", Calls: 1}, {Value: "18", Calls: 1},
+		{Value: "HTTP 404 (req-1)", Calls: 1}, {Value: "HTTP 500 (req-2)", Calls: 1}, {Value: "No space", Calls: 1},
+	}, facets.Errors)
+	found, _, err := b.Calls(t.Context(), Query{Text: facets.Errors[0].Search})
+	require.NoError(t, err)
+	assert.Len(t, found, 3)
+}
+
 // A person who answers after two minutes does not make a server slow, and what the policy rejects is
 // no error of a tool.
 func TestUsageIsThatOfServers(t *testing.T) {

@@ -1553,6 +1553,10 @@ export interface Verdict {
 export interface Facet {
   calls: number;
   /**
+   * Text whose search finds the calls of an error, if their messages differ in numbers or ids: the value is the newest one
+   */
+  search?: string;
+  /**
    * Server of a tool
    */
   server?: string;
@@ -1561,7 +1565,7 @@ export interface Facet {
 export interface Facets {
   clients: Facet[];
   /**
-   * The most frequent errors of the newest 1000 failed calls, each as its most informative line; none for a search
+   * The most frequent errors of the newest 1000 failed calls, each as its most informative line; those that differ only in words with digits, except HTTP status codes, are one; none for a search
    */
   errors: Facet[];
   /**

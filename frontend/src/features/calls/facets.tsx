@@ -61,7 +61,7 @@ export function FacetPanel({
         values={data?.errors}
         text={({ value }) => value}
         chosen={undefined}
-        onChange={(q) => onChange({ q })}
+        onChange={(q, facet) => onChange({ q: facet?.search ?? q })}
       />
       <Group
         title="Server"
