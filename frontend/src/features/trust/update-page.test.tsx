@@ -11,19 +11,31 @@ import type { ComparedCall, ToolChange } from '@/types/api';
 import { contextChange, UpdatePage, verdict } from './update-page';
 import { comparisonSummary } from './version-comparison';
 
+function show(answer: () => Response) {
+  vi.stubGlobal('fetch', async () => answer());
+  const router = createRouter({
+    routeTree: createRootRoute({ component: () => <UpdatePage server="files" /> }),
+    history: createMemoryHistory({ initialEntries: ['/'] }),
+  });
+  render(
+    <QueryClientProvider client={new QueryClient()}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>,
+  );
+}
+
+test('a server whose version cannot be changed has no update, which is no failure', async () => {
+  const headers = { 'Content-Type': 'application/problem+json' };
+  const problem = { code: 'validation', detail: 'the entry runs no package', hint: '' };
+  show(() => new Response(JSON.stringify(problem), { status: 400, headers }));
+  await screen.findByText(/^No update to preview. The entry runs no package/);
+  expect(screen.queryByText('Cannot show this page')).toBeNull();
+});
+
 test.each([404, 503])(
   'an update can be tried again unless its server is gone: %s',
   async (status) => {
-    vi.stubGlobal('fetch', async () => new Response('', { status }));
-    const router = createRouter({
-      routeTree: createRootRoute({ component: () => <UpdatePage server="files" /> }),
-      history: createMemoryHistory({ initialEntries: ['/'] }),
-    });
-    render(
-      <QueryClientProvider client={new QueryClient()}>
-        <RouterProvider router={router} />
-      </QueryClientProvider>,
-    );
+    show(() => new Response('', { status }));
     await screen.findByText(/^Drawbridge responded/);
     expect(screen.queryAllByRole('button', { name: 'Try again' })).toHaveLength(
       status === 404 ? 0 : 1,

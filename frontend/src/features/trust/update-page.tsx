@@ -5,7 +5,7 @@ import { Button } from '@/components/button';
 import { More } from '@/components/more';
 import { Failed, Loading, PageHeader } from '@/components/page';
 import { count, escapeControlCharacters } from '@/lib/format';
-import { RequestError, request } from '@/lib/request';
+import { messageOf, RequestError, request } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
@@ -77,6 +77,8 @@ export function UpdatePage({ server }: { server: string }) {
     onError: toastError,
   });
   const noSuchServer = plan.error instanceof RequestError && plan.error.status === 404;
+  // Its entry runs something else than a package or an image.
+  const hasNoVersions = plan.error instanceof RequestError && plan.error.code === 'validation';
   const changes = plan.data?.changes ?? [];
   const report = compared.data?.comparison;
   const requests = report && byKind(report);
@@ -105,7 +107,8 @@ export function UpdatePage({ server }: { server: string }) {
               <Loading />
             </>
           )}
-          {plan.error && (
+          {hasNoVersions && <p>{`No update to preview. ${messageOf(plan.error)}`}</p>}
+          {plan.error && !hasNoVersions && (
             <Failed error={plan.error} onRetry={noSuchServer ? undefined : () => plan.refetch()} />
           )}
           {plan.data && !key && <p>This is the latest version.</p>}
