@@ -51,6 +51,28 @@ flow('every page recovers by itself after the daemon does', 'full', async (page,
   }
 });
 
+flow(
+  'without the daemon, states are the last known ones, and Calls says that it is gone',
+  'full',
+  async (page, daemon) => {
+    await page.goto(`${daemon.url}/#/servers`);
+    await live(page);
+    await settled(page, '/servers');
+    const states = page.getByTitle('Last known state');
+    assert.equal(await states.count(), 0);
+    await daemon.stop();
+    await page.getByText('Drawbridge is not responding').first().waitFor();
+    await becomes(async () => (await states.count()) > 3, true);
+    await page.route('**/api/v1/calls?*', () => {}); // one that hangs closes no connection
+    await page.evaluate(() => {
+      location.hash = '/calls';
+    });
+    await page.getByText('Nothing to show while Drawbridge is not responding').waitFor();
+    await inspect(page, 'all');
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+  },
+);
+
 flow('every page has its heading before its content', 'full', async (page, daemon) => {
   const fill = await naming(daemon);
   await page.route('**/api/**', () => {}); // no response ever

@@ -136,7 +136,7 @@ function Health() {
   const { data: status } = useQuery(statusQuery);
   const { phase } = useConnection();
   if (phase === 'reconnecting')
-    return <span className="font-medium text-ink3">Last known state</span>;
+    return <span className="font-medium text-ink3">{texts.connection.lastKnown}</span>;
   const troubles = status ? countTroubles(status, servers) : 0;
   const n = servers.filter(needsAttention).length + approvals + lost.length + troubles;
   if (n === 0 && status?.idle)

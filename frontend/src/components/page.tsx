@@ -179,8 +179,18 @@ export function Failed({
 
 const bars = ['w-3/5', 'w-4/5', 'w-2/5', 'w-3/4', 'w-1/2'];
 
-/** A skeleton of content. It appears after a short delay, so that a fast response causes no flicker. */
+/**
+ * A skeleton of content, or a sentence while the daemon is gone. It appears after a short delay, so that a fast
+ * response causes no flicker.
+ */
 export function Loading() {
+  const { phase } = useConnection();
+  if (phase === 'reconnecting')
+    return (
+      <p role="status" data-loading className="appear-late p-4 text-center text-ink2 md:p-6">
+        Nothing to show while Drawbridge is not responding.
+      </p>
+    );
   return (
     <div
       role="status"

@@ -14,6 +14,7 @@ import {
   TriangleAlert,
 } from 'lucide-react';
 import { classes } from '@/lib/class-names';
+import { useConnection } from '@/lib/connection';
 import { ownValue } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import type { State } from '@/types/api';
@@ -48,12 +49,14 @@ export function stateTone(state: State): Tone {
   return (ownValue(looks, state) ?? unknown).tone;
 }
 
-/** A label, a colour and an icon, each of which is sufficient. */
+/** A label, a colour and an icon, each of which is sufficient; without colour while the daemon is gone. */
 export function StateBadge({ state, className }: { state: State; className?: string }) {
-  const look = ownValue(looks, state) ?? unknown;
+  const lost = useConnection().phase === 'reconnecting';
+  const look = lost ? unknown : (ownValue(looks, state) ?? unknown);
   const Icon = look.icon;
   return (
     <span
+      title={lost ? texts.connection.lastKnown : undefined}
       className={classes(
         // The baseline is that of the text, not of the icon.
         'inline-flex items-baseline gap-1.5 text-sm font-medium whitespace-nowrap',
@@ -66,6 +69,7 @@ export function StateBadge({ state, className }: { state: State; className?: str
         aria-hidden
       />
       {texts.states[state] ?? state}
+      {lost && <span className="sr-only">(last known)</span>}
     </span>
   );
 }

@@ -41,6 +41,7 @@ export const generalTexts = {
   connection: {
     connecting: 'Connecting',
     live: 'Live',
+    lastKnown: 'Last known state',
     reconnecting: 'Reconnecting',
     locked: 'Locked',
     lostTitle: 'Drawbridge is not responding',
