@@ -117,7 +117,7 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
         )}
         {yaml && <p className="text-sm text-warn">{texts.rules.yaml}</p>}
         <Failure error={error ?? suggested.error ?? trial.error ?? save.error} />
-        {trial.data && <TrialResult trial={trial.data} />}
+        {trial.data && <TrialResult trial={trial.data} added="policy.rules[0]" />}
         <div className="flex justify-end gap-2">
           <Button data-first onClick={onClose}>
             {texts.actions.cancel}

@@ -35,8 +35,13 @@ function grouped(decisions: RuleDecision[], argumentsOf: Map<string, string>) {
   return groups;
 }
 
-export function TrialResult({ trial }: { trial: RuleTrial }) {
-  const { asked, denied, calls, decisions } = trial;
+/** What the rules of a trial decide; with `added`, the key of a new one, only what that one does. */
+export function TrialResult({ trial, added }: { trial: RuleTrial; added?: string }) {
+  const { asked, denied, calls } = trial;
+  const decisions = trial.decisions.filter(({ rule }) => !added || rule === added);
+  const sum = (own: boolean) =>
+    trial.rules.reduce((n, one) => n + ((one.rule === added) === own ? one.calls : 0), 0);
+  const tested = `${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} in the last 30 days`;
   const ids = decisions.slice(0, 100).map(({ id }) => id);
   const { data: previews } = useQuery({
     queryKey: ['calls', 'rule-trial', ids],
@@ -47,7 +52,11 @@ export function TrialResult({ trial }: { trial: RuleTrial }) {
   const unclear = trial.redacted + trial.cut + trial.notRecorded;
   return (
     <div role="status" className="space-y-2 text-sm">
-      <p className="font-medium">{`Of ${calls === 1 ? '1 call' : `${calls.toLocaleString('en')} calls`} in the last 30 days, ${asked} would have needed approval and ${denied} would have been denied.`}</p>
+      <p className="font-medium">
+        {added
+          ? `The new rule would have decided ${sum(true)} of ${tested}.${sum(false) > 0 ? ` Other rules would have decided ${sum(false)}.` : ''}`
+          : `Of ${tested}, ${asked} would have needed approval and ${denied} would have been denied.`}
+      </p>
       {unclear > 0 && (
         <p className="text-ink2">{`${unclear === 1 ? '1 call' : `${unclear.toLocaleString('en')} calls`} could not be evaluated, because the arguments are redacted, truncated or not recorded.`}</p>
       )}
@@ -88,7 +97,7 @@ export function TrialResult({ trial }: { trial: RuleTrial }) {
           ))}
         </ul>
       )}
-      {asked + denied > decisions.length && (
+      {decisions.length > 0 && (added ? sum(true) : asked + denied) > decisions.length && (
         <p className="text-xs text-ink3">{`Showing the newest ${decisions.length}.`}</p>
       )}
     </div>
