@@ -78,6 +78,7 @@ type Held struct {
 	Arguments string `json:"arguments"` // complete JSON text as sent by the client
 	Why       string `json:"why"`       // a sentence that explains which setting requires the approval
 	Rule      string `json:"rule"`      // configuration key of the argument rule that asks, or ""
+	RuleText  string `json:"ruleText"`  // its JSON text, or ""
 	Workspace string `json:"workspace"` // working folder of the client, or ""
 	Session   bool   `json:"session"`   // whether the call belongs to a session
 	Effect    string `json:"effect"`    // effect of the tool according to its server: EffectReadOnly, ...

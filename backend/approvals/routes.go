@@ -56,6 +56,7 @@ type Approval struct {
 	ArgumentsSize int    `json:"argumentsSize,omitempty" doc:"Size of the complete arguments in bytes"`
 	ArgumentsCut  bool   `json:"argumentsCut,omitempty" doc:"Whether arguments is truncated: GET /api/v1/approvals/{id} returns all of it"`
 	Rule          string `json:"rule,omitempty" doc:"Rule that requires approval; calls only"`
+	ArgumentRule  string `json:"argumentRule,omitempty" doc:"JSON text: the argument rule that asks"`
 	InSession     bool   `json:"session,omitempty" doc:"Whether the call belongs to a session, so that it can be accepted for that session; calls only"`
 	Effect        string `json:"effect,omitempty" enum:"read-only,destructive,unknown" doc:"Effect that the server declares for the tool; calls only"`
 
@@ -102,7 +103,7 @@ func fullApproval(i *Item) Approval {
 		Message: i.Message, URL: i.URL, Schema: i.Schema, At: i.At, Expires: i.Expires, State: i.State, Reason: i.Reason, Command: i.Command,
 	}
 	if h := i.Held; h != nil {
-		p.CallID, p.Original, p.Rule, p.Effect = strconv.FormatInt(h.CallID, 10), h.Tool, h.Why, h.Effect
+		p.CallID, p.Original, p.Rule, p.ArgumentRule, p.Effect = strconv.FormatInt(h.CallID, 10), h.Tool, h.Why, h.RuleText, h.Effect
 		p.InSession, p.Seen, p.Summary = h.Session, h.Seen, h.Summary()
 		p.Files, p.Preview, p.Warnings = h.Files, h.Preview, h.Warnings
 		p.Arguments, p.ArgumentsSize = h.Arguments, len(h.Arguments)

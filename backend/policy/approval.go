@@ -115,11 +115,12 @@ func (p *Policy) askUser(ctx context.Context, call *core.Call, plan Plan, sink c
 		return nil
 	})
 	client, _ := sink.(core.ClientAdmission)
+	ruleKey, ruleText := plan.byArguments.askingRule()
 	answer, err := p.Approvals.Ask(waiting, approvals.Item{
 		Kind: approvals.Call, Server: call.Server, Client: call.Client, Tool: displayName(call),
 		Message: fmt.Sprintf("%s wants to call %q on %q%s", clientName(call.Client), shorten(call.Name), shorten(plan.server.label), accountSuffix(call)),
 		Held: &approvals.Held{
-			CallID: call.ID, Tool: call.Name, Why: why, Workspace: call.Workspace, Session: sessionOf(call) != "", Rule: plan.byArguments.askingRule(), Effect: effectOf(plan.hints),
+			CallID: call.ID, Tool: call.Name, Why: why, Workspace: call.Workspace, Session: sessionOf(call) != "", Rule: ruleKey, RuleText: ruleText, Effect: effectOf(plan.hints),
 			Arguments: strings.ToValidUTF8(string(argumentsOf(call)), "\ufffd"),
 			Bound:     bound, Definition: plan.definition, PreviewSetting: plan.server.previewSetting(call.Name), Client: client,
 			Folders: plan.server.paths.folders(call), Cwd: strings.Replace(plan.server.paths.cwd, config.WorkspaceRoot, call.Workspace, 1),

@@ -53,8 +53,8 @@ func TestFirstRuleOnArgumentsDecides(t *testing.T) {
 		if _, err = s.make(made, "{}", nil); (err == nil) != e.Passes {
 			t.Errorf("%+v: %v", c, err)
 		}
-		if denied, ok := errors.AsType[*core.Error](err); ok && strings.HasPrefix(c.key, "policy.rules") && denied.Setting != c.key {
-			t.Errorf("%+v: the error names %q", c, denied.Setting)
+		if denied, ok := errors.AsType[*core.Error](err); ok && strings.HasPrefix(c.key, "policy.rules") && (denied.Setting != c.key || strings.Contains(denied.Message+denied.Hint, "policy.rules") || !strings.Contains(denied.Message, ": rule ")) {
+			t.Errorf("%+v: the error names %q: %v %s", c, denied.Setting, denied, denied.Hint)
 		}
 	}
 	if e, _ := s.Explain(ExplainRequest{Server: "files", Tool: "put", Client: "cursor"}); !e.Passes || !strings.Contains(e.Checks[4].Detail, "policy.rules[1] (deny)") {
@@ -94,7 +94,8 @@ func TestGrantHoldsForItsRuleOnly(t *testing.T) {
 				t.Errorf("%d: %v, asked %d times", i, err, len(user.asked))
 			}
 		}
-		assert.Equal(t, "Approval is required by your rule policy.rules[0]: It is a.", user.asked[1].Held.Why)
+		assert.Equal(t, "Approval is required by your rule 1: It is a.", user.asked[1].Held.Why)
+		assert.Equal(t, [2]string{"policy.rules[0]", `{"where": {"/p": {"glob": "a"}}, "then": "ask", "because": "It is a."}`}, [2]string{user.asked[1].Held.Rule, user.asked[1].Held.RuleText})
 		time.Sleep(GrantTime)
 		if _, err := s.make(call("put", `{"p":"a"}`), "{}", nil); err != nil || len(user.asked) != 3 {
 			t.Error(err, len(user.asked))

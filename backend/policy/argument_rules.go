@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"regexp"
 	"slices"
@@ -154,6 +155,13 @@ func (d argumentDecision) then() string {
 // why describes the decision as the end of a sentence.
 func (d argumentDecision) why() string { return d.rule.Key + d.because() }
 
+// words name the rule as users count it: policy.rules[0] is rule 1.
+func (d argumentDecision) words() string {
+	var index int
+	_, _ = fmt.Sscanf(d.rule.Key, "policy.rules[%d]", &index)
+	return fmt.Sprintf("rule %d", index+1)
+}
+
 // because is the end of a sentence that names the rule.
 func (d argumentDecision) because() (text string) {
 	if d.rule.Because != "" {
@@ -243,9 +251,9 @@ func checkArgumentRules(call *core.Call, d argumentDecision) error {
 	if d.then() != config.RuleDeny {
 		return nil
 	}
-	e := core.Errorf(core.CodeRejected, "a rule denied the call to tool %q of server %q: %s", call.Name, call.Server, d.why())
+	e := core.Errorf(core.CodeRejected, "a rule denied the call to tool %q of server %q: %s", call.Name, call.Server, d.words()+d.because())
 	e.Setting = d.rule.Key
-	e.Hint = "Use arguments that the rule permits, or tell the user about " + d.rule.Key + "."
+	e.Hint = "Use arguments that the rule permits, or tell the user about " + d.words() + " (Approvals > Argument rules)."
 	return e
 }
 
@@ -266,7 +274,7 @@ func (d argumentDecision) question() string {
 	if d.then() != config.RuleAsk {
 		return ""
 	}
-	return "Approval is required by your rule " + d.why() + "."
+	return "Approval is required by your " + d.words() + d.because() + "."
 }
 
 // askingID identifies the rule that asks by its content, or is "".
@@ -277,12 +285,12 @@ func (d argumentDecision) askingID() string {
 	return d.rule.id
 }
 
-// askingRule is the configuration key of the rule that asks, or "".
-func (d argumentDecision) askingRule() string {
+// askingRule is the configuration key of the rule that asks, and its JSON text, or "".
+func (d argumentDecision) askingRule() (key, text string) {
 	if d.then() != config.RuleAsk {
-		return ""
+		return "", ""
 	}
-	return d.rule.Key
+	return d.rule.Key, d.rule.Text
 }
 
 // ArgumentRules are argument rules that are evaluated without a Policy, for recorded calls.

@@ -66,7 +66,7 @@ export function CallRemedy({ call }: { call: CallDetail }) {
 }
 
 function WhyRejected({ call }: { call: CallDetail }) {
-  const [open, setOpen] = useState(call.reason.includes('policy.rules['));
+  const [open, setOpen] = useState(call.reason.startsWith('a rule denied '));
   return (
     <>
       <p className="border-t px-4 py-3 md:px-5">

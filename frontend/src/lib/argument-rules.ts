@@ -1,6 +1,7 @@
 import { textEdit, within } from '@/lib/config-edits';
-import { blockAt } from '@/lib/jsonc';
-import { isRecord, withoutPrototypes } from '@/lib/own-property';
+import { blockAt, readJsonc } from '@/lib/jsonc';
+import { isRecord, ownValue, withoutPrototypes } from '@/lib/own-property';
+import { texts } from '@/lib/texts';
 import type { Edit } from '@/types/api';
 
 const and = ' and ';
@@ -61,6 +62,12 @@ export function describeRules(
       .join(' '),
     because: typeof rule.because === 'string' ? rule.because : '',
   }));
+}
+
+/** What a rule does to which calls, from its JSON text; undefined if that is not an object. */
+export function ruleInWords(rule: string): string | undefined {
+  const [words] = describeRules([readJsonc(rule).value]) ?? [];
+  return words && `${ownValue(texts.rules.thens, words.action) ?? words.action}: ${words.text}`;
 }
 
 /** A condition in English. */

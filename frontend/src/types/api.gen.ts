@@ -94,6 +94,10 @@ export interface AnswerToolInputBody {
 }
 export interface Approval {
   /**
+   * JSON text: the argument rule that asks
+   */
+  argumentRule?: string;
+  /**
    * JSON text, truncated in lists and events if long; calls only
    */
   arguments?: string;

@@ -8,6 +8,7 @@ import { Failure } from '@/components/failure';
 import { Labelled } from '@/components/fields';
 import { JsonView, LongText } from '@/components/json-view';
 import { Menu } from '@/components/menu';
+import { ruleInWords } from '@/lib/argument-rules';
 import { classes } from '@/lib/class-names';
 import { bytes, escapeControlCharacters } from '@/lib/format';
 import { jsonMembers, jsonString } from '@/lib/json-text';
@@ -99,6 +100,13 @@ export function CallCard({
       {approval.rule && (
         <p className="mt-2 text-sm text-ink2 [overflow-wrap:anywhere]">
           {escapeControlCharacters(approval.rule)}
+          {approval.argumentRule && (
+            <span className="block text-ink3">
+              {escapeControlCharacters(
+                showHidden((ruleInWords(approval.argumentRule) ?? '').slice(0, 1000)),
+              )}
+            </span>
+          )}
         </p>
       )}
       <div className="mt-3">

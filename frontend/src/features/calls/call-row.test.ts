@@ -12,7 +12,9 @@ it('a row shows the line that tells most of an error: the last one of a trace', 
 });
 
 it('the row of a call that a rule denied says why, or which rule', () => {
-  const denied = 'a rule denied the call to tool "drop" of server "db": policy.rules[1]';
-  expect(line(denied)).toBe('a rule denied the call: rule 2');
-  expect(line(`${denied}: No drops`)).toBe('a rule denied the call: No drops');
+  for (const name of ['rule 2', 'policy.rules[1]']) {
+    const denied = `a rule denied the call to tool "drop" of server "db": ${name}`;
+    expect(line(denied)).toBe('a rule denied the call: rule 2');
+    expect(line(`${denied}: No drops`)).toBe('a rule denied the call: No drops');
+  }
 });

@@ -185,6 +185,8 @@ const clientName = (call: Call) =>
 export const reasonOf = ({ reason, server, tool }: Pick<Call, 'reason' | 'server' | 'tool'>) =>
   reason
     .replace(` to tool "${tool}" of server "${server}"`, '')
+    .replace(/^(a rule denied the call: )rule \d+: /, '$1')
+    // Calls of earlier versions name its key.
     .replace(/policy\.rules\[(\d+)\](: )?/, (_, index, because) =>
       because ? '' : `rule ${Number(index) + 1}`,
     );

@@ -10,13 +10,11 @@ import {
 } from 'lucide-react';
 import { useState } from 'react';
 import { Section, SelectField } from '@/components/fields';
-import { describeRules } from '@/lib/argument-rules';
+import { ruleInWords } from '@/lib/argument-rules';
 import { classes } from '@/lib/class-names';
 import { escapeControlCharacters, roundDuration } from '@/lib/format';
-import { readJsonc } from '@/lib/jsonc';
 import { ownValue, withoutPrototypes } from '@/lib/own-property';
 import { messageOf, request } from '@/lib/request';
-import { texts } from '@/lib/texts';
 import type { Explanation, Verdict } from '@/types/api';
 
 const explainTexts = withoutPrototypes({
@@ -66,16 +64,11 @@ const looks: Record<Verdict['result'], { icon: LucideIcon; color: string }> = {
 
 /** An argument rule in words, which leads to all of them. */
 function RuleLink({ rule }: { rule: string }) {
-  const [words] = describeRules([readJsonc(rule).value]) ?? [];
+  const words = ruleInWords(rule);
   if (!words) return null;
   return (
     <Link to="/approvals" className="block text-accent underline-offset-2 hover:underline">
-      {escapeControlCharacters(
-        `${ownValue(texts.rules.thens, words.action) ?? words.action}: ${words.text}`.slice(
-          0,
-          1000,
-        ),
-      )}
+      {escapeControlCharacters(words.slice(0, 1000))}
     </Link>
   );
 }
