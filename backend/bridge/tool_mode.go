@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
@@ -36,11 +37,19 @@ func AutoMode(v *registry.View, limits ClientLimits) (mode, reason string) {
 	case limits.SearchesItself:
 		return mode, "The client searches tools by itself."
 	case mode != "":
-		return mode, fmt.Sprintf("All tools need about %d tokens, and a long session in this mode at most %d.", all/bytesPerToken, least/bytesPerToken)
+		return mode, fmt.Sprintf("All tools need about %s tokens, and a long session in this mode at most %s.", formatTokens(all), formatTokens(least))
 	case all <= autoBudget:
-		return mode, fmt.Sprintf("All tools need about %d tokens.", all/bytesPerToken)
+		return mode, fmt.Sprintf("All tools need about %s tokens.", formatTokens(all))
 	}
-	return mode, fmt.Sprintf("No other mode is sure to save tokens: all tools need about %d.", all/bytesPerToken)
+	return mode, fmt.Sprintf("No other mode is sure to save tokens: all tools need about %s.", formatTokens(all))
+}
+
+func formatTokens(bytes int) string {
+	n := EstimateTokens(bytes)
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
 
 // chooseMode is AutoMode without the reason, for each request. all is the size of all tools, and least what

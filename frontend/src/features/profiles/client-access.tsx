@@ -118,11 +118,14 @@ export function ClientAccess({
               const missing = without(one).length;
               return {
                 value: one.name,
-                text: `${priced(one.name || 'All tools', tokens)}${missing ? `, without ${texts.connections.servers(missing)}` : ''}`,
+                text: `${priced(one.name || 'No profile', tokens)}${missing ? `, without ${texts.connections.servers(missing)}` : ''}`,
               };
             })}
             onChange={(profile) => change.mutate({ ...view, profile })}
           />
+          <Link to="/profiles" search={{ make: '1' }} className="text-accent hover:underline">
+            {texts.profiles.make}…
+          </Link>
         </Labelled>
         <Labelled text="Tool listing">
           <SelectField
@@ -136,18 +139,26 @@ export function ClientAccess({
                 value,
                 text: priced(texts.profiles.modes[value], sizes?.[value]),
               })),
-              { value: 'auto', text: 'Automatic' },
+              {
+                value: 'auto',
+                text: priced(
+                  texts.profiles.modes.auto,
+                  sizes?.[byServer ? 'all' : (view.chosen as 'all')], // known while it is in use
+                ),
+              },
             ]}
             onChange={(mode) =>
               change.mutate({ ...view, toolMode: view.profile || mode !== 'all' ? mode : '' })
             }
           />
         </Labelled>
-        {view.why && (
-          <p className="text-xs text-ink2">
-            {escapeControlCharacters((byServer && connection.modeReason) || view.why)}
-          </p>
-        )}
+        <p className="text-xs text-ink2">
+          {escapeControlCharacters(
+            (byServer && connection.modeReason) ||
+              view.why ||
+              texts.profiles.modeNotes[cost?.mode ?? 'all'],
+          )}
+        </p>
         {!byServer && (
           <>
             <Labelled text="Result limit">

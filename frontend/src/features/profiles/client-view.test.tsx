@@ -113,7 +113,7 @@ test('a profile has a price for a moved client, and says which of its servers it
   const options = (label: string) =>
     [...(screen.getByLabelText(label) as HTMLSelectElement).options].map((one) => one.text);
   expect(options('Profile for cursor')).toEqual([
-    'All tools · ~60 tokens',
+    'No profile · ~60 tokens',
     'office · ~20 tokens, without 1 server',
   ]);
   expect(options('Tool listing for cursor')).toContain('Search · ~50 tokens');

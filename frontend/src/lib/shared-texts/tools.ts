@@ -11,7 +11,8 @@ export const toolsTexts = {
     noDescription: 'No description.',
 
     tokens: (n: string) => `~${n} tokens`,
-    tokensHint: 'Estimated size of its definition in a model’s context: characters divided by four',
+    tokensHint:
+      'Estimated size of its definition in a model’s context: characters divided by four; less if the client leaves out output schemas',
   },
   trust: {
     changed:
