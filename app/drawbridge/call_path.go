@@ -142,13 +142,13 @@ func (d *daemon) limitsOf(token string) bridge.ClientLimits {
 // another one, it is known by the name of its application, which does not decide about the names of tools:
 // a token may have several applications.
 func clientLimits(token, application string) bridge.ClientLimits {
-	name, l := clientconf.LimitsOf(token)
+	name, tools, l := clientconf.LimitsOf(token)
 	if l == (clientconf.Limits{}) {
-		_, l = clientconf.LimitsOf(clientconf.IDOf(application))
+		_, tools, l = clientconf.LimitsOf(clientconf.IDOf(application))
 	}
 	return bridge.ClientLimits{
 		Name: name, Instructions: l.Instructions, Description: l.Description, PinnedDescription: l.PinnedDescription,
-		PinKey: l.PinKey, SearchesItself: l.SearchesItself,
+		PinKey: l.PinKey, SearchesItself: l.SearchesItself, Tools: tools,
 	}
 }
 

@@ -21,6 +21,7 @@ type ClientLimits struct {
 	PinnedDescription int    // the same, of a tool with PinKey
 	PinKey            string // the _meta key for tools that a client with a tool search of its own loads at once
 	SearchesItself    bool   // whether the client has a tool search of its own
+	Tools             int    // the number of tools that it supports
 }
 
 // readMore is listed for clients for which something is shortened, and returns the whole text.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 )
 
@@ -30,10 +31,12 @@ func ModeTools(mode string) []string {
 // AutoMode returns how the mode ToolsAuto lists the tools of a view for a client with these limits:
 // "" (all), ToolsDeferred or ToolsSearch, and why, as a sentence. It never chooses a mode that costs
 // more than listing all tools if a session uses ten tools with the largest definitions and fails once
-// with each.
+// with each, except for a client that does not support that many tools.
 func AutoMode(v *registry.View, limits ClientLimits) (mode, reason string) {
 	mode, all, least := chooseMode(v, limits)
 	switch {
+	case exceedsTools(v, limits):
+		return mode, fmt.Sprintf("The client supports at most %d tools.", limits.Tools)
 	case limits.SearchesItself:
 		return mode, "The client searches tools by itself."
 	case mode != "":
@@ -55,13 +58,16 @@ func formatTokens(bytes int) string {
 // chooseMode is AutoMode without the reason, for each request. all is the size of all tools, and least what
 // a session reads at most in the mode, in bytes.
 func chooseMode(v *registry.View, limits ClientLimits) (mode string, all, least int) {
-	if limits.SearchesItself {
+	tooMany := exceedsTools(v, limits)
+	if limits.SearchesItself && !tooMany {
 		return "", 0, 0
 	}
 	cost := CostOf(v, limits)
 	all = cost.Lists[""]
 	deferred, search := cost.Lists[ToolsDeferred]+cost.largest, cost.Lists[ToolsSearch]+cost.largest+autoTools*cost.search
 	switch {
+	case tooMany:
+		return ToolsSearch, all, search
 	case all <= autoBudget:
 	case cost.Lists[ToolsDeferred] <= autoBudget && deferred < all:
 		return ToolsDeferred, all, deferred
@@ -69,6 +75,10 @@ func chooseMode(v *registry.View, limits ClientLimits) (mode string, all, least 
 		return ToolsSearch, all, search
 	}
 	return "", all, all
+}
+
+func exceedsTools(v *registry.View, limits ClientLimits) bool {
+	return limits.Tools > 0 && len(v.Items(core.Tools)) > limits.Tools
 }
 
 // SavesAtServer reports whether a mode makes the list of one server shorter. Where it does not, and in the mode

@@ -134,13 +134,13 @@ type Limits struct {
 	Source string `json:"source"`
 }
 
-// LimitsOf returns the MaxToolName and the Limits of the client with this id; 0 and none if it is not
-// known.
-func LimitsOf(id string) (name int, l Limits) {
+// LimitsOf returns the MaxToolName, the MaxTools and the Limits of the client with this id; 0 and none if
+// it is not known.
+func LimitsOf(id string) (name, tools int, l Limits) {
 	if c := knownByID()[id]; c != nil {
-		return c.MaxToolName, c.Limits
+		return c.MaxToolName, c.MaxTools, c.Limits
 	}
-	return 0, Limits{}
+	return 0, 0, Limits{}
 }
 
 // IDOf returns the id of the client whose application calls itself name, such as "codex" for
@@ -239,7 +239,7 @@ type OfferedTool struct {
 // merged instructions, with what Drawbridge does about it or what the user can do.
 func LimitWarnings(client Client, tools []OfferedTool, instructions int) (all []string) {
 	if client.MaxTools > 0 && len(tools) > client.MaxTools {
-		all = append(all, fmt.Sprintf("%s supports at most %d tools, but would be offered %d. Limit it to a profile, or list its tools by search: drawbridge profiles use %s --mode search, or Tools and limits on the page Clients.", client.Name, client.MaxTools, len(tools), client.ID))
+		all = append(all, fmt.Sprintf("%s supports at most %d tools, but would be offered %d. Choose a profile for it, or list its tools by search (drawbridge profiles use %s --mode search).", client.Name, client.MaxTools, len(tools), client.ID))
 	}
 	var long []string
 	shortened, unchanged := 0, 0
