@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
@@ -136,7 +137,22 @@ func (f *Feature) takeOver(ctx context.Context, in *takeoverInput) (*web.Answer[
 
 func (f *Feature) undoTakeover(ctx context.Context, in *takeoverUndoInput) (*web.Answer[web.List[TakeoverUndone]], error) {
 	out := web.List[TakeoverUndone]{Items: []TakeoverUndone{}}
-	failed := f.Connector.UndoKeys(ctx, in.Body.Keys, func(u UndoResult) {
+	moved := map[string]bool{}
+	for _, s := range f.Connector.List() {
+		moved[s.Key] = len(s.Choice.Servers) > 0
+	}
+	// A client that was disconnected since, and connected without a move, stays connected.
+	keys := slices.DeleteFunc(slices.Clone(in.Body.Keys), func(key string) bool {
+		has, known := moved[key]
+		if known && !has {
+			out.Items = append(out.Items, TakeoverUndone{Key: key, Result: string(WasAbsent)})
+		}
+		return known && !has
+	})
+	if len(keys) == 0 {
+		return web.Reply(out)
+	}
+	failed := f.Connector.UndoKeys(ctx, keys, func(u UndoResult) {
 		if u.Error == "" {
 			if err := f.revokeUnused(u.Key); err != nil {
 				u.Error = err.Error()

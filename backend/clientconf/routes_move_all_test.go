@@ -78,6 +78,13 @@ func TestAllClientsAreMovedAndRestoredThroughAPI(t *testing.T) {
 	}
 	_, err = os.Stat(s.ours)
 	assert.Error(t, err, "our configuration")
+	// A client that was connected since, without a move, stays connected.
+	s.Do(t, "/api/v1/connections/"+keys[0]+"/connect", `{}`, 200)
+	require.NoError(t, json.Unmarshal([]byte(s.Do(t, "/api/v1/takeover/undo", string(body), 200)), &undone))
+	assert.Len(t, undone.Items, 3)
+	now := s.connection(t, keys[0])
+	assert.True(t, now.Connected, keys[0])
+	assert.Len(t, now.Own, 1, "the server that it runs itself again")
 }
 
 // The preview says which servers become one and which are renamed. The servers of clients come first in the changes, and

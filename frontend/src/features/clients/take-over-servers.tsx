@@ -55,10 +55,11 @@ export function TakeOver({ look = 'primary' }: { look?: 'primary' | 'secondary' 
 export function TakenOver() {
   const { data: taken = [] } = useQuery(takenOverQuery);
   const { data: connections } = useQuery(connectionsQuery);
-  // A client that was disconnected since has nothing to undo.
-  const left = taken.filter(
-    ({ key, error }) => error || connections?.find((one) => one.key === key)?.connected !== false,
-  );
+  // A client that was disconnected since has nothing to undo, even if it is connected again.
+  const left = taken.filter(({ key, error }) => {
+    const now = connections?.find((one) => one.key === key);
+    return error || !now || (now.connected && now.moved.length > 0);
+  });
   return left.length > 0 && <Results results={left} />;
 }
 
