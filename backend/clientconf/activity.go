@@ -3,7 +3,9 @@ package clientconf
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
@@ -95,6 +97,8 @@ func (f *Feature) AddActivity(c *Connection, s Status) {
 	tools, instructions := f.visibleToClient(s, c.ToolMode)
 	c.Offered = len(tools)
 	c.Warnings = append(c.Warnings, LimitWarnings(s.Client, tools, instructions)...)
+	c.Warnings = append(c.Warnings, f.excludedServers(s)...)
+	c.Own = f.Connector.ownServers(s)
 	came := func(at time.Time) {
 		if at = at.UTC(); at.Before(s.At) {
 			return // that was the previous connection
@@ -128,6 +132,37 @@ func (f *Feature) AddActivity(c *Connection, s Status) {
 	if !c.Live && s.State == Connected {
 		c.Next = nextStep(s.Client)
 	}
+}
+
+// excludedServers returns a warning if the profile of a client excludes servers that its entries point to.
+func (f *Feature) excludedServers(s Status) []string {
+	profile := f.Config().Clients[s.Client.ID].Profile
+	var out []string
+	for _, one := range s.Choice.Servers {
+		if _, known := f.Views.Server(one.Server); known && profile != "" {
+			if _, in := f.Views.ProfileServer(profile, one.Server); !in {
+				out = append(out, one.Name)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Its profile %s does not include %s: %s shows an error for %s.", profile, strings.Join(out, ", "), s.Client.Name, map[bool]string{true: "this entry", false: "these entries"}[len(out) == 1])}
+}
+
+// ownServers returns the names of the servers in the files of a client that it runs itself.
+func (c *Connector) ownServers(s Status) []string {
+	names := []string{}
+	if p, err := c.locatePlan(Choice{Client: s.Client.ID, Project: s.Project}); err == nil {
+		all, _ := c.readServers(p)
+		for _, one := range all {
+			if one.SkipReason == "" && one.Scope == "" && !slices.Contains(names, one.Name) {
+				names = append(names, one.Name)
+			}
+		}
+	}
+	return names
 }
 
 // listed returns the ids of the servers whose lists a client gets: none if one entry provides all.

@@ -49,6 +49,7 @@ type Connection struct {
 	ByServer   bool       `json:"byServer" doc:"Whether each of its entries points to one server: it gets a list from each"`
 	ModeReason string     `json:"modeReason" doc:"With the tool mode auto: why that was chosen; else empty"`
 	Moved      []Moved    `json:"moved" nullable:"false" doc:"Servers that were moved from it"`
+	Own        []string   `json:"own" nullable:"false" doc:"If it is connected: servers in its files that Drawbridge does not run for it; their tools are not counted"`
 	Link       bool       `json:"link" doc:"Whether it can be connected by a link"`
 	Bundle     bool       `json:"bundle" doc:"Whether it can be connected by an extension"`
 }
@@ -203,7 +204,7 @@ func NewConnection(s Status) Connection {
 		Key: s.Key, ID: s.Client.ID, Name: s.Client.Name, Kind: s.Client.Kind, Project: s.Project, Path: s.Path,
 		Detected: s.Detected, State: string(s.State), Connected: s.Connected, Problem: s.Problem, HTTP: s.Choice.HTTP,
 		SupportsHTTP: s.Client.HTTP != nil, Reload: s.Client.ApplyHint(), Reloads: s.Client.ReloadsAutomatically(), MaxTools: s.Client.MaxTools, Tested: s.Client.Confidence == "M",
-		Link: HasLink(s.Client), Bundle: HasBundle(s.Client), Moved: []Moved{}, Warnings: []string{},
+		Link: HasLink(s.Client), Bundle: HasBundle(s.Client), Moved: []Moved{}, Own: []string{}, Warnings: []string{},
 	}
 	for _, one := range s.Choice.Servers {
 		c.Moved = append(c.Moved, Moved{one.Name, one.Scope, one.Server})

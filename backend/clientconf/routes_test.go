@@ -176,6 +176,17 @@ func TestListCostsWhatTheEntriesOfAClientOffer(t *testing.T) {
 	why = "auto has chosen it"
 	c := s.connection(t, "cursor")
 	assert.Truef(t, c.ToolMode == config.ToolsAll && c.Offered == 2, "the entries for one server list all tools: %+v", c)
+	assert.Empty(t, append(c.Own, c.Warnings...))
+	s.feature.Views.SetProfiles([]config.Profile{{Name: "lean", Servers: map[string]config.ProfileServer{"a": {}}}})
+	s.feature.Config = func() *config.Config {
+		cfg := config.Default()
+		cfg.Clients = map[string]config.Client{"cursor": {Profile: "lean"}}
+		return cfg
+	}
+	c = s.connection(t, "cursor")
+	assert.Equal(t, 1, c.Offered)
+	require.Len(t, c.Warnings, 1)
+	assert.Contains(t, c.Warnings[0], "Its profile lean does not include b: Cursor")
 }
 
 func TestImportMovesSecretsAndIsUndone(t *testing.T) {

@@ -1008,6 +1008,10 @@ export interface Connection {
    * Number of tools that a new list would contain
    */
   offered: number;
+  /**
+   * If it is connected: servers in its files that Drawbridge does not run for it; their tools are not counted
+   */
+  own: string[];
   path: string;
   problem: string;
   project: string;

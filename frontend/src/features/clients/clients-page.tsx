@@ -1,7 +1,7 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { MonitorSmartphone } from 'lucide-react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
 import { CopyField } from '@/components/copy-button';
 import { Failure } from '@/components/failure';
 import { GuestBadge } from '@/components/guest-badge';
@@ -145,6 +145,8 @@ function ClientRow({
   const facts = (
     <Facts client={client} context={pays && hasSettings ? context(client.token, first) : null} />
   );
+  const warned = useRef(false); // what helped against a warning stays open after it
+  warned.current ||= first !== undefined && exceedsTools(first);
   return (
     <li
       data-client={first?.key}
@@ -172,7 +174,7 @@ function ClientRow({
         <ConnectionState key={connection.key} connection={connection} />
       ))}
       {hasSettings && (
-        <details className="text-sm" open={first !== undefined && exceedsTools(first)}>
+        <details className="text-sm" open={warned.current}>
           <summary className="w-fit cursor-pointer text-ink2">
             Tools and limits
             <span className="sr-only">

@@ -29,7 +29,7 @@ export const viewOf = (views: ClientSettings[], token: string): ClientSettings =
 
 /** What the entries of a client in its file point to; undefined if there are none. */
 type Connected =
-  | Pick<Connection, 'connected' | 'byServer' | 'moved' | 'tokens' | 'modeReason'>
+  | Pick<Connection, 'connected' | 'byServer' | 'moved' | 'own' | 'tokens' | 'modeReason'>
   | undefined;
 
 /** What a client with settings pays: the size of its lists of tools in each mode, and its mode. */
@@ -46,6 +46,9 @@ function costOf({ items, clients }: Profiles, view: ClientSettings, connection: 
   return profile && { profile, mode, sizes, tokens: sizes?.[mode] };
 }
 
+/** The servers in the files of a connected client that it runs itself. */
+const ownOf = (connection: Connected) => (connection?.connected && connection.own) || [];
+
 /** The tokens that the lists of tools take up in each session of a client. */
 export function ClientContext({ token, connection }: { token: string; connection: Connected }) {
   const { data } = useQuery(profilesQuery);
@@ -54,6 +57,8 @@ export function ClientContext({ token, connection }: { token: string; connection
     cost?.tokens !== undefined && (
       <span className="whitespace-nowrap" title={texts.tools.tokensHint}>
         Context {texts.tools.tokens(count(cost.tokens))}
+        {ownOf(connection).length > 0 &&
+          ` and ${texts.connections.servers(ownOf(connection).length)} of its own`}
       </span>
     )
   );
@@ -98,7 +103,6 @@ export function ClientAccess({
   const without = (profile: Profile | undefined) =>
     profile?.everyServer === false ? own.filter((one) => !profile.servers.includes(one)) : [];
   const offered = offeredBy(cost?.profile);
-  const excluded = without(cost?.profile);
   const dearest = offered.toSorted((a, b) => b.tokens - a.tokens).slice(0, 5);
   const sums = new Map<string, number>();
   for (const one of offered) sums.set(one.server, (sums.get(one.server) ?? 0) + one.tokens);
@@ -123,7 +127,7 @@ export function ClientAccess({
             })}
             onChange={(profile) => change.mutate({ ...view, profile })}
           />
-          <Link to="/profiles" search={{ make: '1' }} className="text-accent hover:underline">
+          <Link to="/profiles" search={{ make: token }} className="text-accent hover:underline">
             {texts.profiles.make}…
           </Link>
         </Labelled>
@@ -205,9 +209,16 @@ export function ClientAccess({
           );
         })}
       </div>
-      {excluded.length > 0 && (
-        <p className="text-warn" role="status">
-          {`This profile does not include ${excluded.map((one) => escapeControlCharacters(labelOf(one).slice(0, 60))).join(', ')}: the client shows an error at ${excluded.length === 1 ? 'this entry' : 'these entries'}.`}
+      {ownOf(connection).length > 0 && (
+        <p className="text-warn">
+          {`It also pays for the servers in its own file, which are not counted here: ${ownOf(
+            connection,
+          )
+            .map((one) => escapeControlCharacters(one.slice(0, 60)))
+            .join(', ')}. `}
+          <Link to="/welcome" className="underline underline-offset-2">
+            Move them to Drawbridge…
+          </Link>
         </p>
       )}
       {dearest.length > 0 && (
@@ -215,7 +226,14 @@ export function ClientAccess({
           {cost?.mode === 'all' ? 'By server:' : 'By server, if all were listed:'}
           {servers.map(([server, sum]) => (
             <span key={server}>
-              {escapeControlCharacters(labelOf(server).slice(0, 60))} {count(sum)}
+              <Link
+                to="/tools"
+                search={{ q: server }}
+                className="text-ink underline-offset-2 hover:underline"
+              >
+                {escapeControlCharacters(labelOf(server).slice(0, 60))}
+              </Link>{' '}
+              {count(sum)}
             </span>
           ))}
           {sizes && sizes.instructions > 0 && <span>instructions {count(sizes.instructions)}</span>}

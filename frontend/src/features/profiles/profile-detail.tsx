@@ -11,6 +11,8 @@ import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { Profile } from '@/types/api';
+import { useClientView } from './api';
+import { viewOf } from './client-access';
 import { ProfileAccounts } from './profile-accounts';
 import { type Entry, type Known, offers, switchTools } from './profile-entry';
 import { ProfileURLAndClients } from './profile-url-and-clients';
@@ -26,6 +28,10 @@ const words = {
 interface Props {
   /** Undefined for a new profile. */
   name: string | undefined;
+  /** The client that a new profile is for. */
+  client?: string | undefined;
+  /** The draft of a new profile. */
+  initial?: Entry | undefined;
   tools: PickTool[];
   servers: string[];
   /** The names of the clients' tokens. */
@@ -69,6 +75,8 @@ export function ProfileDetail(props: Props) {
 
 function Editor({
   profile,
+  client,
+  initial,
   gone,
   everything,
   taken,
@@ -89,13 +97,21 @@ function Editor({
 }) {
   const [asking, setAsking] = useState(false);
   const [before, setBefore] = useState<{ entry: Entry; n: number } | undefined>(undefined);
-  const edit = useProfileDraft({ profile, gone, taken, onLoad: () => setBefore(undefined) });
+  const edit = useProfileDraft({
+    profile,
+    initial,
+    gone,
+    taken,
+    onLoad: () => setBefore(undefined),
+  });
   const { draft, setDraft, name, setName, nameFault, faultOf, save, changed } = edit;
   const known = useMemo<Known>(() => {
     const all = new Map<string, string[]>();
     for (const { server, tool } of tools) all.set(server, [...(all.get(server) ?? []), tool]);
     return all;
   }, [tools]);
+  const { clients } = useSuspenseQuery(profilesQuery).data;
+  const assign = useClientView();
   const change = (part: Partial<Entry>) => setDraft((old) => ({ ...old, ...part }));
   const unused = tools.filter((one) => one.unused && offers(draft, one.server, one.tool));
   const spare = unused.reduce((sum, one) => sum + one.tokens, 0);
@@ -117,10 +133,18 @@ function Editor({
           <Button
             look="primary"
             disabled={!edit.ready || save.isPending}
-            onClick={() => edit.submit(onSaved)}
+            onClick={() =>
+              edit.submit((saved) => {
+                if (client !== undefined && !profile)
+                  assign.mutate({ ...viewOf(clients, client), profile: saved });
+                onSaved(saved);
+              })
+            }
           >
             {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
-            Save profile
+            {client === undefined || profile
+              ? 'Save profile'
+              : `Save profile for ${escapeControlCharacters(client.slice(0, 60))}`}
           </Button>
           {!profile && name === '' && (
             <span className="text-xs text-ink3">Enter a name first.</span>

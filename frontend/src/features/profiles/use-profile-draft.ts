@@ -36,18 +36,21 @@ function faultOfName(name: string, taken: string[]): string | undefined {
  */
 export function useProfileDraft({
   profile,
+  initial = nothing,
   gone,
   taken,
   onLoad,
 }: {
   /** The profile in the file; undefined for a new one. */
   profile: Profile | undefined;
+  /** The draft of a new profile. */
+  initial?: Entry | undefined;
   gone: boolean;
   taken: string[];
   onLoad: () => void;
 }) {
   const [base, setBase] = useState(profile);
-  const [draft, setDraft] = useState<Entry>(() => readEntry(profile?.entry ?? nothing));
+  const [draft, setDraft] = useState<Entry>(() => readEntry(profile?.entry ?? initial));
   const latest = useRef(draft);
   useEffect(() => {
     latest.current = draft;
@@ -55,7 +58,7 @@ export function useProfileDraft({
   const [name, setName] = useState('');
   const save = useSaveProfile();
   const say = useLocalToast();
-  const dirty = textOf(draft) !== textOf(readEntry(base?.entry ?? nothing));
+  const dirty = textOf(draft) !== textOf(readEntry(base?.entry ?? initial));
   useUnsaved(!gone && (dirty || name !== ''));
   const load = (from: Profile | undefined) => {
     setBase(from);
