@@ -127,7 +127,11 @@ export function ClientAccess({
             })}
             onChange={(profile) => change.mutate({ ...view, profile })}
           />
-          <Link to="/profiles" search={{ make: token }} className="text-accent hover:underline">
+          <Link
+            to="/profiles"
+            search={{ make: token }}
+            className="text-accent underline underline-offset-2"
+          >
             {texts.profiles.make}…
           </Link>
         </Labelled>
@@ -229,7 +233,7 @@ export function ClientAccess({
               <Link
                 to="/tools"
                 search={{ q: server }}
-                className="text-ink underline-offset-2 hover:underline"
+                className="underline underline-offset-2 hover:text-ink"
               >
                 {escapeControlCharacters(labelOf(server).slice(0, 60))}
               </Link>{' '}
@@ -244,7 +248,7 @@ export function ClientAccess({
               <Link
                 to="/tools"
                 search={{ tool: one.publicName }}
-                className="text-ink underline-offset-2 hover:underline"
+                className="underline underline-offset-2 hover:text-ink"
               >
                 {escapeControlCharacters(
                   `${labelOf(one.server).slice(0, 60)} / ${one.tool.slice(0, 100)}`,
