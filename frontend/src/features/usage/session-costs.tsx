@@ -25,9 +25,10 @@ export function SessionCosts({ client }: { client: string | undefined }) {
     <section aria-label="Tokens by tool listing">
       <h2 className="font-semibold">Tokens by tool listing</h2>
       <p className="mt-1 mb-2 text-sm text-ink2">
-        What the newest {count(sessions.length)} sessions would have cost with each listing of the
-        tools, estimated. The list is sent again in each turn; results are the same in all listings.
-        The current listing is bold. Calls without a session are not included.
+        What the newest {sessions.length === 1 ? 'session' : `${count(sessions.length)} sessions`}{' '}
+        would have cost with each listing of the tools, estimated. The list is sent again in each
+        turn; results are the same in all listings. The current listing is bold. Calls without a
+        session are not included.
       </p>
       <ScrollArea
         aria-label="Tokens by tool listing and client"
@@ -77,7 +78,7 @@ export function SessionCosts({ client }: { client: string | undefined }) {
                 />
                 <td className="px-3 text-ink2">
                   {modes[one.mode]}
-                  {one.searches && ', searched by the client'}
+                  {one.searches && '; the client searches'}
                 </td>
               </tr>
             ))}
