@@ -114,7 +114,8 @@ func (w *world) change(what string, f func(c *simConfig), apply func() error) {
 	w.before, w.conf = w.conf, next
 	for key := range w.trusted {
 		server, tool, _ := strings.Cut(key, "/")
-		if v := w.servers[server].listed[tool]; next.Accept[server] && v != 0 {
+		// What was withheld of a disabled server stays so: it lists nothing that could be accepted.
+		if v := w.servers[server].listed[tool]; next.Accept[server] && !next.Disabled[server] && v != 0 {
 			w.trusted[key] = v
 		}
 	}

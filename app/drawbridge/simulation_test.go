@@ -26,7 +26,7 @@ var (
 const simSteps = 2000
 
 // Seeds that failed once.
-var failedSeeds = []int64{1, 5, 323049323, 906115263}
+var failedSeeds = []int64{1, 5, 323049323, 906115263, 1996806203}
 
 // TestSimulation runs the program with simulated servers, clients and a user, in virtual time. A failure prints
 // its seed; go test -run TestSimulation -seed N ./app/drawbridge repeats it. The seed draws one step at a time, and
