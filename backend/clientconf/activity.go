@@ -98,7 +98,7 @@ func (f *Feature) AddActivity(c *Connection, s Status) {
 	c.Offered = len(tools)
 	c.Warnings = append(c.Warnings, LimitWarnings(s.Client, tools, instructions)...)
 	c.Warnings = append(c.Warnings, f.excludedServers(s)...)
-	c.Own = f.Connector.ownServers(s)
+	c.Own = f.ownServers(s)
 	came := func(at time.Time) {
 		if at = at.UTC(); at.Before(s.At) {
 			return // that was the previous connection
@@ -152,10 +152,10 @@ func (f *Feature) excludedServers(s Status) []string {
 }
 
 // ownServers returns the names of the servers in the files of a client that it runs itself.
-func (c *Connector) ownServers(s Status) []string {
+func (f *Feature) ownServers(s Status) []string {
 	names := []string{}
-	if p, err := c.locatePlan(Choice{Client: s.Client.ID, Project: s.Project}); err == nil {
-		all, _ := c.readServers(p)
+	if p, err := f.Connector.locatePlan(Choice{Client: s.Client.ID, Project: s.Project}); err == nil {
+		all, _ := f.Connector.readServers(p)
 		for _, one := range all {
 			if one.SkipReason == "" && one.Scope == "" && !slices.Contains(names, one.Name) {
 				names = append(names, one.Name)
