@@ -81,9 +81,10 @@ func exceedsTools(v *registry.View, limits ClientLimits) bool {
 	return limits.Tools > 0 && len(v.Items(core.Tools)) > limits.Tools
 }
 
-// SavesAtServer reports whether a mode makes the list of one server shorter. Where it does not, and in the mode
-// ToolsAuto, that server's own endpoint lists all tools.
+// SavesAtServer reports whether a mode makes the list of one server shorter. Where it does not, that server's
+// own endpoint lists all tools.
 func SavesAtServer(v *registry.View, mode string) bool {
 	cost := CostOf(v, ClientLimits{})
-	return cost.Lists[mode] < cost.Lists[""]
+	size, known := cost.Lists[mode] // not of ToolsAuto
+	return known && size < cost.Lists[""]
 }

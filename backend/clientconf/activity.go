@@ -148,7 +148,7 @@ func (f *Feature) excludedServers(s Status) []string {
 	if len(out) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Its profile %s does not include %s: %s shows an error for %s.", profile, strings.Join(out, ", "), s.Client.Name, map[bool]string{true: "this entry", false: "these entries"}[len(out) == 1])}
+	return []string{fmt.Sprintf("Its profile %q does not include %s: %s shows errors there.", profile, strings.Join(out, ", "), s.Client.Name)}
 }
 
 // ownServers returns the names of the servers in the files of a client that it runs itself.

@@ -186,7 +186,7 @@ func TestListCostsWhatTheEntriesOfAClientOffer(t *testing.T) {
 	c = s.connection(t, "cursor")
 	assert.Equal(t, 1, c.Offered)
 	require.Len(t, c.Warnings, 1)
-	assert.Contains(t, c.Warnings[0], "Its profile lean does not include b: Cursor")
+	assert.Contains(t, c.Warnings[0], `Its profile "lean" does not include b: Cursor`)
 }
 
 func TestImportMovesSecretsAndIsUndone(t *testing.T) {

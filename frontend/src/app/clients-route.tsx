@@ -1,12 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { Boundary, LoadingPage } from '@/components/page';
-import {
-  connectionsQuery,
-  featuresQuery,
-  manualEntryQuery,
-  useConnectionAction,
-} from '@/features/clients/api';
+import { connectionsQuery, featuresQuery, manualEntryQuery } from '@/features/clients/api';
 import { ClientsPage } from '@/features/clients/clients-page';
 import { Disconnect } from '@/features/clients/disconnect';
 import { ClientAccess, ClientContext } from '@/features/profiles/client-access';
@@ -15,15 +10,13 @@ import { TokensPanel } from '@/features/settings/tokens-panel';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { guestsQuery } from '@/lib/guests-query';
 import { profilesQuery } from '@/lib/profiles-query';
-import { texts } from '@/lib/texts';
-import { toast, toastError } from '@/lib/toast';
-import type { Connection } from '@/types/api';
 import { useCostedTools } from './tool-context-costs';
 
 const route = getRouteApi('/clients');
 
 export function ClientsRoute() {
   const { connect, disconnect } = route.useSearch();
+  const navigate = route.useNavigate();
   const connections = useQuery(connectionsQuery);
   const asked = connections.data?.find((one) => one.key === disconnect && one.connected);
   // Wait for the responses of the parts above other content, to avoid layout shifts.
@@ -49,32 +42,9 @@ export function ClientsRoute() {
         context={(token, connection) => <ClientContext token={token} connection={connection} />}
         tokensPanel={<TokensPanel />}
       />
-      {asked && <AskDisconnect connection={asked} />}
+      {asked && (
+        <Disconnect connection={asked} onClose={() => navigate({ search: {}, replace: true })} />
+      )}
     </Boundary>
-  );
-}
-
-/** The question to which the palette leads. */
-function AskDisconnect({ connection }: { connection: Connection }) {
-  const action = useConnectionAction(connection);
-  const navigate = route.useNavigate();
-  const close = () => navigate({ search: {}, replace: true });
-  const onConfirm = () =>
-    action.mutate('undo', {
-      onSuccess: ({ result }) =>
-        toast(
-          'ok',
-          texts.connections.done[result === 'removed' ? 'removed' : 'undo'](connection.name),
-        ),
-      onError: toastError,
-      onSettled: close,
-    });
-  return (
-    <Disconnect
-      connection={connection}
-      pending={action.isPending}
-      onConfirm={onConfirm}
-      onClose={close}
-    />
   );
 }

@@ -92,10 +92,9 @@ export function ConnectionState({
     : (ownValue(looks, connection.state) ?? looks.notConnected);
   const Icon = look.icon;
   const problem = sentence(escapeControlCharacters((connection.problem ?? '').slice(0, 1000)));
-  const act = (name: 'undo' | 'restore' | 'forget') =>
+  const act = (name: 'restore' | 'forget') =>
     action.mutate(name, {
-      onSuccess: ({ result }) =>
-        toast('ok', t.done[result === 'removed' ? 'removed' : name](connection.name)),
+      onSuccess: () => toast('ok', t.done[name](connection.name)),
       onError: toastError,
       onSettled: () => setAsking(undefined),
     });
@@ -180,12 +179,7 @@ export function ConnectionState({
         <ManualSetup connection={connection} />
       )}
       {asking === 'undo' && (
-        <Disconnect
-          connection={connection}
-          pending={action.isPending}
-          onConfirm={() => act('undo')}
-          onClose={() => setAsking(undefined)}
-        />
+        <Disconnect connection={connection} onClose={() => setAsking(undefined)} />
       )}
       {asking === 'forget' && (
         <Confirm

@@ -22,7 +22,7 @@ const show = async (reply: UndoPlan) => {
   const connection = { key: 'cursor', name: 'Cursor' } as Connection;
   const { container } = render(
     <QueryClientProvider client={new QueryClient()}>
-      <Disconnect connection={connection} pending={false} onConfirm={() => {}} onClose={() => {}} />
+      <Disconnect connection={connection} onClose={() => {}} />
     </QueryClientProvider>,
   );
   await screen.findByText(/mcp\.json|Cannot/);

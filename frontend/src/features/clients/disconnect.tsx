@@ -4,8 +4,9 @@ import { Failure } from '@/components/failure';
 import { Loading } from '@/components/page';
 import { escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
+import { toast, toastError } from '@/lib/toast';
 import type { Connection, UndoPlan } from '@/types/api';
-import { undoPlanQuery } from './api';
+import { undoPlanQuery, useConnectionAction } from './api';
 
 const short = (text: string, limit = 400) => escapeControlCharacters(text.slice(0, limit));
 
@@ -24,24 +25,31 @@ function fileText({ path, file, restored }: UndoPlan, client: string): string {
 /** Asks whether to disconnect a client, and says what that changes in its file and in Drawbridge. */
 export function Disconnect({
   connection,
-  pending,
-  onConfirm,
   onClose,
 }: {
   connection: Connection;
-  pending: boolean;
-  onConfirm: () => void;
   onClose: () => void;
 }) {
+  const action = useConnectionAction(connection);
   const { data, error } = useQuery(undoPlanQuery(connection.key));
   const client = short(connection.name, 200);
   return (
     <Confirm
       title={`Disconnect ${client}?`}
       action={texts.connections.undo}
-      pending={pending}
+      pending={action.isPending}
       blocked={data?.problem !== ''}
-      onConfirm={onConfirm}
+      onConfirm={() =>
+        action.mutate('undo', {
+          onSuccess: ({ result }) =>
+            toast(
+              'ok',
+              texts.connections.done[result === 'removed' ? 'removed' : 'undo'](connection.name),
+            ),
+          onError: toastError,
+          onSettled: onClose,
+        })
+      }
       onClose={onClose}
     >
       {data ? (
