@@ -265,7 +265,8 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	d.replaced = newReplacementWatcher(d.calls, d.files, d.bus, d.log, func() { quit(errRestart) })
 	recorder := d.history.Recorder()
 	d.profiles = &profiles.Feature{Config: d.files, Views: d.views, Store: d.history, Tokens: d.tokens, Limits: d.limitsOf}
-	d.clients = &clientconf.Feature{Version: version, URL: d.url, Connector: connector, Tokens: d.tokens, Config: d.files.Current, Servers: d.servers, Views: d.views, Bridge: d.front, Limits: d.limitsOf, ToolMode: d.profiles.ToolMode}
+	d.clients = &clientconf.Feature{Version: version, URL: d.url, Connector: connector, Tokens: d.tokens, Config: d.files.Current, Servers: d.servers, Views: d.views, Bridge: d.front, Limits: d.limitsOf, ListCost: d.profiles.ListCost}
+	d.profiles.Entries = d.clients.EntriesOf
 	changes, servers := &trust.Feature{Baseline: d.baseline, Views: d.views, Destinations: d.connections.Destinations}, &supervisor.Feature{
 		Servers: d.servers, Config: d.files, Views: d.views, Logs: d.logs, Dialer: d.dialer, Debug: d.servers.Debug, Reset: d.rules.Reset, Redact: recorder.Redact,
 	}
@@ -274,7 +275,10 @@ func (d *daemon) makeHandlers(address netip.AddrPort, quit context.CancelCauseFu
 	d.recorded = &history.Feature{
 		Version: version, Store: d.history, Gateway: d.calls, Views: d.views, Config: d.files.Current, Checks: d.checks, FrameLog: d.records.frameLog,
 		Tokens: d.tokens, Sessions: d.front.Sessions, Log: d.log, Live: d.dialer.LiveCall,
-		Limits: d.limitsOf, ListCost: d.clients.ListCost,
+		Limits: d.limitsOf, ListCost: func(token string) (*bridge.ListCost, string) {
+			cost, mode, _ := d.profiles.ListCost(token, d.clients.EntriesOf(token), "")
+			return cost, mode
+		},
 	}
 	d.guests = &guests.Feature{
 		Folder: filepath.Join(o.Folders.Data, "guests"), Config: d.files, Tokens: d.tokens, Handler: d.records.withFrameLog(d.front), End: d.front.EndClient, Log: d.log,

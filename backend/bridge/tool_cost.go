@@ -41,8 +41,15 @@ func CostOfServers(views []*registry.View) *ListCost {
 // EstimateTokens estimates the context size of JSON; each model counts differently.
 func EstimateTokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
 
-// Tokens returns the estimated context size of the tool list in a mode and of the instructions.
-func (c *ListCost) Tokens(mode string) int { return EstimateTokens(c.Lists[mode] + c.Instructions) }
+// Tokens returns the estimated context size of the tool list in a mode, which is otherwise all, and of the
+// instructions.
+func (c *ListCost) Tokens(mode string) int {
+	size, known := c.Lists[mode]
+	if !known {
+		size = c.Lists[""]
+	}
+	return EstimateTokens(size + c.Instructions)
+}
 
 // sampledTools is about how many tools the mean size of an answer of find_tools is calculated from.
 const sampledTools = 500

@@ -91,9 +91,8 @@ func (f *Feature) AddActivity(c *Connection, s Status) {
 	}
 	servers := s.Choice.listed()
 	c.ByServer = len(servers) > 0
-	cost, mode, why := f.listCost(s.Client.ID, servers)
-	c.ToolMode, c.ModeReason = mode, why
-	c.Tokens = ListTokens{cost.Tokens(""), cost.Tokens(bridge.ToolsSearch), cost.Tokens(bridge.ToolsDeferred), bridge.EstimateTokens(cost.Instructions)}
+	cost, mode, why := f.ListCost(s.Client.ID, servers, "")
+	c.ToolMode, c.ModeReason, c.Tokens = mode, why, cost.Tokens(mode)
 	tools, instructions := f.visibleToClient(s, c.ToolMode)
 	c.Offered = len(tools)
 	c.Warnings = append(c.Warnings, LimitWarnings(s.Client, tools, instructions)...)
@@ -175,47 +174,21 @@ func (c Choice) listed() (ids []string) {
 	return ids
 }
 
-// ListCost returns what the tool lists of the client with a token cost it now, and how its tools are listed.
-func (f *Feature) ListCost(token string) (cost *bridge.ListCost, mode string) {
+// EntriesOf returns the servers that the entries of the client with a token point to: none if one entry provides
+// all, or if it is not connected.
+func (f *Feature) EntriesOf(token string) []string {
 	records, _ := f.Connector.records() // without a record, it gets one list
 	var own Choice
 	for _, r := range records {
 		switch {
 		case r.Choice.Client != token || r.Choice.Project != "" || r.RemovedByUser:
 		case len(r.Choice.listed()) == 0: // an entry for all servers
-			cost, mode, _ = f.listCost(token, nil)
-			return cost, mode
+			return nil
 		default:
 			own.Servers = append(own.Servers, r.Choice.Servers...)
 		}
 	}
-	cost, mode, _ = f.listCost(token, own.listed())
-	return cost, mode
-}
-
-// listCost returns what one list from each of these servers costs a client, or without servers its list of all,
-// and how its tools are listed, and why.
-func (f *Feature) listCost(token string, servers []string) (cost *bridge.ListCost, mode, why string) {
-	profile := f.Config().Clients[token].Profile
-	if len(servers) == 0 {
-		limits := f.Limits(token)
-		view, ok := f.Views.Profile(profile, limits.Name)
-		if !ok {
-			view = f.Views.WithNameLimit(limits.Name)
-		}
-		mode, why = f.ToolMode(token)
-		return bridge.CostOf(view, limits), mode, why
-	}
-	if mode, why = f.ToolMode(token); why != "" { // auto
-		mode, why = config.ToolsAll, "The entry for one server lists all its tools."
-	}
-	var views []*registry.View
-	for _, id := range servers {
-		if view, ok := f.serverView(profile, id); ok {
-			views = append(views, view)
-		}
-	}
-	return bridge.CostOfServers(views), mode, why
+	return own.listed()
 }
 
 // serverView returns what a client with the profile, or without one, sees at the entry for one server.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
@@ -39,28 +40,20 @@ type Connection struct {
 	Live       bool       `json:"live" doc:"Whether it has initialized a session since it was connected"`
 	Since      *time.Time `json:"since,omitempty" doc:"First initialization that is known"`
 	LastSeen   *time.Time `json:"lastSeen,omitempty"`
+	LeftAt     *time.Time `json:"leftAt,omitempty" doc:"When it was found disconnected; missing if it is connected, or was not since Drawbridge started"`
 	Sessions   int        `json:"sessions" doc:"Open legacy sessions"`
 	Tools      int        `json:"tools" doc:"Number of tools in its last tool list"`
 	Offered    int        `json:"offered" doc:"Number of tools that a new list would contain"`
 	Next       string     `json:"next" doc:"Next step for this client; empty if there is none"`
 	Warnings   []string   `json:"warnings" nullable:"false" doc:"Limits of the client that are exceeded"`
 	ToolMode   string     `json:"toolMode" enum:",all,search,deferred" doc:"How tools are listed to it now; empty if it is not connected"`
-	Tokens     ListTokens `json:"tokens" doc:"Estimated context size of the tool lists and instructions that it gets now, by tool mode; 0 if it is not connected"`
+	Tokens     int        `json:"tokens" doc:"Estimated context size of the tool lists and instructions that it gets now; 0 if it is not connected"`
 	ByServer   bool       `json:"byServer" doc:"Whether each of its entries points to one server: it gets a list from each"`
 	ModeReason string     `json:"modeReason" doc:"With the tool mode auto: why that was chosen; else empty"`
 	Moved      []Moved    `json:"moved" nullable:"false" doc:"Servers that were moved from it"`
 	Own        []string   `json:"own" nullable:"false" doc:"If it is connected: servers in its files that Drawbridge does not run for it; their tools are not counted"`
 	Link       bool       `json:"link" doc:"Whether it can be connected by a link"`
 	Bundle     bool       `json:"bundle" doc:"Whether it can be connected by an extension"`
-}
-
-// ListTokens are sizes of tool lists with the instructions of their servers, in each tool mode.
-type ListTokens struct {
-	All      int `json:"all"`
-	Search   int `json:"search"`
-	Deferred int `json:"deferred"`
-
-	Instructions int `json:"instructions" doc:"Part of each of these sizes"`
 }
 
 // Moved is one server of a client that our entry replaces.
@@ -143,8 +136,12 @@ type Feature struct {
 	Bridge    Bridge
 	// Limits returns what is known of the client with a token.
 	Limits func(token string) bridge.ClientLimits
-	// ToolMode returns how the tools of a client are listed now, and why if Drawbridge chose it.
-	ToolMode func(token string) (mode, why string)
+	// ListCost returns what one list from each of these servers costs a client now, or without servers its list of
+	// all, and how its tools are listed, and why if Drawbridge chose it. A mode replaces the one that is set.
+	ListCost func(token string, servers []string, mode string) (cost *bridge.ListCost, listed, why string)
+
+	mu   sync.Mutex
+	left map[string]*time.Time // when connections were found disconnected; nil: connected when last listed
 }
 
 // Servers knows the servers; *supervisor.Supervisor implements it.
@@ -189,9 +186,31 @@ func (f *Feature) listConnections(context.Context, *web.None) (*web.Answer[web.L
 	for _, s := range f.Connector.List() {
 		one := NewConnection(s)
 		f.AddActivity(&one, s)
+		f.noteLeaving(&one)
 		out.Items = append(out.Items, one)
 	}
 	return &web.Answer[web.List[Connection]]{Body: out}, nil
+}
+
+// noteLeaving remembers which connections exist, so that what a client called before it was disconnected, here or by
+// the command line, is not taken for use by another file.
+func (f *Feature) noteLeaving(c *Connection) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.left == nil {
+		f.left = map[string]*time.Time{}
+	}
+	at, known := f.left[c.Key]
+	switch {
+	case c.Connected:
+		f.left[c.Key] = nil
+	case known && at == nil:
+		now := time.Now().UTC()
+		f.left[c.Key] = &now
+		fallthrough
+	default:
+		c.LeftAt = f.left[c.Key]
+	}
 }
 
 func (f *Feature) listSources(context.Context, *web.None) (*web.Answer[web.List[Source]], error) {
@@ -277,7 +296,16 @@ func (f *Feature) planConnection(_ context.Context, in *connectionRequestInput) 
 	if err != nil {
 		return nil, err
 	}
-	return web.Reply(NewConnectionPlan(p))
+	out := NewConnectionPlan(p)
+	if !in.Body.Move { // of servers that it moves, tools are not known
+		mode := ""
+		if p.config != nil && p.config.ToolMode != "" {
+			mode = config.ToolsAuto
+		}
+		cost, mode, _ := f.ListCost(p.Client.ID, nil, mode)
+		out.Notes = append(out.Notes, fmt.Sprintf("The tools of all servers will use about %d tokens in each session (tool listing: %s).", cost.Tokens(mode), mode))
+	}
+	return web.Reply(out)
 }
 
 func (f *Feature) connect(ctx context.Context, in *connectionRequestInput) (*web.Answer[ConnectionPlan], error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
+	"github.com/drawbridge-mcp/drawbridge/backend/profiles"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
 	"github.com/drawbridge-mcp/drawbridge/backend/secret"
 	"github.com/drawbridge-mcp/drawbridge/backend/web"
@@ -32,6 +33,7 @@ type site struct {
 	feature    *Feature
 	home, ours string
 	vault      *secret.Store
+	costs      *profiles.Feature
 
 	statuses  []core.ServerStatus
 	bothEras  string
@@ -51,10 +53,20 @@ func newSite(t *testing.T) *site {
 	tokens, err := loopback.NewTokens(t.TempDir(), nil)
 	require.NoError(t, err)
 	s.feature = &Feature{URL: "http://127.0.0.1:7575", Connector: c, Tokens: tokens, Config: config.Default, Servers: s, Views: registry.New(registry.Options{}), Bridge: s}
-	s.feature.Limits, s.feature.ToolMode = func(string) bridge.ClientLimits { return bridge.ClientLimits{} }, func(string) (string, string) { return config.ToolsAll, "" }
+	s.feature.Limits = func(string) bridge.ClientLimits { return bridge.ClientLimits{} }
+	s.costs = &profiles.Feature{Config: settings{s: s}, Views: s.feature.Views, Limits: s.feature.Limits, Entries: s.feature.EntriesOf}
+	s.feature.ListCost = s.costs.ListCost
 	s.Site = webtest.New(s.feature)
 	return s
 }
+
+// settings is the configuration, as another feature sees it.
+type settings struct {
+	profiles.Editor
+	s *site
+}
+
+func (c settings) Current() *config.Config { return c.s.feature.Config() }
 
 func (s *site) Statuses() []core.ServerStatus             { return s.statuses }
 func (s *site) HasBothEras(id string) bool                { return id == s.bothEras }
@@ -146,18 +158,36 @@ func TestClientIsConnectedAtFirstHandshakeWithToolCount(t *testing.T) {
 	require.Truef(t, c.Tools == 12 && c.LastSeen.Equal(at.Add(time.Second).UTC()), "after the list: %+v", c)
 }
 
+// What a client called before it was disconnected is no sign of an entry elsewhere.
+func TestDisconnectedClientHasLeftAtThatTime(t *testing.T) {
+	s := newSite(t)
+	save(t, filepath.Join(s.home, ".cursor/mcp.json"), `{"mcpServers": {}}`)
+	require.Nil(t, s.connection(t, "cursor").LeftAt, "it was not connected")
+	s.Do(t, "/api/v1/connections/cursor/connect", `{}`, 200)
+	require.Nil(t, s.connection(t, "cursor").LeftAt)
+	_, err := s.feature.Connector.Undo(t.Context(), "cursor", false) // as by the command line
+	require.NoError(t, err)
+	left := s.connection(t, "cursor").LeftAt
+	require.NotNil(t, left)
+	assert.Equal(t, left, s.connection(t, "cursor").LeftAt, "it left once")
+	s.Do(t, "/api/v1/connections/cursor/connect", `{}`, 200)
+	assert.Nil(t, s.connection(t, "cursor").LeftAt)
+}
+
 // A client whose entries each name a server pays for the tools of these servers, however lists are shortened at /mcp;
 // one with an entry for all pays for all.
 func TestListCostsWhatTheEntriesOfAClientOffer(t *testing.T) {
 	s := newSite(t)
-	mode, why := config.ToolsSearch, ""
-	s.feature.ToolMode = func(string) (string, string) { return mode, why }
+	cfg := config.Default()
+	cfg.Clients = map[string]config.Client{"cursor": {ToolMode: config.ToolsSearch}, "windsurf": {ToolMode: config.ToolsSearch}}
+	s.feature.Config = func() *config.Config { return cfg }
 	for id, size := range map[string]int{"a": 800, "b": 4000, "other": 4000} {
 		tools := []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t","description":"` + strings.Repeat("x", size) + `","inputSchema":{"type":"object"}}`)}}
 		s.feature.Views.Set(id, id, &core.Catalog{Tools: tools})
 	}
 	save(t, filepath.Join(s.home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}, "gone": {"command": "c"}}}`)
 	s.Do(t, "/api/v1/connections/cursor/connect", `{"move":true}`, 200)
+	assert.Contains(t, s.Do(t, "/api/v1/connections/windsurf/plan", `{}`, 200), "tokens in each session (tool listing: all).")
 	s.Do(t, "/api/v1/connections/windsurf/connect", `{}`, 200)
 	for client, want := range map[string]struct {
 		byServer bool
@@ -165,24 +195,20 @@ func TestListCostsWhatTheEntriesOfAClientOffer(t *testing.T) {
 		offered  int // tools in the mode search: for cursor, that of a, and the two that search those of b
 	}{"cursor": {true, 1200, 3}, "windsurf": {false, 2300, 2}} {
 		c := s.connection(t, client)
-		cost, mode := s.feature.ListCost(client)
+		cost, mode, _ := s.feature.ListCost(client, s.feature.EntriesOf(client), "")
 		assert.Truef(t, c.ByServer == want.byServer && c.ToolMode == config.ToolsSearch && mode == config.ToolsSearch, "%s: %+v", client, c)
 		assert.Equal(t, want.offered, c.Offered, client)
-		assert.InDelta(t, want.all, c.Tokens.All, 120, client)
-		assert.Less(t, c.Tokens.Search, want.all*2/3, client)
-		assert.Equal(t, c.Tokens.Search, bridge.EstimateTokens(cost.Lists[config.ToolsSearch]), client)
+		assert.InDelta(t, want.all, cost.Tokens(""), 120, client)
+		assert.Less(t, c.Tokens, want.all*2/3, client)
+		assert.Equal(t, c.Tokens, cost.Tokens(config.ToolsSearch), client)
 		assert.Positive(t, cost.Discovery(config.ToolsSearch, "b", "t"), client)
 	}
-	why = "auto has chosen it"
+	cfg.Clients["cursor"] = config.Client{ToolMode: config.ToolsAuto}
 	c := s.connection(t, "cursor")
 	assert.Truef(t, c.ToolMode == config.ToolsAll && c.Offered == 2, "the entries for one server list all tools: %+v", c)
 	assert.Empty(t, append(c.Own, c.Warnings...))
 	s.feature.Views.SetProfiles([]config.Profile{{Name: "lean", Servers: map[string]config.ProfileServer{"a": {}}}})
-	s.feature.Config = func() *config.Config {
-		cfg := config.Default()
-		cfg.Clients = map[string]config.Client{"cursor": {Profile: "lean"}}
-		return cfg
-	}
+	cfg.Profiles, cfg.Clients["cursor"] = []config.Profile{{Name: "lean"}}, config.Client{Profile: "lean"}
 	c = s.connection(t, "cursor")
 	assert.Equal(t, 1, c.Offered)
 	require.Len(t, c.Warnings, 1)

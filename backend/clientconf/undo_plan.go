@@ -21,7 +21,7 @@ type UndoPlan struct {
 // RemovedServer is a server that would be removed from our configuration.
 type RemovedServer struct {
 	Name   string   `json:"name"`
-	UsedBy []string `json:"usedBy" nullable:"false" doc:"Other clients whose entries point to it"`
+	UsedBy []string `json:"usedBy" nullable:"false" doc:"Other clients with an entry for it or for all servers"`
 }
 
 // PlanUndo returns what Undo would do. It writes nothing.
@@ -115,13 +115,14 @@ func (u *UndoPlan) addRemoved(c *Connector, r record, others []bringer) error {
 	return nil
 }
 
-// usersOf returns the names of the clients whose entries point to a server, except one.
+// usersOf returns the names of the clients with an entry for a server or for all, except one.
 func usersOf(records map[string]record, server, except string) []string {
 	names := []string{}
 	for _, key := range slices.Sorted(maps.Keys(records)) {
 		choice := records[key].Choice
 		client, err := ByID(choice.Client)
-		if err == nil && choice.Client != except && slices.Contains(choice.listed(), server) && !slices.Contains(names, client.Name) {
+		uses := len(choice.listed()) == 0 || slices.Contains(choice.listed(), server)
+		if err == nil && choice.Client != except && uses && !records[key].RemovedByUser && !slices.Contains(names, client.Name) {
 			names = append(names, client.Name)
 		}
 	}

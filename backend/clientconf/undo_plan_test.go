@@ -35,6 +35,9 @@ func TestUndoIsPreviewedWithTheServersThatAreRemoved(t *testing.T) {
 	assert.ElementsMatch(t, []string{"memory", "files"}, p.Restored)
 	assert.Truef(t, p.File == "unchanged" && p.Problem == "" && p.Path == cursor, "%+v", p)
 
+	s.Do(t, "/api/v1/connections/windsurf/connect", `{}`, 200)
+	assert.Equal(t, []RemovedServer{{"files", []string{"Windsurf (Cascade, before the rename)"}}}, preview().Removed, "it has an entry for all servers")
+
 	save(t, cursor, strings.Replace(moved, "{", `{"mine": 1, `, 1))
 	save(t, s.ours, strings.Replace(ours, `"command": "files"`, `"command": "files2"`, 1))
 	p = preview()

@@ -27,6 +27,9 @@ type Feature struct {
 	Tokens *loopback.Tokens
 	// Limits returns what is known of the client with a token.
 	Limits func(token string) bridge.ClientLimits
+	// Entries returns the servers that the entries of the client with a token point to: none if one entry
+	// provides all.
+	Entries func(token string) []string
 
 	used atomic.Pointer[map[string]*bridge.UsedTools]
 }
@@ -42,9 +45,11 @@ type Editor interface {
 
 // Views returns what clients see; *registry.Registry implements it.
 type Views interface {
-	All() *registry.View
+	WithNameLimit(limit int) *registry.View
+	Server(id string) (*registry.View, bool)
 	Profile(name string, limit int) (*registry.View, bool)
-	Draft(p config.Profile) *registry.View
+	ProfileServer(name, server string) (*registry.View, bool)
+	Draft(p config.Profile, server string, limit int) (*registry.View, bool)
 }
 
 // Profile is a named view over servers and tools.
@@ -63,16 +68,6 @@ type Profile struct {
 	Tokens      ToolModeTokens `json:"tokens" doc:"Estimated context size of its tool list and instructions, by tool mode"`
 }
 
-// ToolModeTokens are numbers for each way to list tools.
-type ToolModeTokens struct {
-	All      int `json:"all"`
-	Search   int `json:"search"`
-	Deferred int `json:"deferred"`
-	Auto     int `json:"auto" doc:"For a client of which nothing is known"`
-
-	Instructions int `json:"instructions" doc:"Part of each of these sizes"`
-}
-
 // ClientSettings holds the settings of one client.
 type ClientSettings struct {
 	Token           string `json:"token"`
@@ -82,8 +77,6 @@ type ClientSettings struct {
 	SingleCopy      bool   `json:"singleCopy" doc:"results.singleCopy: structuredContent that the text of a result repeats is removed"`
 
 	Accounts map[string]string `json:"accounts" nullable:"false" doc:"The account of each server for which the client sets one, by server id"`
-	Chosen   string            `json:"chosen" doc:"With the tool mode auto: all, search or deferred; else empty"`
-	Why      string            `json:"why" doc:"Why that mode was chosen, or empty"`
 }
 
 // Profiles lists all profiles, "everything" first, and the settings of clients.
@@ -128,12 +121,6 @@ type putProfileInput struct {
 	}
 }
 
-type costInput struct {
-	Body struct {
-		Entry web.JSON `json:"entry" doc:"JSON object of a profile that is being edited"`
-	}
-}
-
 type clientSettingsInput struct {
 	Token string `path:"token" maxLength:"64"`
 	Body  struct {
@@ -150,21 +137,13 @@ type clientSettingsInput struct {
 // Routes implements web.Feature.
 func (f *Feature) Routes(r *web.Router) {
 	web.Op(r, "GET", "/api/v1/profiles", "Profiles, the default view first, with their context cost and the clients assigned to them", f.listProfiles)
-	web.Op(r, "POST", "/api/v1/profile-cost", "Context cost of a profile that is not saved", f.profileCost)
+	web.Op(r, "POST", "/api/v1/profile-cost", "Context cost of a profile that is not saved, for no client and for those that use it", f.profileCost)
+	web.Op(r, "GET", "/api/v1/client-views/{token}/costs", "Context cost of each profile for a client, no profile first", f.clientCosts)
 	web.Op(r, "PUT", "/api/v1/profiles/{name}", "Add or replace a profile in the configuration", f.putProfile)
 	web.Op(r, "DELETE", "/api/v1/profiles/{name}", "Remove a profile from the configuration; rejected while a client is assigned to it", f.deleteProfile)
 	web.Op(r, "GET", "/api/v1/tools/hidden", "Tools that the configuration hides from all clients by their name", f.listHiddenTools)
 	web.Op(r, "POST", "/api/v1/tools/hide", "Hide tools from all clients, or show them again, in one change to the configuration", f.hideTools)
 	web.Op(r, "PUT", "/api/v1/client-views/{token}", "Set the profile, the accounts and the tool mode of a client", f.putClientSettings)
-}
-
-// costOf completes a profile by the size of the tools of a view in each tool mode.
-func (f *Feature) costOf(p Profile, view *registry.View) Profile {
-	p.Tools = len(view.Items(core.Tools))
-	cost := bridge.CostOf(view, bridge.ClientLimits{})
-	auto, _ := bridge.AutoMode(view, bridge.ClientLimits{})
-	p.Tokens = ToolModeTokens{cost.Tokens(""), cost.Tokens(bridge.ToolsSearch), cost.Tokens(bridge.ToolsDeferred), cost.Tokens(auto), bridge.EstimateTokens(cost.Instructions)}
-	return p
 }
 
 func (f *Feature) describeProfile(c *config.Config, p config.Profile) Profile {
@@ -216,60 +195,17 @@ func (f *Feature) listProfiles(context.Context, *web.None) (*web.Answer[Profiles
 	c := f.Config.Current()
 	out := Profiles{Clients: []ClientSettings{}, Accounts: accountUses(c)}
 	everything := Profile{Address: "/mcp", ToolMode: config.ToolsAll, Folders: []string{}, Clients: []string{}, Servers: []string{}, EveryServer: true, Entry: web.JSON("{}")}
-	out.Items = append(out.Items, f.costOf(everything, f.Views.All()))
+	out.Items = append(out.Items, costOf(everything, f.saved("", 0)))
 	for _, p := range c.Profiles {
-		one := f.describeProfile(c, p)
-		if view, ok := f.Views.Profile(p.Name, 0); ok {
-			one = f.costOf(one, view)
-		}
-		out.Items = append(out.Items, one)
+		out.Items = append(out.Items, costOf(f.describeProfile(c, p), f.saved(p.Name, 0)))
 	}
 	for token, client := range c.Clients {
 		accounts := map[string]string{}
 		maps.Copy(accounts, client.Accounts)
-		out.Clients = append(out.Clients, f.chosenMode(c, ClientSettings{Token: token, Profile: client.Profile, ToolMode: client.ToolMode, MaxResultTokens: client.MaxResultTokens, SingleCopy: client.SingleCopy, Accounts: accounts}))
+		out.Clients = append(out.Clients, ClientSettings{Token: token, Profile: client.Profile, ToolMode: client.ToolMode, MaxResultTokens: client.MaxResultTokens, SingleCopy: client.SingleCopy, Accounts: accounts})
 	}
-	slices.SortFunc(out.Clients, func(x, y ClientSettings) int {
-		if x.Token < y.Token {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(out.Clients, func(x, y ClientSettings) int { return cmp.Compare(x.Token, y.Token) })
 	return web.Reply(out)
-}
-
-// ToolMode returns how the tools of a client are listed now: all, search or deferred; and with the mode
-// auto, why.
-func (f *Feature) ToolMode(token string) (mode, why string) {
-	c := f.Config.Current()
-	client := c.Clients[token]
-	p, _ := c.Profile(client.Profile)
-	s := f.chosenMode(c, ClientSettings{Token: token, Profile: client.Profile, ToolMode: client.ToolMode})
-	return cmp.Or(s.Chosen, client.ToolMode, p.ToolMode, config.ToolsAll), s.Why
-}
-
-// chosenMode completes the settings of a client by what the tool mode auto means for it now.
-func (f *Feature) chosenMode(c *config.Config, s ClientSettings) ClientSettings {
-	view, mode := f.Views.All(), s.ToolMode
-	if p, ok := c.Profile(s.Profile); ok {
-		mode = cmp.Or(mode, p.ToolMode)
-		if own, ok := f.Views.Profile(p.Name, 0); ok {
-			view = own
-		}
-	}
-	if mode == config.ToolsAuto {
-		s.Chosen, s.Why = bridge.AutoMode(view, f.Limits(s.Token))
-		s.Chosen = cmp.Or(s.Chosen, config.ToolsAll)
-	}
-	return s
-}
-
-func (f *Feature) profileCost(_ context.Context, in *costInput) (*web.Answer[Profile], error) {
-	p, err := f.draft([]byte(in.Body.Entry))
-	if err != nil {
-		return nil, err
-	}
-	return web.Reply(f.costOf(f.describeProfile(f.Config.Current(), p), f.Views.Draft(p)))
 }
 
 func (f *Feature) putProfile(ctx context.Context, in *putProfileInput) (*web.Answer[Profile], error) {
@@ -285,11 +221,7 @@ func (f *Feature) putProfile(ctx context.Context, in *putProfileInput) (*web.Ans
 	if !ok {
 		return nil, core.Errorf(core.CodeConflict, "the profile was saved, but is not active: check the configuration for errors")
 	}
-	view, ok := f.Views.Profile(in.Name, 0)
-	if !ok {
-		return web.Reply(f.describeProfile(c, p))
-	}
-	return web.Reply(f.costOf(f.describeProfile(c, p), view))
+	return web.Reply(costOf(f.describeProfile(c, p), f.saved(in.Name, 0)))
 }
 
 func (f *Feature) deleteProfile(ctx context.Context, in *deleteProfileInput) (*web.None, error) {

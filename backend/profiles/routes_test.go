@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drawbridge-mcp/drawbridge/backend/bridge"
+	"github.com/drawbridge-mcp/drawbridge/backend/core"
 	"github.com/drawbridge-mcp/drawbridge/backend/loopback"
 	"github.com/drawbridge-mcp/drawbridge/backend/registry"
+	"github.com/drawbridge-mcp/drawbridge/backend/web"
 	"github.com/drawbridge-mcp/drawbridge/backend/web/webtest"
 	"github.com/drawbridge-mcp/drawbridge/config"
 
@@ -52,7 +55,7 @@ func newSite(t *testing.T, editor Editor) *site {
 	tokens, err := loopback.NewTokens(t.TempDir(), nil)
 	require.NoError(t, err)
 	s := &site{views: registry.New(registry.Options{})}
-	s.feature = Feature{Config: editor, Views: s.views, Tokens: tokens}
+	s.feature = Feature{Config: editor, Views: s.views, Tokens: tokens, Limits: func(string) bridge.ClientLimits { return bridge.ClientLimits{} }, Entries: func(string) []string { return nil }}
 	s.Site = webtest.New(&s.feature)
 	return s
 }
@@ -110,7 +113,7 @@ func TestEditsKeepChosenAccounts(t *testing.T) {
 	s.Ask("PUT", "/api/v1/profiles/office", `{"entry":{"accounts":{}}}`)
 	s.Ask("PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":""}`)
 	s.Ask("PUT", "/api/v1/client-views/cursor", `{"profile":"office","toolMode":"","maxResultTokens":8000}`)
-	if !strings.Contains(listed, `"clients":[{"token":"cursor","profile":"","toolMode":"","maxResultTokens":0,"singleCopy":false,"accounts":{"hub":"work"},"chosen":"","why":""}]`) {
+	if !strings.Contains(listed, `"clients":[{"token":"cursor","profile":"","toolMode":"","maxResultTokens":0,"singleCopy":false,"accounts":{"hub":"work"}}]`) {
 		t.Errorf("clients: %s", listed)
 	}
 	s.Ask("PUT", "/api/v1/client-views/cursor", `{"profile":"","toolMode":"","accounts":{"hub":"default"}}`)
@@ -152,4 +155,41 @@ func TestTrayAssignsClientToProfile(t *testing.T) {
 	if profiles, clients, err := s.feature.ClientProfiles(); len(profiles)+len(clients) > 0 || err != nil {
 		t.Errorf("without profiles: %q %+v %v", profiles, clients, err)
 	}
+}
+
+// A profile, saved or not, costs a client what the lists of its own entries will, and says what it pays now.
+func TestProfileCostsAClientWhatItsEntriesList(t *testing.T) {
+	s, b := newVisibilitySite(t)
+	c, problems := config.Parse("c.json", []byte(`{"mcpServers":{},"profiles":{"lean":{"servers":{"a":{}}}},"clients":{"cursor":{"toolMode":"search"},"zed":{"profile":"lean"}}}`))
+	require.NotNil(t, c, problems)
+	b.now = c
+	for id, size := range map[string]int{"a": 800, "b": 4000, "other": 40_000} {
+		s.views.Set(id, id, &core.Catalog{Tools: []core.Item{{Name: "t", Raw: json.RawMessage(`{"name":"t","description":"` + strings.Repeat("x", size) + `","inputSchema":{"type":"object"}}`)}}})
+	}
+	s.views.SetProfiles(c.Profiles)
+	s.feature.Entries = func(token string) []string { return map[string][]string{"cursor": {"a", "b"}}[token] }
+	var costs web.List[ClientCost]
+	s.Get(t, "/api/v1/client-views/cursor/costs", &costs)
+	require.Len(t, costs.Items, 2)
+	none, lean := costs.Items[0], costs.Items[1]
+	assert.InDelta(t, 1200, none.Tokens.All, 60)
+	assert.InDelta(t, 220, lean.Tokens.All, 30)
+	assert.Equal(t, []string{"b"}, lean.Excluded)
+	assert.Empty(t, none.Excluded)
+	for _, one := range costs.Items {
+		assert.Equal(t, one.Tokens.All, one.Tokens.Auto)
+		assert.Equal(t, one.Auto, config.ToolsAll)
+		assert.Equal(t, none.Tokens.Search, one.Now)
+	}
+	var draft DraftCost
+	require.NoError(t, json.Unmarshal([]byte(s.Do(t, "/api/v1/profile-cost", `{"entry":{"servers":{"b":{}}},"name":"lean","client":"cursor"}`, 200)), &draft))
+	require.Len(t, draft.Clients, 2)
+	cursor, zed := draft.Clients[0], draft.Clients[1]
+	assert.InDelta(t, 1000, cursor.Tokens.All, 60)
+	assert.Equal(t, []string{"a"}, cursor.Excluded)
+	assert.Equal(t, draft.Tokens, zed.Tokens, "it has one list of all")
+	assert.InDelta(t, lean.Tokens.All, zed.Now, 30)
+	assert.NotEqual(t, draft.Tokens, cursor.Tokens)
+	require.NoError(t, json.Unmarshal([]byte(s.Do(t, "/api/v1/profile-cost", `{"entry":{}}`, 200)), &draft))
+	assert.Empty(t, draft.Clients)
 }

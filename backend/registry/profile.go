@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
@@ -112,10 +113,17 @@ func (h *registeredServer) restrictedView(p *config.Profile) *View {
 	return v
 }
 
-// Draft returns the view of a profile that need not be among the configured ones.
-func (r *Registry) Draft(p config.Profile) *View {
+// Draft is Profile, or with a server ProfileServer, for a profile that need not be among the configured ones.
+func (r *Registry) Draft(p config.Profile, server string, limit int) (*View, bool) {
 	v := r.views.Load()
-	return aggregate(v.naming, v.servers, v.uris, MaxPublicName, &p)
+	if server == "" {
+		return aggregate(v.naming, v.servers, v.uris, cmp.Or(limit, MaxPublicName), &p), true
+	}
+	h := findServer(v.servers, server)
+	if _, in := p.Offers(server); h == nil || !in {
+		return nil, false
+	}
+	return h.restrictedView(&p), true
 }
 
 // WithTools returns the view of all servers if one of them listed these tools, none of them withheld.

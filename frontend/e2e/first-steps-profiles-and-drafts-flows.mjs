@@ -131,8 +131,10 @@ flow(
       const all = await daemon.items('/connections');
       return all.find((one) => one.key === 'cursor' && one.toolMode === 'search');
     }, 'the mode is in use');
-    assert.ok(tokens.search <= tokens.all);
-    await row.getByText(`Context ~${tokens.search.toLocaleString('en')} tokens`).waitFor();
+    const price = `~${tokens.toLocaleString('en')} tokens`;
+    await row.getByText(`Context ${price}`).waitFor();
+    await becomes(() => mode.getByRole('option', { name: `Search · ${price}` }).count(), 1);
+    await row.getByText('What it would be with all tools listed').waitFor();
     await inspect(page, 'all');
     // The palette only asks.
     await page.keyboard.press('Control+k');
@@ -147,6 +149,8 @@ flow(
     await row.getByRole('button', { name: 'Disconnect' }).press('Enter');
     await page.getByRole('dialog').getByRole('button', { name: 'Disconnect' }).press('Enter');
     await becomes(() => readFile(file, 'utf8'), before);
+    await row.getByText('Not set up').waitFor();
+    await becomes(() => row.getByText('Context').count(), 0);
   },
 );
 

@@ -761,6 +761,43 @@ export interface Client {
   token: string;
   version: string;
 }
+export interface ClientCost {
+  /**
+   * What the tool mode auto is for it
+   */
+  auto: 'all' | 'search' | 'deferred';
+  /**
+   * Servers that its entries point to, and that the profile excludes
+   */
+  excluded: string[];
+  /**
+   * What the client pays now
+   */
+  now: number;
+  /**
+   * Empty for none
+   */
+  profile: string;
+  /**
+   * Why
+   */
+  reason: string;
+  token: string;
+  tokens: ToolModeTokens;
+}
+export interface ToolModeTokens {
+  all: number;
+  /**
+   * The same as one of the others
+   */
+  auto: number;
+  deferred: number;
+  /**
+   * Part of each of these sizes
+   */
+  instructions: number;
+  search: number;
+}
 export interface ClientFeatures {
   era: 'legacy' | 'modern';
   lastSeen: string;
@@ -801,10 +838,6 @@ export interface ClientSettings {
     [k: string]: string;
   };
   /**
-   * With the tool mode auto: all, search or deferred; else empty
-   */
-  chosen: string;
-  /**
    * results.maxTokens; 0: results are not truncated
    */
   maxResultTokens: number;
@@ -815,10 +848,6 @@ export interface ClientSettings {
   singleCopy: boolean;
   token: string;
   toolMode: string;
-  /**
-   * Why that mode was chosen, or empty
-   */
-  why: string;
 }
 export interface ClientSettingsInputBody {
   /**
@@ -983,6 +1012,10 @@ export interface Connection {
   kind: string;
   lastSeen?: string;
   /**
+   * When it was found disconnected; missing if it is connected, or was not since Drawbridge started
+   */
+  leftAt?: string;
+  /**
    * Whether it can be connected by a link
    */
   link: boolean;
@@ -1028,7 +1061,10 @@ export interface Connection {
   state: string;
   supportsHttp: boolean;
   tested: boolean;
-  tokens: ListTokens;
+  /**
+   * Estimated context size of the tool lists and instructions that it gets now; 0 if it is not connected
+   */
+  tokens: number;
   /**
    * How tools are listed to it now; empty if it is not connected
    */
@@ -1052,15 +1088,6 @@ export interface Moved {
    * Server id in Drawbridge
    */
   server: string;
-}
-export interface ListTokens {
-  all: number;
-  deferred: number;
-  /**
-   * Part of each of these sizes
-   */
-  instructions: number;
-  search: number;
 }
 export interface ConnectionActionInputBody {
   /**
@@ -1194,11 +1221,19 @@ export interface Suggestion {
 }
 export interface CostInputBody {
   /**
+   * Client for which it is made
+   */
+  client?: string;
+  /**
    * JSON object of a profile that is being edited
    */
   entry: {
     [k: string]: unknown;
   };
+  /**
+   * Its name, if it is in the configuration
+   */
+  name?: string;
 }
 export interface Debug {
   bothEras: boolean;
@@ -1472,6 +1507,13 @@ export interface DockerView {
   containers: Container[];
   contexts: DockerContext[];
   engine: DockerEngine;
+}
+export interface DraftCost {
+  /**
+   * For those that use it
+   */
+  clients: ClientCost[];
+  tokens: ToolModeTokens;
 }
 export interface EarlierVersion {
   configured: string;
@@ -1895,6 +1937,10 @@ export interface ListCallPreview {
 }
 export interface ListClient {
   items: Client[];
+  next: string;
+}
+export interface ListClientCost {
+  items: ClientCost[];
   next: string;
 }
 export interface ListClientFeatures {
@@ -2586,19 +2632,6 @@ export interface Profile {
   toolMode: 'all' | 'search' | 'deferred' | 'auto';
   tools: number;
 }
-export interface ToolModeTokens {
-  all: number;
-  /**
-   * For a client of which nothing is known
-   */
-  auto: number;
-  deferred: number;
-  /**
-   * Part of each of these sizes
-   */
-  instructions: number;
-  search: number;
-}
 export interface Profiles {
   /**
    * The accounts of all servers that have several, default first
@@ -2667,7 +2700,7 @@ export interface ReloadInputBody {
 export interface RemovedServer {
   name: string;
   /**
-   * Other clients whose entries point to it
+   * Other clients with an entry for it or for all servers
    */
   usedBy: string[];
 }

@@ -1,7 +1,7 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { MonitorSmartphone } from 'lucide-react';
-import { type ReactNode, useRef } from 'react';
+import { type ReactNode, useState } from 'react';
 import { CopyField } from '@/components/copy-button';
 import { Failure } from '@/components/failure';
 import { GuestBadge } from '@/components/guest-badge';
@@ -127,6 +127,9 @@ function NoClients() {
   );
 }
 
+/** The clients whose settings are open, also after another page. */
+const opened = new Set<string>();
+
 function ClientRow({
   client,
   connecting,
@@ -141,12 +144,18 @@ function ClientRow({
   const now = useNow();
   const [first, ...others] = client.connections;
   const hasSettings = client.token && (client.hasToken || client.calls > 0 || !first);
-  const pays = !first || first.connected || isOnline(client, now);
+  const online = isOnline(client, now);
+  const pays = !first || first.connected || (online && !first.leftAt);
   const facts = (
     <Facts client={client} context={pays && hasSettings ? context(client.token, first) : null} />
   );
-  const warned = useRef(false); // what helped against a warning stays open after it
-  warned.current ||= first !== undefined && exceedsTools(first);
+  const [open, setOpen] = useState(opened.has(client.key));
+  const [warned, setWarned] = useState(false);
+  // What helped against a warning stays open after it.
+  if (!warned && first && exceedsTools(first)) {
+    setWarned(true);
+    setOpen(true);
+  }
   return (
     <li
       data-client={first?.key}
@@ -159,7 +168,7 @@ function ClientRow({
           connecting={connecting === first.key}
           connection={first}
           named
-          online={isOnline(client, now)}
+          online={online}
           facts={facts}
         />
       ) : (
@@ -174,7 +183,14 @@ function ClientRow({
         <ConnectionState key={connection.key} connection={connection} />
       ))}
       {hasSettings && (
-        <details className="text-sm" open={warned.current}>
+        <details
+          className="text-sm"
+          open={open}
+          onToggle={({ currentTarget }) => {
+            setOpen(currentTarget.open);
+            opened[currentTarget.open ? 'add' : 'delete'](client.key);
+          }}
+        >
           <summary className="w-fit cursor-pointer text-ink2">
             Tools and limits
             <span className="sr-only">
@@ -182,7 +198,7 @@ function ClientRow({
               for {escapeControlCharacters(client.name.slice(0, 200))}
             </span>
           </summary>
-          <div className="pt-2">{access(client.token, first)}</div>
+          {open && <div className="pt-2">{access(client.token, first)}</div>}
         </details>
       )}
     </li>
@@ -225,11 +241,13 @@ function Facts({ client, context }: { client: JoinedClient; context: ReactNode }
           {escapeControlCharacters(names.slice(0, 3).join(', ').slice(0, 300))}
         </span>
       )}
-      <span className="max-w-full truncate text-ink3">
-        {client.token
-          ? `Access token ${escapeControlCharacters(client.token.slice(0, 100))}`
-          : 'No access token'}
-      </span>
+      {(!client.token || !client.connections[0]?.leftAt) && (
+        <span className="max-w-full truncate text-ink3">
+          {client.token
+            ? `Access token ${escapeControlCharacters(client.token.slice(0, 100))}`
+            : 'No access token'}
+        </span>
+      )}
     </p>
   );
 }

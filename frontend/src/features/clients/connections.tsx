@@ -123,7 +123,9 @@ export function ConnectionState({
                 ? t.notUsed
                 : t.connectedIdle(escapeControlCharacters(connection.name.slice(0, 100)))
               : connection.state === 'notConnected' && online
-                ? t.byHand
+                ? connection.leftAt
+                  ? t.leaving(escapeControlCharacters(connection.name.slice(0, 100)))
+                  : t.byHand
                 : (t.states[connection.state] ?? escapeControlCharacters(connection.state))}
         </span>
         <span className="flex gap-2">

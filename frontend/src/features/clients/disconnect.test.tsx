@@ -32,20 +32,20 @@ const show = async (reply: UndoPlan) => {
 test('disconnecting says which servers are removed, and who else loses them', async () => {
   const text = await show(plan);
   expect(text).toContain('has not changed since you connected: it gets its original content.');
-  expect(text).toContain('Cursor starts files and memory by itself again.');
-  expect(text).toContain('Removed from Drawbridge: files and memory.');
-  expect(text).toContain('Zed also uses memory, and loses it.');
+  expect(text).toContain('Cursor starts “files” and “memory” by itself again.');
+  expect(text).toContain('Removed from Drawbridge: “files” and “memory”.');
+  expect(text).toContain('Zed also uses “memory”, and loses it.');
 });
 
 test('disconnecting says that other changes of the file stay', async () => {
   const text = await show({ ...plan, file: 'changed', removed: [], kept: ['files'] });
   expect(text).toContain('has changed since you connected: only the Drawbridge entries are');
-  expect(text).toContain('Stays in Drawbridge, because it was changed there: files.');
+  expect(text).toContain('Stays in Drawbridge, because it was changed there: “files”.');
 });
 
 test('disconnecting says that a server stays for the other clients that brought it in', async () => {
   const text = await show({ ...plan, shared: [{ name: 'memory', clients: ['Zed'] }] });
-  expect(text).toContain('Stays in Drawbridge for Zed: memory.');
+  expect(text).toContain('Stays in Drawbridge for Zed: “memory”.');
 });
 
 test('a client that cannot be disconnected is not', async () => {

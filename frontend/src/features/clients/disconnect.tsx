@@ -11,6 +11,9 @@ import { undoPlanQuery, useConnectionAction } from './api';
 const short = (text: string, limit = 400) => escapeControlCharacters(text.slice(0, limit));
 
 const list = (names: string[]) =>
+  new Intl.ListFormat('en').format(names.slice(0, 50).map((name) => `“${short(name, 100)}”`));
+
+const clients = (names: string[]) =>
   new Intl.ListFormat('en').format(names.slice(0, 50).map((name) => short(name, 100)));
 
 /** What happens to the file of the client. */
@@ -82,13 +85,15 @@ function UndoText({ plan, client, id }: { plan: UndoPlan; client: string; id: st
       )}
       {used.map((one) => (
         <p key={one.name} className="text-warn">
-          {`${list(one.usedBy)} also uses ${short(one.name, 100)}, and loses it.`}
+          {one.usedBy.length === 1
+            ? `${clients(one.usedBy)} also uses ${list([one.name])}, and loses it.`
+            : `${clients(one.usedBy)} also use ${list([one.name])}, and lose it.`}
         </p>
       ))}
       {(plan.shared ?? []).map((one) => (
         <p
           key={one.name}
-        >{`Stays in Drawbridge for ${list(one.clients)}: ${short(one.name, 100)}.`}</p>
+        >{`Stays in Drawbridge for ${clients(one.clients)}: ${list([one.name])}.`}</p>
       ))}
       {plan.kept.length > 0 && (
         <p>{`Stays in Drawbridge, because it was changed there: ${list(plan.kept)}.`}</p>

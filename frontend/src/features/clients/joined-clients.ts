@@ -15,6 +15,8 @@ export interface JoinedClient {
   sessions: number;
   calls: number;
   lastSeen?: string;
+  /** When it was disconnected, if it is not connected by another file. */
+  left?: string;
 }
 
 /**
@@ -64,8 +66,12 @@ export function joinClients(
     if ((moment(connection.lastSeen) ?? 0) > (moment(one.lastSeen) ?? 0))
       one.lastSeen = connection.lastSeen as string;
   }
-  for (const one of all.values())
+  for (const one of all.values()) {
+    const [first] = one.connections;
+    if (first?.leftAt && one.connections.every(({ connected }) => !connected))
+      one.left = first.leftAt;
     one.reported.sort((a, b) => (moment(b.lastSeen) ?? 0) - (moment(a.lastSeen) ?? 0));
+  }
   return [...all.values()].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
 }
 

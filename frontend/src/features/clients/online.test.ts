@@ -21,3 +21,10 @@ test('a client that was never seen is not online', () => {
   expect(isOnline(client(0), now)).toBe(false);
   expect(isOnline(client(0, '0001-01-01T00:00:00Z'), now)).toBe(false);
 });
+
+test('a client that was disconnected since its last call is not online', () => {
+  const seen = client(0, '2026-11-22T11:58:00Z');
+  expect(isOnline({ ...seen, left: '2026-11-22T11:59:00Z' }, now)).toBe(false);
+  expect(isOnline({ ...seen, left: '2026-11-22T11:57:00Z' }, now)).toBe(true);
+  expect(isOnline({ ...client(1), left: '2026-11-22T11:59:00Z' }, now)).toBe(true);
+});

@@ -6,19 +6,30 @@ import {
   useQueryClient,
 } from '@tanstack/react-query';
 import { profilesQuery } from '@/lib/profiles-query';
-import { request, requestText } from '@/lib/request';
+import { request, requestList, requestText } from '@/lib/request';
 import { toastError } from '@/lib/toast';
-import type { ClientSettings, HiddenTool, List, Profile } from '@/types/api';
-import { type Entry, textOf } from './profile-entry';
+import type { ClientCost, ClientSettings, DraftCost, HiddenTool, List, Profile } from '@/types/api';
+import { type Entry, readEntry, textOf } from './profile-entry';
 
-/** What an unsaved profile would offer and cost. */
-export const costQuery = (entry: Entry) =>
+/** What an unsaved profile costs, also for the clients that use it, and for the one it is made for. */
+export const costQuery = (entry: Entry, name: string | undefined, client: string | undefined) =>
   queryOptions({
-    queryKey: ['profiles', 'cost', textOf(entry)],
+    queryKey: ['profiles', 'cost', textOf(entry), name, client],
     queryFn: ({ signal }) =>
-      request<Profile>('POST', '/api/v1/profile-cost', { body: { entry }, signal }),
+      request<DraftCost>('POST', '/api/v1/profile-cost', { body: { entry, name, client }, signal }),
     staleTime: 5000,
     placeholderData: keepPreviousData,
+    retry: false,
+  });
+
+/** What each profile costs the client with a token. */
+export const clientCostsQuery = (token: string) =>
+  queryOptions({
+    queryKey: ['profiles', 'client', token],
+    queryFn: ({ signal }) =>
+      requestList<ClientCost>(`/api/v1/client-views/${encodeURIComponent(token)}/costs`, signal),
+    staleTime: 5000,
+    refetchInterval: 15_000, // the cost changes with the catalogs
     retry: false,
   });
 
@@ -41,12 +52,31 @@ export function useSaveProfile() {
   });
 }
 
-export function useDeleteProfile() {
+const putView = ({ token, ...body }: ClientSettings) =>
+  requestText('PUT', `/api/v1/client-views/${encodeURIComponent(token)}`, { body });
+
+/** Deletes a profile, or restores one that was; the clients with these settings use it. */
+export function useDeleteProfile(restores = false) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ name, etag }: Profile) =>
-      requestText('DELETE', address(name), { headers: { 'If-Match': etag } }),
-    onSettled: () => client.invalidateQueries({ queryKey: ['profiles'] }),
+    mutationFn: async ({
+      profile: { name, etag, entry },
+      users,
+    }: {
+      profile: Profile;
+      users: ClientSettings[];
+    }) => {
+      const headers = { 'If-Match': restores ? 'new' : etag };
+      if (restores)
+        await requestText('PUT', address(name), { body: { entry: readEntry(entry) }, headers });
+      for (const one of users) await putView(restores ? one : { ...one, profile: '' });
+      if (!restores) await requestText('DELETE', address(name), { headers });
+    },
+    onError: restores ? toastError : undefined,
+    onSettled: () => {
+      client.invalidateQueries({ queryKey: ['profiles'] });
+      client.invalidateQueries({ queryKey: ['connections'] });
+    },
   });
 }
 
@@ -70,19 +100,16 @@ export function useClientView() {
   return useMutation({
     mutationKey: ['client-view'],
     scope: { id: 'client-view' }, // one request at a time
-    // What the daemon chose for the mode auto is no setting.
-    mutationFn: ({ token, chosen: _, why: __, ...body }: ClientSettings) =>
-      requestText('PUT', `/api/v1/client-views/${encodeURIComponent(token)}`, {
-        body,
-      }),
+    mutationFn: putView,
     onMutate: show,
     // An event about the change before may have replaced what is shown.
     onSuccess: (_, view) => show(view),
     onError: toastError,
     onSettled: () => {
       // A refetch between two changes would overwrite the second one.
-      if (client.isMutating({ mutationKey: ['client-view'] }) === 1)
-        client.invalidateQueries({ queryKey: ['profiles'] });
+      if (client.isMutating({ mutationKey: ['client-view'] }) > 1) return;
+      client.invalidateQueries({ queryKey: ['profiles'] });
+      client.invalidateQueries({ queryKey: ['connections'] });
     },
   });
 }

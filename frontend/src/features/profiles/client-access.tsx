@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Button } from '@/components/button';
@@ -7,12 +7,14 @@ import { count, escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
-import type { ClientSettings, Connection, Profile, Profiles } from '@/types/api';
+import { toast } from '@/lib/toast';
+import type { ClientSettings, Connection, Profile, ToolMode } from '@/types/api';
 import { AccountChoice, accountsByServer } from './account-choices';
-import { useClientView, useUnsavedView } from './api';
+import { clientCostsQuery, useClientView, useUnsavedView } from './api';
 import { type Entry, offers } from './profile-entry';
+import { type CostedTool, ToolCosts } from './tool-costs';
 
-const modes = ['all', 'search', 'deferred'] as const;
+const modes = ['all', 'search', 'deferred', 'auto'] as const;
 
 /** The settings of a token; by default there is no restriction. */
 export const viewOf = (views: ClientSettings[], token: string): ClientSettings =>
@@ -23,53 +25,36 @@ export const viewOf = (views: ClientSettings[], token: string): ClientSettings =
     maxResultTokens: 0,
     singleCopy: false,
     accounts: {},
-    chosen: '',
-    why: '',
   };
 
 /** What the entries of a client in its file point to; undefined if there are none. */
 type Connected =
-  | Pick<Connection, 'connected' | 'byServer' | 'moved' | 'own' | 'tokens' | 'modeReason'>
+  | Pick<Connection, 'name' | 'connected' | 'byServer' | 'moved' | 'own' | 'tokens'>
   | undefined;
-
-/** What a client with settings pays: the size of its lists of tools in each mode, and its mode. */
-function costOf({ items, clients }: Profiles, view: ClientSettings, connection: Connected) {
-  const profile = items.find((one) => one.name === view.profile) ?? items[0];
-  const wanted = view.toolMode || profile?.toolMode;
-  const own = connection?.connected ? connection : undefined;
-  // The entry for one server lists all tools with 'auto'.
-  const auto = own?.byServer ? 'all' : view.chosen;
-  const mode = modes.find((one) => one === (wanted === 'auto' ? auto : wanted)) ?? 'all';
-  const isSaved = viewOf(clients, view.token).profile === view.profile;
-  // The daemon knows what its entries list, but only with the profile that it has now.
-  const sizes = own && isSaved ? own.tokens : own?.byServer ? undefined : profile?.tokens;
-  return profile && { profile, mode, sizes, tokens: sizes?.[mode] };
-}
 
 /** The servers in the files of a connected client that it runs itself. */
 const ownOf = (connection: Connected) => (connection?.connected && connection.own) || [];
 
+/** How the tools of a client with these settings are listed. */
+const modeOf = (view: ClientSettings, profile: Profile | undefined): ToolMode =>
+  (view.toolMode as ToolMode) || profile?.toolMode || 'all';
+
 /** The tokens that the lists of tools take up in each session of a client. */
 export function ClientContext({ token, connection }: { token: string; connection: Connected }) {
   const { data } = useQuery(profilesQuery);
-  const cost = data && costOf(data, viewOf(data.clients, token), connection);
+  if (!data) return null;
+  const view = viewOf(data.clients, token);
+  const profile = data.items.find((one) => one.name === view.profile) ?? data.items[0];
+  const tokens = connection?.connected ? connection.tokens : profile?.tokens[modeOf(view, profile)];
   return (
-    cost?.tokens !== undefined && (
+    tokens !== undefined && (
       <span className="whitespace-nowrap" title={texts.tools.tokensHint}>
-        Context {texts.tools.tokens(count(cost.tokens))}
+        Context {texts.tools.tokens(count(tokens))}
         {ownOf(connection).length > 0 &&
           ` and ${texts.connections.servers(ownOf(connection).length)} of its own`}
       </span>
     )
   );
-}
-
-/** A tool with what its definition costs. */
-interface CostedTool {
-  server: string;
-  tool: string;
-  publicName: string;
-  tokens: number;
 }
 
 /** Selects the profile and the accounts of a client, and how its tools are listed, each with its price. */
@@ -84,29 +69,41 @@ export function ClientAccess({
 }) {
   const labelOf = useServerName();
   const { data } = useQuery(profilesQuery);
+  const costs = useQuery(clientCostsQuery(token));
+  const client = useQueryClient();
   const change = useClientView();
   const unsaved = useUnsavedView(token);
   if (!data) return null;
   const view = unsaved ?? viewOf(data.clients, token);
-  const cost = costOf(data, view, connection);
+  const profile = data.items.find((one) => one.name === view.profile) ?? data.items[0];
+  const mode = modeOf(view, profile);
+  const costOf = (name: string | undefined) => costs.data?.find((one) => one.profile === name);
+  const cost = costOf(profile?.name);
+  const listed = mode === 'auto' ? (cost?.auto ?? 'all') : mode;
   const name = escapeControlCharacters(token.slice(0, 100));
   const priced = (text: string, tokens: number | undefined) =>
     tokens === undefined ? text : `${text} · ${texts.tools.tokens(count(tokens))}`;
-  const sizes = cost?.sizes;
-  const saved = sizes && cost.mode !== 'search' ? sizes[cost.mode] - sizes.search : 0;
+  const saved = cost ? cost.tokens[listed] - cost.tokens.search : 0;
   const byServer = connection?.connected && connection.byServer;
-  const own = byServer ? [...new Set(connection.moved.map((one) => one.server))] : [];
-  const offeredBy = (profile: Profile | undefined) =>
-    tools
-      .filter((one) => !byServer || own.includes(one.server))
-      .filter((one) => offers((profile?.entry ?? {}) as Entry, one.server, one.tool));
-  const without = (profile: Profile | undefined) =>
-    profile?.everyServer === false ? own.filter((one) => !profile.servers.includes(one)) : [];
-  const offered = offeredBy(cost?.profile);
-  const dearest = offered.toSorted((a, b) => b.tokens - a.tokens).slice(0, 5);
-  const sums = new Map<string, number>();
-  for (const one of offered) sums.set(one.server, (sums.get(one.server) ?? 0) + one.tokens);
-  const servers = [...sums].sort(([, a], [, b]) => b - a).slice(0, 5);
+  const own = byServer ? connection.moved.map((one) => one.server) : [];
+  const offered = tools
+    .filter((one) => !byServer || own.includes(one.server))
+    .filter((one) => offers((profile?.entry ?? {}) as Entry, one.server, one.tool));
+  const set = (part: Partial<ClientSettings>, what: string) => {
+    const was = Object.fromEntries(
+      Object.keys(part).map((key) => [key, view[key as keyof ClientSettings]]),
+    );
+    // Undo leaves what was changed since.
+    const undo = () => {
+      const now = client.getQueryData(profilesQuery.queryKey)?.clients ?? [];
+      change.mutate({ ...viewOf(now, token), ...was });
+    };
+    const said = `${escapeControlCharacters(connection?.name ?? token)}: ${what}.`;
+    change.mutate(
+      { ...view, ...part },
+      { onSuccess: () => toast('ok', said, { text: texts.care.undo, run: undo }) },
+    );
+  };
   return (
     <div className="space-y-3 text-sm">
       <div className="@container flex flex-wrap items-center gap-x-3 gap-y-2">
@@ -116,16 +113,19 @@ export function ClientAccess({
             label={`Profile for ${name}`}
             value={view.profile}
             options={data.items.map((one) => {
-              const price = costOf(data, { ...view, profile: one.name }, connection);
-              const sum = offeredBy(one).reduce((tokens, tool) => tokens + tool.tokens, 0);
-              const tokens = price?.tokens ?? (price?.mode === 'all' ? sum : undefined);
-              const missing = without(one).length;
+              const missing = costOf(one.name)?.excluded.length ?? 0;
+              const text = priced(
+                one.name || 'No profile',
+                costOf(one.name)?.tokens[modeOf(view, one)],
+              );
               return {
                 value: one.name,
-                text: `${priced(one.name || 'No profile', tokens)}${missing ? `, without ${texts.connections.servers(missing)}` : ''}`,
+                text: missing ? `${text}, without ${texts.connections.servers(missing)}` : text,
               };
             })}
-            onChange={(profile) => change.mutate({ ...view, profile })}
+            onChange={(profile) =>
+              set({ profile }, profile ? `profile ${profile}` : 'no profile, all servers')
+            }
           />
           <Link
             to="/profiles"
@@ -142,32 +142,37 @@ export function ClientAccess({
             // Without a profile, the default is to list all.
             value={view.profile ? view.toolMode : view.toolMode || 'all'}
             options={[
-              ...(view.profile ? [{ value: '', text: 'Profile default' }] : []),
+              ...(view.profile
+                ? [
+                    {
+                      value: '',
+                      text: priced('Profile default', profile && cost?.tokens[profile.toolMode]),
+                    },
+                  ]
+                : []),
               ...modes.map((value) => ({
                 value,
-                text: priced(texts.profiles.modes[value], sizes?.[value]),
+                text: priced(texts.profiles.modes[value], cost?.tokens[value]),
               })),
-              {
-                value: 'auto',
-                text: priced(
-                  texts.profiles.modes.auto,
-                  sizes?.[byServer ? 'all' : (view.chosen as 'all')], // known while it is in use
-                ),
-              },
             ]}
-            onChange={(mode) =>
-              change.mutate({ ...view, toolMode: view.profile || mode !== 'all' ? mode : '' })
+            onChange={(to) =>
+              set(
+                { toolMode: view.profile || to !== 'all' ? to : '' },
+                `tool listing, ${texts.profiles.modes[to as ToolMode] ?? 'profile default'}`,
+              )
             }
           />
         </Labelled>
         <p className="text-xs text-ink2">
-          {escapeControlCharacters(
-            (byServer && connection.modeReason) ||
-              view.why ||
-              texts.profiles.modeNotes[cost?.mode ?? 'all'],
-          )}
+          {mode === 'auto' && cost
+            ? `${texts.profiles.modes[listed]}: ${escapeControlCharacters(cost.reason)}`
+            : texts.profiles.modeNotes[mode]}
         </p>
-        {!byServer && (
+        {byServer ? (
+          <p className="w-full text-xs text-ink2">
+            Results are passed on whole: limits of results are only for one entry for all servers.
+          </p>
+        ) : (
           <>
             <Labelled text="Result limit">
               <SelectField
@@ -175,9 +180,11 @@ export function ClientAccess({
                 value={String(view.maxResultTokens)}
                 options={resultLimits(view.maxResultTokens).map((limit) => ({
                   value: String(limit),
-                  text: limit ? `First ${count(limit)} tokens` : 'No limit',
+                  text: limitText(limit),
                 }))}
-                onChange={(limit) => change.mutate({ ...view, maxResultTokens: Number(limit) })}
+                onChange={(limit) =>
+                  set({ maxResultTokens: Number(limit) }, `result limit, ${limitText(+limit)}`)
+                }
               />
             </Labelled>
             <Labelled text="Structured">
@@ -188,7 +195,7 @@ export function ClientAccess({
                   { value: 'both', text: 'As sent' },
                   { value: 'once', text: 'Not if the text repeats them' },
                 ]}
-                onChange={(copies) => change.mutate({ ...view, singleCopy: copies === 'once' })}
+                onChange={(copies) => set({ singleCopy: copies === 'once' }, 'structured results')}
               />
             </Labelled>
           </>
@@ -203,10 +210,10 @@ export function ClientAccess({
                 accounts={accounts}
                 value={chosen}
                 onChange={(account) =>
-                  change.mutate({
-                    ...view,
-                    accounts: account ? { ...others, [server]: account } : others,
-                  })
+                  set(
+                    { accounts: account ? { ...others, [server]: account } : others },
+                    `${label} account, ${escapeControlCharacters(account || 'not chosen')}`,
+                  )
                 }
               />
             </Labelled>
@@ -225,48 +232,21 @@ export function ClientAccess({
           </Link>
         </p>
       )}
-      {dearest.length > 0 && (
-        <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-ink2">
-          {cost?.mode === 'all' ? 'By server:' : 'By server, if all were listed:'}
-          {servers.map(([server, sum]) => (
-            <span key={server}>
-              <Link
-                to="/tools"
-                search={{ q: server }}
-                className="underline underline-offset-2 hover:text-ink"
-              >
-                {escapeControlCharacters(labelOf(server).slice(0, 60))}
-              </Link>{' '}
-              {count(sum)}
-            </span>
-          ))}
-          {sizes && sizes.instructions > 0 && <span>instructions {count(sizes.instructions)}</span>}
-          <span className="w-full" />
-          Largest definitions:
-          {dearest.map((one) => (
-            <span key={one.publicName} className="max-w-full truncate">
-              <Link
-                to="/tools"
-                search={{ tool: one.publicName }}
-                className="underline underline-offset-2 hover:text-ink"
-              >
-                {escapeControlCharacters(
-                  `${labelOf(one.server).slice(0, 60)} / ${one.tool.slice(0, 100)}`,
-                )}
-              </Link>{' '}
-              {count(one.tokens)}
-            </span>
-          ))}
-          {saved > 0 && (
-            <Button
-              small
-              disabled={change.isPending}
-              onClick={() => change.mutate({ ...view, toolMode: 'search' })}
-            >
-              {`List by search (saves ~${count(saved)} tokens)`}
-            </Button>
-          )}
-        </p>
+      {offered.length > 0 && (
+        <ToolCosts
+          title={listed === 'all' ? 'What takes it up' : 'What it would be with all tools listed'}
+          tools={offered}
+          instructions={cost?.tokens.instructions ?? 0}
+        />
+      )}
+      {saved > 0 && (
+        <Button
+          small
+          disabled={change.isPending}
+          onClick={() => set({ toolMode: 'search' }, 'tool listing, Search')}
+        >
+          {`List by search (saves ~${count(saved)} tokens)`}
+        </Button>
       )}
     </div>
   );
@@ -275,6 +255,8 @@ export function ClientAccess({
 /** The limits to choose from, and the current one, in tokens; 0 is none. */
 const resultLimits = (current: number) =>
   [...new Set([0, 2000, 5000, 10000, 25000, current])].sort((a, b) => a - b);
+
+const limitText = (limit: number) => (limit ? `First ${count(limit)} tokens` : 'No limit');
 
 /** A visible label, hidden from screen readers: the control has its own name. */
 function Labelled({ text, children }: { text: string; children: ReactNode }) {

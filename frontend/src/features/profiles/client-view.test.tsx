@@ -1,14 +1,21 @@
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { act, render, renderHook, screen, waitFor } from '@testing-library/react';
+import { QueryClient, QueryClientProvider, type QueryKey } from '@tanstack/react-query';
+import { act, fireEvent, render, renderHook, screen, waitFor } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { expect, test, vi } from 'vitest';
 import { profilesQuery } from '@/lib/profiles-query';
-import type { ClientSettings, Connection, Profiles } from '@/types/api';
-import { useClientView, useUnsavedView } from './api';
+import type { ClientCost, ClientSettings, Connection, Profile, Profiles } from '@/types/api';
+import { clientCostsQuery, costQuery, useClientView, useUnsavedView } from './api';
 import { ClientAccess, ClientContext, viewOf } from './client-access';
+import { ModeChoice } from './tool-mode-choice';
 
 vi.mock('@tanstack/react-router', () => ({
   Link: ({ children }: { children: ReactNode }) => <span>{children}</span>,
+}));
+
+const said: [string, string, { run: () => void }][] = [];
+vi.mock('@/lib/toast', () => ({
+  toast: (...all: [string, string, { run: () => void }]) => said.push(all),
+  toastError: () => {},
 }));
 
 test('quick changes of a client are based on each other, also if a list arrives in between', async () => {
@@ -58,7 +65,7 @@ test('the context of a client is what its own entries list', () => {
     connected: true,
     byServer: true,
     moved: [{ name: 'papers', scope: '', server: 'papers' }],
-    tokens: { all: 42, search: 42, deferred: 42 },
+    tokens: 42,
   } as Connection;
   for (const [connection, text] of [
     [moved, 'Context ~42 tokens'],
@@ -74,24 +81,45 @@ test('the context of a client is what its own entries list', () => {
   }
 });
 
-test('a profile has a price for a moved client, and says which of its servers it excludes', () => {
+const all = { all: 900, search: 300, deferred: 400, auto: 900, instructions: 0 };
+const none = { name: '', toolMode: 'all', tokens: all, everyServer: true, servers: [], entry: {} };
+const office = { ...none, name: 'office', entry: { servers: { papers: {} } } };
+const own = { all: 60, search: 50, deferred: 55, auto: 60, instructions: 7 };
+const cost = (profile: string, tokens: object, excluded: string[] = []) =>
+  ({
+    token: 'cursor',
+    profile,
+    tokens,
+    auto: 'all',
+    reason: 'A few tools.',
+    excluded,
+    now: 60,
+  }) as ClientCost;
+
+/** Shows something with these settings of a client, and what profiles cost it. */
+function shown(
+  content: ReactNode,
+  settings: Partial<ClientSettings>,
+  ...seeds: [QueryKey, unknown][]
+) {
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
-  const tokens = { all: 900, search: 300, deferred: 400, auto: 900, instructions: 0 };
-  const all = { name: '', toolMode: 'all', tokens, everyServer: true, servers: [], entry: {} };
-  const office = {
-    ...all,
-    name: 'office',
-    everyServer: false,
-    servers: ['papers'],
-    entry: { servers: { papers: {} } },
-  };
+  client.setQueryData(profilesQuery.queryKey, {
+    items: [none, office],
+    clients: [{ ...viewOf([], 'cursor'), ...settings }],
+    accounts: [],
+  } as unknown as Profiles);
+  for (const [key, value] of seeds) client.setQueryData(key, value);
+  render(<QueryClientProvider client={client}>{content}</QueryClientProvider>);
+}
+
+test('a client has its own price of each profile and listing, and its changes can be undone', async () => {
   const connection = {
+    name: 'Cursor',
     connected: true,
     byServer: true,
     moved: ['papers', 'stocks'].map((name) => ({ name, scope: '', server: name })),
-    tokens: { all: 60, search: 50, deferred: 55, instructions: 7 },
+    tokens: 60,
     own: ['news'],
-    modeReason: 'The entry for one server lists all its tools.',
   } as Connection;
   const tools = ['papers', 'stocks', 'other'].map((server) => ({
     server,
@@ -99,25 +127,52 @@ test('a profile has a price for a moved client, and says which of its servers it
     publicName: `${server}__find`,
     tokens: 20,
   }));
-  client.setQueryData(profilesQuery.queryKey, {
-    items: [all, office],
-    clients: [{ ...viewOf([], 'cursor'), toolMode: 'auto', chosen: 'search', why: 'All tools.' }],
-    accounts: [],
-  } as unknown as Profiles);
-  render(
-    <QueryClientProvider client={client}>
-      <ClientAccess token="cursor" tools={tools} connection={connection} />
-    </QueryClientProvider>,
+  shown(
+    <ClientAccess token="cursor" tools={tools} connection={connection} />,
+    { toolMode: 'auto' },
+    [
+      clientCostsQuery('cursor').queryKey,
+      [cost('', own), cost('office', { ...own, auto: 20 }, ['stocks'])],
+    ],
   );
-  const options = (label: string) =>
-    [...(screen.getByLabelText(label) as HTMLSelectElement).options].map((one) => one.text);
+  const select = (label: string) => screen.getByLabelText(label) as HTMLSelectElement;
+  const options = (label: string) => [...select(label).options].map((one) => one.text);
   expect(options('Profile for cursor')).toEqual([
     'No profile · ~60 tokens',
     'office · ~20 tokens, without 1 server',
   ]);
   expect(options('Tool listing for cursor')).toContain('Search · ~50 tokens');
-  expect(screen.getByText(connection.modeReason)).toBeTruthy();
-  expect(screen.getByText('instructions 7')).toBeTruthy();
+  expect(options('Tool listing for cursor')).toContain('Automatic · ~60 tokens');
+  expect(screen.getByText('All: A few tools.')).toBeTruthy();
+  expect(screen.getByText('7 · 15 %')).toBeTruthy(); // the instructions
+  expect(screen.queryByText('other')).toBeNull();
   expect(screen.queryByLabelText('Result limit for cursor')).toBeNull();
   expect(screen.getByText(/own file, which are not counted here: news\./)).toBeTruthy();
+
+  const saved: Partial<ClientSettings>[] = [];
+  vi.stubGlobal('fetch', async (_: string, { body }: RequestInit) => {
+    if (body) saved.push(JSON.parse(String(body)));
+    return new Response(null, { status: 204 });
+  });
+  fireEvent.change(select('Tool listing for cursor'), { target: { value: 'search' } });
+  await waitFor(() => expect(said.at(-1)?.[1]).toBe('Cursor: tool listing, Search.'));
+  fireEvent.change(select('Profile for cursor'), { target: { value: 'office' } });
+  await waitFor(() => expect(said.at(-1)?.[1]).toBe('Cursor: profile office.'));
+  await act(async () => said[0]?.[2].run());
+  await waitFor(() => expect(saved).toHaveLength(3));
+  expect(saved[2]).toMatchObject({ toolMode: 'auto', profile: 'office' });
+});
+
+test('a profile that is edited has the price for the client that uses it', () => {
+  const entry = { servers: { papers: {} } };
+  const props = { entry, overrides: new Map(), everything: none as unknown as Profile, fault: '' };
+  shown(<ModeChoice {...props} name="office" client={undefined} onChange={() => {}} />, {}, [
+    costQuery(entry, 'office', undefined).queryKey,
+    { tokens: all, clients: [cost('office', own, ['stocks'])] },
+  ]);
+  expect(screen.getByText('~50 tokens')).toBeTruthy();
+  expect(screen.queryByText('~300 tokens')).toBeNull();
+  expect(screen.getByRole('status').textContent).toContain(
+    'cursor uses ~60 tokens now. With this profile, ~60. It has entries for servers that this profile excludes, and shows errors there: stocks.',
+  );
 });

@@ -9,8 +9,7 @@ import { LinesField, TextField } from '@/components/text-field';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
-import { toast } from '@/lib/toast';
-import type { Profile } from '@/types/api';
+import type { Profile, ToolMode } from '@/types/api';
 import { useClientView } from './api';
 import { viewOf } from './client-access';
 import { ProfileAccounts } from './profile-accounts';
@@ -111,6 +110,12 @@ function Editor({
     return all;
   }, [tools]);
   const { clients } = useSuspenseQuery(profilesQuery).data;
+  // A client for which a profile is made gets its tool listing, too.
+  const overrides = new Map(
+    clients
+      .filter((one) => one.toolMode && (profile || one.token !== client))
+      .map((one) => [one.token, one.toolMode as ToolMode]),
+  );
   const assign = useClientView();
   const change = (part: Partial<Entry>) => setDraft((old) => ({ ...old, ...part }));
   const unused = tools.filter((one) => one.unused && offers(draft, one.server, one.tool));
@@ -136,7 +141,7 @@ function Editor({
             onClick={() =>
               edit.submit((saved) => {
                 if (client !== undefined && !profile)
-                  assign.mutate({ ...viewOf(clients, client), profile: saved });
+                  assign.mutate({ ...viewOf(clients, client), profile: saved, toolMode: '' });
                 onSaved(saved);
               })
             }
@@ -197,6 +202,9 @@ function Editor({
       <Section title="Tool listing">
         <ModeChoice
           entry={draft}
+          name={profile?.name}
+          client={profile ? undefined : client}
+          overrides={overrides}
           everything={everything}
           onChange={(toolMode) => change({ toolMode })}
           fault={faultOf('toolMode')}
@@ -265,14 +273,7 @@ function Editor({
         />
       </Section>
       {asking && profile && (
-        <RemoveProfile
-          profile={profile}
-          onDone={() => {
-            toast('ok', `Profile ${escapeControlCharacters(profile.name)} deleted.`);
-            onRemoved();
-          }}
-          onClose={() => setAsking(false)}
-        />
+        <RemoveProfile profile={profile} onDone={onRemoved} onClose={() => setAsking(false)} />
       )}
     </DetailFrame>
   );

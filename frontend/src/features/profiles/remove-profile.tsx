@@ -1,11 +1,14 @@
+import { useQuery } from '@tanstack/react-query';
 import { Confirm } from '@/components/confirm';
 import { joined } from '@/components/more';
 import { escapeControlCharacters } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
 import type { Profile } from '@/types/api';
 import { useDeleteProfile } from './api';
 
-/** Confirms the deletion of a profile, which is blocked while clients use it. */
+/** Asks whether to delete a profile, which its clients then lose. */
 export function RemoveProfile({
   profile,
   onDone,
@@ -16,20 +19,36 @@ export function RemoveProfile({
   onClose: () => void;
 }) {
   const remove = useDeleteProfile();
-  const bound = profile.clients.length;
+  const restore = useDeleteProfile(true);
+  const { data } = useQuery(profilesQuery);
+  const users = (data?.clients ?? []).filter((one) => one.profile === profile.name);
+  const name = escapeControlCharacters(profile.name);
+  const done = () => {
+    toast('ok', `Profile ${name} deleted.`, {
+      text: texts.care.undo,
+      run: () => restore.mutate({ profile, users }),
+    });
+    onDone();
+  };
   return (
     <Confirm
-      title={`Delete profile ${escapeControlCharacters(profile.name)}?`}
-      action="Delete profile"
+      title={`Delete profile ${name}?`}
+      action={users.length === 0 ? 'Delete profile' : texts.profiles.removeFrom(users.length)}
       of={remove}
-      blocked={bound > 0}
-      onConfirm={() => remove.mutate(profile, { onSuccess: onDone })}
+      onConfirm={() => remove.mutate({ profile, users }, { onSuccess: done })}
       onClose={onClose}
     >
       <p>Its URL will stop working. Servers and tools will not be removed.</p>
-      {bound > 0 && (
+      {users.length > 0 && (
         <p className="mt-2 text-warn">
-          {texts.profiles.removeBound(bound, escapeControlCharacters(joined(profile.clients, 20)))}
+          {texts.profiles.lost(
+            escapeControlCharacters(
+              joined(
+                users.map((one) => one.token),
+                20,
+              ),
+            ),
+          )}
         </p>
       )}
     </Confirm>

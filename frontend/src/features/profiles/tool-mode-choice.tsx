@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useId } from 'react';
+import { joined, More } from '@/components/more';
 import { classes } from '@/lib/class-names';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
@@ -7,26 +8,46 @@ import type { Profile, ToolMode } from '@/types/api';
 import { costQuery } from './api';
 import type { Entry } from './profile-entry';
 
-/** The three tool modes with their costs, and how much the profile saves. */
+/** How many clients have a line. */
+const shown = 5;
+
+const saving = (before: number, after: number) =>
+  after < before ? `, which saves ~${count(before - after)}` : '';
+
+/**
+ * The tool modes with their costs, and how much the profile saves: for each client that uses it, or else
+ * for one that has a single entry for all servers.
+ */
 export function ModeChoice({
   entry,
+  name,
+  client,
+  overrides,
   everything,
   fault,
   onChange,
 }: {
   entry: Entry;
+  /** The profile in the file; undefined for a new one. */
+  name: string | undefined;
+  /** The client that a new profile is for. */
+  client: string | undefined;
+  /** The tool modes that clients have of their own, by token. */
+  overrides: Map<string, ToolMode>;
   everything: Profile | undefined;
   fault: string | undefined;
   onChange: (mode: ToolMode) => void;
 }) {
   // The cost of an empty list is not comparable.
   const empty = entry.servers !== undefined && Object.keys(entry.servers).length === 0;
-  const { data } = useQuery({ ...costQuery(entry), enabled: !empty });
+  const { data } = useQuery({ ...costQuery(entry, name, client), enabled: !empty });
   const cost = empty ? undefined : data;
   const group = useId();
   const mode = entry.toolMode ?? 'all';
   const before = everything?.tokens.all ?? 0;
-  const after = cost?.tokens[mode];
+  const clients = cost?.clients ?? [];
+  const [first, second] = clients;
+  const tokens = first && !second ? first.tokens : cost?.tokens;
   return (
     <fieldset className="@container">
       <legend className="sr-only">Tool listing</legend>
@@ -49,9 +70,9 @@ export function ModeChoice({
             <span className="min-w-0 flex-1">
               <span className="flex flex-wrap items-baseline justify-between gap-x-3">
                 <span className="font-medium">{texts.profiles.modes[one]}</span>
-                {cost && (
+                {tokens && (
                   <span className="text-xs text-ink2" title={texts.tools.tokensHint}>
-                    {texts.tools.tokens(count(cost.tokens[one]))}
+                    {texts.tools.tokens(count(tokens[one]))}
                   </span>
                 )}
               </span>
@@ -66,12 +87,29 @@ export function ModeChoice({
           Select servers and tools below to see how many tokens they use.
         </p>
       )}
-      {after !== undefined && (
-        <p role="status" className="mt-2 text-sm text-ink2">
-          {`Together, the tools from all servers use ~${count(before)} tokens of each model’s context.`}{' '}
-          {`This profile uses ~${count(after)} tokens${after < before ? ` and saves ~${count(before - after)}` : ' and saves nothing'}.`}
-        </p>
-      )}
+      <div role="status" className="mt-2 space-y-1 text-sm text-ink2">
+        {cost && !first && (
+          <p>
+            {`A client with one entry for all servers uses ~${count(before)} tokens of its model’s context. With this profile, ~${count(cost.tokens[mode])}${saving(before, cost.tokens[mode])}.`}
+          </p>
+        )}
+        {clients.slice(0, shown).map(({ token, tokens, now, excluded }) => {
+          const own = overrides.get(token);
+          const after = tokens[own ?? mode];
+          return (
+            <p key={token}>
+              {`${escapeControlCharacters(token.slice(0, 100))} uses ~${count(now)} tokens now. With this profile, ~${count(after)}${saving(now, after)}.`}
+              {own &&
+                own !== mode &&
+                ` It has its own tool listing, ${texts.profiles.modes[own]}, which stays.`}
+              {excluded.length > 0 && (
+                <span className="text-warn">{` It has entries for servers that this profile excludes, and shows errors there: ${escapeControlCharacters(joined(excluded, 5).slice(0, 300))}.`}</span>
+              )}
+            </p>
+          );
+        })}
+        <More of={clients.length} shown={shown} />
+      </div>
     </fieldset>
   );
 }

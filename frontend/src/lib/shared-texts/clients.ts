@@ -38,10 +38,10 @@ export const clientsTexts = {
     all: 'All',
     none: 'None',
     remove: 'Delete profile',
-    removeBound: (n: number, names: string) =>
-      n === 1
-        ? `Client ${names} uses this profile. Choose another profile for it first.`
-        : `These clients use this profile. Choose another profile for them first: ${names}.`,
+    removeFrom: (n: number) =>
+      `Delete, ${n === 1 ? '1 client loses it' : `${count(n)} clients lose it`}`,
+    lost: (names: string) =>
+      `Used by ${names}. Without it, they can use all tools that their entries offer.`,
     takeOut: (n: number, tokens: string | undefined) =>
       `Remove ${n === 1 ? '1 unused tool' : `${count(n)} unused tools`}${tokens ? ` (saves ~${tokens} tokens)` : ''}`,
     takenOut: (n: number) => `${tools(n)} removed; save to apply.`,
@@ -59,6 +59,7 @@ export const clientsTexts = {
     connectedIdle: (client: string) => `Set up, restart ${client}`,
     notUsed: 'Set up, not used yet',
     byHand: 'Connected without this file',
+    leaving: (client: string) => `Disconnected, in use until ${client} restarts`,
     states: {
       notConnected: 'Not set up',
       connected: 'Connected',

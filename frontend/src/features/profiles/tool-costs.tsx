@@ -1,0 +1,97 @@
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { ShowMore } from '@/components/more';
+import { count, escapeControlCharacters } from '@/lib/format';
+import { useServerName } from '@/lib/server-lookup';
+import { texts } from '@/lib/texts';
+
+/** A tool with what its definition costs. */
+export interface CostedTool {
+  server: string;
+  tool: string;
+  publicName: string;
+  tokens: number;
+}
+
+const shown = 6;
+const shownTools = 20;
+
+/** What takes up the context, by server, and by tool when a server is opened; the largest first. */
+export function ToolCosts({
+  title,
+  tools,
+  instructions,
+}: {
+  title: string;
+  tools: CostedTool[];
+  instructions: number;
+}) {
+  const labelOf = useServerName();
+  const [all, setAll] = useState(false);
+  const byServer = new Map<string, CostedTool[]>();
+  for (const one of tools) byServer.set(one.server, [...(byServer.get(one.server) ?? []), one]);
+  const sum = (some: CostedTool[]) => some.reduce((tokens, one) => tokens + one.tokens, 0);
+  const total = sum(tools) + instructions;
+  const servers = [...byServer]
+    .map(([server, some]) => ({ server, some, tokens: sum(some) }))
+    .sort((a, b) => b.tokens - a.tokens);
+  return (
+    <div className="max-w-xl space-y-1 text-ink2">
+      <h4 className="font-medium">{title}</h4>
+      {servers.slice(0, all ? undefined : shown).map(({ server, some, tokens }) => (
+        <details key={server}>
+          <summary className="cursor-pointer rounded hover:bg-hover">
+            <Share name={labelOf(server)} tokens={tokens} total={total} />
+          </summary>
+          <ul className="py-1 pl-6">
+            {some
+              .toSorted((a, b) => b.tokens - a.tokens)
+              .slice(0, shownTools)
+              .map((one) => (
+                <li key={one.tool}>
+                  <Link
+                    to="/tools"
+                    search={{ tool: one.publicName }}
+                    className="block rounded hover:bg-hover hover:text-ink"
+                  >
+                    <Share name={one.tool} tokens={one.tokens} total={total} />
+                  </Link>
+                </li>
+              ))}
+            {some.length > shownTools && (
+              <li>
+                <Link to="/tools" search={{ q: server }} className="text-accent underline">
+                  {texts.problems.more(some.length - shownTools)}
+                </Link>
+              </li>
+            )}
+          </ul>
+        </details>
+      ))}
+      {instructions > 0 && (
+        <div className="pl-4">
+          <Share name="Instructions of the servers" tokens={instructions} total={total} />
+        </div>
+      )}
+      <ShowMore n={servers.length - shown} all={all} onToggle={setAll} />
+    </div>
+  );
+}
+
+/** A part of the whole: its name, a bar, and its tokens. */
+function Share({ name, tokens, total }: { name: string; tokens: number; total: number }) {
+  return (
+    <span className="inline-flex w-[calc(100%-1.25rem)] items-center gap-3 align-middle">
+      <span className="min-w-0 flex-1 truncate">{escapeControlCharacters(name.slice(0, 100))}</span>
+      <span className="h-1.5 w-24 shrink-0 rounded-full bg-hover" aria-hidden>
+        <span
+          className="block h-full rounded-full bg-accent"
+          style={{ width: `${(100 * tokens) / total}%` }}
+        />
+      </span>
+      <span className="w-24 shrink-0 whitespace-nowrap text-right tabular-nums">
+        {`${count(tokens)} · ${Math.round((100 * tokens) / total)} %`}
+      </span>
+    </span>
+  );
+}
