@@ -301,7 +301,9 @@ func newSite(t *testing.T) *site {
 	baseline, observer := trust.New(trust.Options{Store: s.store}), sandbox.New(sandbox.Options{Store: s.store, Bus: s.bus, Log: slog.New(slog.DiscardHandler)})
 	clients := &clientconf.Feature{URL: s.url, Connector: connector, Tokens: tokens, Config: s.fakes.Current, Servers: s.fakes, Views: s.views, Bridge: s.fakes}
 	clients.Limits = func(string) bridge.ClientLimits { return bridge.ClientLimits{} }
-	clients.ListCost = func(string, []string, string) (*bridge.ListCost, string, string) { return &bridge.ListCost{}, config.ToolsAll, "" }
+	clients.ListCost = func(string, []string, string) (*bridge.ListCost, string, string) {
+		return &bridge.ListCost{}, config.ToolsAll, ""
+	}
 	changes, servers := &trust.Feature{Baseline: baseline, Views: s.views, Destinations: observer.Destinations}, &supervisor.Feature{Servers: s.fakes, Config: s.fakes, Views: s.views, Logs: logs, Dialer: s.fakes, Reset: func(string) {}}
 	pending := &approvals.Feature{Inbox: s.inbox, Bus: s.bus, Config: s.fakes, Sources: []approvals.Source{servers, changes},
 		Holds: func(c *config.Condition, call *core.Call) bool { return policy.Holds(c, call, s.fakes.Current()) }}

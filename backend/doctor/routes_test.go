@@ -62,7 +62,9 @@ func TestDoctorAppliesOfferedFixes(t *testing.T) {
 	world := &fakeWorld{}
 	clients := &clientconf.Feature{Connector: connector, Tokens: tokens, Config: config.Default, Views: registry.New(registry.Options{}), Bridge: world}
 	clients.Limits = func(string) bridge.ClientLimits { return bridge.ClientLimits{} }
-	clients.ListCost = func(string, []string, string) (*bridge.ListCost, string, string) { return &bridge.ListCost{}, config.ToolsAll, "" }
+	clients.ListCost = func(string, []string, string) (*bridge.ListCost, string, string) {
+		return &bridge.ListCost{}, config.ToolsAll, ""
+	}
 	s := webtest.New(&Feature{
 		Config: world, Servers: world, Clients: clients, Secrets: vault, Withheld: func() map[string]int { return nil },
 		Local: func(_ context.Context, c *config.Config, _ func(string) string) Options {

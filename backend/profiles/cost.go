@@ -31,6 +31,7 @@ type ClientCost struct {
 	Reason   string         `json:"reason" doc:"Why"`
 	Excluded []string       `json:"excluded" nullable:"false" doc:"Servers that its entries point to, and that the profile excludes"`
 	Now      int            `json:"now" doc:"What the client pays now"`
+	Searches bool           `json:"searches" doc:"Whether the client searches tools by itself: then it does not read all definitions at once"`
 }
 
 // DraftCost is what a profile costs that is being edited.
@@ -118,9 +119,10 @@ func costOf(p Profile, of lookup) Profile {
 // clientCost returns what a profile costs the client with a token.
 func (f *Feature) clientCost(token, profile string, of lookup) ClientCost {
 	servers := f.Entries(token)
-	cost, auto, why, excluded := listCost(of, servers, f.Limits(token))
+	limits := f.Limits(token)
+	cost, auto, why, excluded := listCost(of, servers, limits)
 	now, mode, _ := f.ListCost(token, servers, "")
-	return ClientCost{Token: token, Profile: profile, Tokens: tokensOf(cost, auto), Auto: auto, Reason: why, Excluded: web.NonNil(excluded), Now: now.Tokens(mode)}
+	return ClientCost{Token: token, Profile: profile, Tokens: tokensOf(cost, auto), Auto: auto, Reason: why, Excluded: web.NonNil(excluded), Now: now.Tokens(mode), Searches: limits.SearchesItself}
 }
 
 func (f *Feature) clientCosts(_ context.Context, in *clientCostsInput) (*web.Answer[web.List[ClientCost]], error) {

@@ -134,7 +134,7 @@ flow(
     const price = `~${tokens.toLocaleString('en')} tokens`;
     await row.getByText(`Context ${price}`).waitFor();
     await becomes(() => mode.getByRole('option', { name: `Search · ${price}` }).count(), 1);
-    await row.getByText('What it would be with all tools listed').waitFor();
+    await row.getByText('Context by server, if all tools were listed').waitFor();
     await inspect(page, 'all');
     // The palette only asks.
     await page.keyboard.press('Control+k');
@@ -151,6 +151,43 @@ flow(
     await becomes(() => readFile(file, 'utf8'), before);
     await row.getByText('Not set up').waitFor();
     await becomes(() => row.getByText('Context').count(), 0);
+  },
+);
+
+flow(
+  'a profile that is made for a client starts with what it has, is assigned, and comes back when its deletion is undone',
+  'moving',
+  async (page, daemon) => {
+    await page.goto(`${daemon.url}/#/clients`);
+    const row = page
+      .getByRole('listitem')
+      .filter({ has: page.getByRole('heading', { name: /^Cursor/ }) });
+    await row.getByRole('button', { name: 'Connect…' }).press('Enter');
+    await row.getByRole('button', { name: 'Apply, move 2 servers' }).press('Enter');
+    await row.getByText('Tools and limits').press('Enter');
+    await row.getByLabel('Tool listing for cursor').selectOption('search');
+    await page.getByText(/^Cursor.*: tool listing, Search\.$/).waitFor();
+    await row.getByRole('link', { name: 'New profile…' }).press('Enter');
+    await page.getByRole('textbox', { name: 'Name' }).fill('lean');
+    assert.ok(await page.getByRole('radio', { name: /^Search/ }).isChecked());
+    await page.getByText(/^cursor uses ~[\d,]+ tokens now\. With this profile/).waitFor();
+    await page.getByRole('button', { name: 'Save profile for cursor' }).press('Enter');
+    const settings = async () =>
+      (await daemon.api('GET', '/profiles')).clients.find((one) => one.token === 'cursor');
+    await becomes(async () => (await settings()).profile, 'lean');
+    const [, { entry }] = (await daemon.api('GET', '/profiles')).items;
+    assert.deepEqual(Object.keys(entry.servers), ['files', 'pg']);
+    await page.getByRole('button', { name: 'Delete profile' }).press('Enter');
+    await page.getByText('Used by cursor.').waitFor();
+    await page.getByRole('button', { name: 'Delete, 1 client loses it' }).press('Enter');
+    await becomes(async () => (await daemon.api('GET', '/profiles')).items.length, 1);
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: 'Profile lean deleted.' })
+      .getByRole('button', { name: 'Undo' })
+      .press('Enter');
+    await becomes(async () => (await settings())?.profile, 'lean');
+    assert.deepEqual((await daemon.api('GET', '/profiles')).items[1].entry, entry);
   },
 );
 

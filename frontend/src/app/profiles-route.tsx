@@ -4,23 +4,26 @@ import { useCallback } from 'react';
 import { Boundary, Loading } from '@/components/page';
 import { DetailBoundary, DetailFrame, Split } from '@/components/split-view';
 import { connectionsQuery } from '@/features/clients/api';
+import { viewOf } from '@/features/profiles/client-access';
 import { ProfileDetail } from '@/features/profiles/profile-detail';
+import type { Entry } from '@/features/profiles/profile-entry';
 import { ProfilesPage } from '@/features/profiles/profiles-page';
 import { serversQuery } from '@/features/servers/api';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { escapeControlCharacters } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles-query';
 import { statusQuery } from '@/lib/status-query';
-import type { Connection } from '@/types/api';
+import type { ClientSettings, Connection, ToolMode } from '@/types/api';
 import { useClientTokenNames } from './client-token-names';
 import { useCostedTools } from './tool-context-costs';
 
 const route = getRouteApi('/profiles');
 
-/** The servers of a client whose servers were moved, for a new profile; undefined if it has all. */
-function entryOf(connections: Connection[] | undefined, client: string | undefined) {
-  const one = connections?.find(({ id, project }) => id === client && !project);
-  if (!one?.byServer) return undefined;
-  return { servers: Object.fromEntries(one.moved.map(({ server }) => [server, {}])) };
+/** What a client has now, for a new profile: the servers that its entries point to, or all, and its tool listing. */
+function entryOf(connections: Connection[], { token, toolMode }: ClientSettings): Entry {
+  const one = connections.find(({ id, project }) => id === token && !project);
+  const moved = one?.byServer && Object.fromEntries(one.moved.map(({ server }) => [server, {}]));
+  return { ...(moved && { servers: moved }), ...(toolMode && { toolMode: toolMode as ToolMode }) };
 }
 
 export function ProfilesRoute() {
@@ -29,10 +32,12 @@ export function ProfilesRoute() {
   const navigate = route.useNavigate();
   const { data: servers } = useQuery(serversQuery);
   const { data: status } = useQuery(statusQuery);
-  const { data: connections } = useQuery(connectionsQuery);
+  const connections = useQuery(connectionsQuery);
   const costed = useCostedTools();
-  const ready = useAllQueriesAnswered([costed]); // the unused tools are above the others
+  const profiles = useQuery(profilesQuery);
+  const ready = useAllQueriesAnswered([costed, profiles, connections]); // the unused tools are above the others
   const tokens = useClientTokenNames();
+  const client = tokens.find((one) => one === make);
   const close = useCallback(
     () => navigate({ to: '/profiles', search: { make: undefined } }),
     [navigate],
@@ -51,8 +56,12 @@ export function ProfilesRoute() {
             {ready ? (
               <ProfileDetail
                 name={name}
-                client={tokens.find((one) => one === make)}
-                initial={entryOf(connections, make)}
+                client={client}
+                initial={
+                  client === undefined
+                    ? undefined
+                    : entryOf(connections.data ?? [], viewOf(profiles.data?.clients ?? [], client))
+                }
                 tools={costed.tools}
                 servers={(servers ?? []).map((server) => server.id)}
                 tokens={tokens}

@@ -782,6 +782,10 @@ export interface ClientCost {
    * Why
    */
   reason: string;
+  /**
+   * Whether the client searches tools by itself: then it does not read all definitions at once
+   */
+  searches: boolean;
   token: string;
   tokens: ToolModeTokens;
 }

@@ -170,7 +170,7 @@ export function ClientAccess({
         </p>
         {byServer ? (
           <p className="w-full text-xs text-ink2">
-            Results are passed on whole: limits of results are only for one entry for all servers.
+            This client has an entry for each server. Their results are never shortened.
           </p>
         ) : (
           <>
@@ -234,12 +234,19 @@ export function ClientAccess({
       )}
       {offered.length > 0 && (
         <ToolCosts
-          title={listed === 'all' ? 'What takes it up' : 'What it would be with all tools listed'}
+          title={
+            listed === 'all' ? 'Context by server' : 'Context by server, if all tools were listed'
+          }
           tools={offered}
           instructions={cost?.tokens.instructions ?? 0}
         />
       )}
-      {saved > 0 && (
+      {cost?.searches && (
+        <p className="text-ink2">
+          This client searches tools by itself: it loads full definitions only when it needs them.
+        </p>
+      )}
+      {saved > 0 && !cost?.searches && (
         <Button
           small
           disabled={change.isPending}

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router';
+import { ChevronRight } from 'lucide-react';
 import { useState } from 'react';
 import { ShowMore } from '@/components/more';
 import { count, escapeControlCharacters } from '@/lib/format';
@@ -39,8 +40,13 @@ export function ToolCosts({
     <div className="max-w-xl space-y-1 text-ink2">
       <h4 className="font-medium">{title}</h4>
       {servers.slice(0, all ? undefined : shown).map(({ server, some, tokens }) => (
-        <details key={server}>
-          <summary className="cursor-pointer rounded hover:bg-hover">
+        <details key={server} className="group">
+          <summary className="flex cursor-pointer items-center gap-1 rounded hover:bg-hover">
+            <ChevronRight
+              className="size-3.5 shrink-0 group-open:rotate-90"
+              strokeWidth={3}
+              aria-hidden
+            />
             <Share name={labelOf(server)} tokens={tokens} total={total} />
           </summary>
           <ul className="py-1 pl-6">
@@ -52,7 +58,7 @@ export function ToolCosts({
                   <Link
                     to="/tools"
                     search={{ tool: one.publicName }}
-                    className="block rounded hover:bg-hover hover:text-ink"
+                    className="flex rounded hover:bg-hover hover:text-ink"
                   >
                     <Share name={one.tool} tokens={one.tokens} total={total} />
                   </Link>
@@ -69,7 +75,7 @@ export function ToolCosts({
         </details>
       ))}
       {instructions > 0 && (
-        <div className="pl-4">
+        <div className="flex pl-[1.125rem]">
           <Share name="Instructions of the servers" tokens={instructions} total={total} />
         </div>
       )}
@@ -81,9 +87,9 @@ export function ToolCosts({
 /** A part of the whole: its name, a bar, and its tokens. */
 function Share({ name, tokens, total }: { name: string; tokens: number; total: number }) {
   return (
-    <span className="inline-flex w-[calc(100%-1.25rem)] items-center gap-3 align-middle">
+    <span className="flex min-w-0 flex-1 items-center gap-3">
       <span className="min-w-0 flex-1 truncate">{escapeControlCharacters(name.slice(0, 100))}</span>
-      <span className="h-1.5 w-24 shrink-0 rounded-full bg-hover" aria-hidden>
+      <span className="h-1.5 w-24 shrink-0 rounded-full bg-hover max-sm:hidden" aria-hidden>
         <span
           className="block h-full rounded-full bg-accent"
           style={{ width: `${(100 * tokens) / total}%` }}

@@ -41,7 +41,7 @@ export const clientsTexts = {
     removeFrom: (n: number) =>
       `Delete, ${n === 1 ? '1 client loses it' : `${count(n)} clients lose it`}`,
     lost: (names: string) =>
-      `Used by ${names}. Without it, they can use all tools that their entries offer.`,
+      `Used by ${names}. Without a profile, all tools that the entries offer can be used.`,
     takeOut: (n: number, tokens: string | undefined) =>
       `Remove ${n === 1 ? '1 unused tool' : `${count(n)} unused tools`}${tokens ? ` (saves ~${tokens} tokens)` : ''}`,
     takenOut: (n: number) => `${tools(n)} removed; save to apply.`,
