@@ -67,6 +67,9 @@ type pkg struct {
 	declared     []string // names
 }
 
+// testSupport matches packages that no shipped program imports.
+var testSupport = regexp.MustCompile(`/(\w+test|eventually)/`)
+
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
 func (t *tree) add(name string, src []byte) error {
@@ -78,7 +81,7 @@ func (t *tree) add(name string, src []byte) error {
 	case ".go":
 		kind, n = "Go shipped", goLines(src)
 		switch {
-		case strings.HasSuffix(name, "_test.go"), strings.HasPrefix(name, "build/e2e/"), strings.HasPrefix(name, "build/soak/"):
+		case strings.HasSuffix(name, "_test.go"), strings.HasPrefix(name, "build/e2e/"), strings.HasPrefix(name, "build/soak/"), testSupport.MatchString(name):
 			kind = "Go tests"
 		case strings.HasPrefix(name, "build/"):
 			kind = "Go build tools"

@@ -167,7 +167,7 @@ flow(
     await row.getByText('Tools and limits').press('Enter');
     await row.getByLabel('Tool listing for cursor').selectOption('search');
     await page.getByText(/^Cursor.*: tool listing, Search\.$/).waitFor();
-    await row.getByRole('link', { name: 'New profile…' }).press('Enter');
+    await row.getByRole('link', { name: 'Choose tools for this client…' }).press('Enter');
     await page.getByRole('textbox', { name: 'Name' }).fill('lean');
     assert.ok(await page.getByRole('radio', { name: /^Search/ }).isChecked());
     await page.getByText(/^cursor uses ~[\d,]+ tokens now\. With this profile/).waitFor();

@@ -1,9 +1,9 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { Button } from '@/components/button';
+import { Button, buttonClasses } from '@/components/button';
 import { SelectField } from '@/components/fields';
-import { count, escapeControlCharacters } from '@/lib/format';
+import { count, escapeControlCharacters, wellFormed } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
@@ -127,13 +127,6 @@ export function ClientAccess({
               set({ profile }, profile ? `profile ${profile}` : 'no profile, all servers')
             }
           />
-          <Link
-            to="/profiles"
-            search={{ make: token }}
-            className="text-accent underline underline-offset-2"
-          >
-            {texts.profiles.make}…
-          </Link>
         </Labelled>
         <Labelled text="Tool listing">
           <SelectField
@@ -246,15 +239,35 @@ export function ClientAccess({
           This client searches tools by itself: it loads full definitions only when it needs them.
         </p>
       )}
-      {saved > 0 && !cost?.searches && (
-        <Button
-          small
-          disabled={change.isPending}
-          onClick={() => set({ toolMode: 'search' }, 'tool listing, Search')}
-        >
-          {`List by search (saves ~${count(saved)} tokens)`}
-        </Button>
-      )}
+      <div className="flex flex-wrap gap-2">
+        {saved > 0 && !cost?.searches && (
+          <Button
+            small
+            disabled={change.isPending}
+            onClick={() => set({ toolMode: 'search' }, 'tool listing, Search')}
+          >
+            {`List by search (saves ~${count(saved)} tokens)`}
+          </Button>
+        )}
+        {profile?.name ? (
+          <Link
+            to="/profiles/$name"
+            params={{ name: wellFormed(profile.name) }}
+            search={{}}
+            className={buttonClasses('secondary', true)}
+          >
+            {`Choose tools in ${escapeControlCharacters(profile.name)}…`}
+          </Link>
+        ) : (
+          <Link
+            to="/profiles"
+            search={{ make: token }}
+            className={buttonClasses('secondary', true)}
+          >
+            Choose tools for this client…
+          </Link>
+        )}
+      </div>
     </div>
   );
 }

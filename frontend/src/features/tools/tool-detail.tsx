@@ -73,7 +73,7 @@ export function ToolDetail({
             </span>
           )}
           <EffectBadges annotations={tool.annotations} />
-          <span className="text-xs text-ink3" title={texts.tools.tokensHint}>
+          <span className="whitespace-nowrap text-xs text-ink3" title={texts.tools.tokensHint}>
             {texts.tools.tokens(count(tokenCost(tool)))}
           </span>
         </span>
