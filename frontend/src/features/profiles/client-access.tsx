@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Button, buttonClasses } from '@/components/button';
+import { ContextByServer, type CostedTool } from '@/components/context-by-server';
 import { SelectField } from '@/components/fields';
 import { count, escapeControlCharacters, wellFormed } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
@@ -12,7 +13,6 @@ import type { ClientSettings, Connection, Profile, ToolMode } from '@/types/api'
 import { AccountChoice, accountsByServer } from './account-choices';
 import { clientCostsQuery, useClientView, useUnsavedView } from './api';
 import { type Entry, offers } from './profile-entry';
-import { type CostedTool, ToolCosts } from './tool-costs';
 
 const modes = ['all', 'search', 'deferred', 'auto'] as const;
 
@@ -226,13 +226,12 @@ export function ClientAccess({
         </p>
       )}
       {offered.length > 0 && (
-        <ToolCosts
-          title={
-            listed === 'all' ? 'Context by server' : 'Context by server, if all tools were listed'
-          }
-          tools={offered}
-          instructions={cost?.tokens.instructions ?? 0}
-        />
+        <div>
+          <h4 className="mb-1 font-medium text-ink2">
+            {listed === 'all' ? 'Context by server' : 'Context by server, if all tools were listed'}
+          </h4>
+          <ContextByServer tools={offered} instructions={cost?.tokens.instructions ?? 0} />
+        </div>
       )}
       {cost?.searches && (
         <p className="text-ink2">

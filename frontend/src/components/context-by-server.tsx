@@ -18,14 +18,13 @@ const shown = 6;
 const shownTools = 20;
 
 /** What takes up the context, by server, and by tool when a server is opened; the largest first. */
-export function ToolCosts({
-  title,
+export function ContextByServer({
   tools,
-  instructions,
+  instructions = 0,
 }: {
-  title: string;
   tools: CostedTool[];
-  instructions: number;
+  /** The tokens of the servers' instructions. */
+  instructions?: number;
 }) {
   const labelOf = useServerName();
   const [all, setAll] = useState(false);
@@ -37,8 +36,7 @@ export function ToolCosts({
     .map(([server, some]) => ({ server, some, tokens: sum(some) }))
     .sort((a, b) => b.tokens - a.tokens);
   return (
-    <div className="max-w-xl space-y-1 text-ink2">
-      <h4 className="font-medium">{title}</h4>
+    <div className="max-w-xl space-y-1 text-sm text-ink2">
       {servers.slice(0, all ? undefined : shown).map(({ server, some, tokens }) => (
         <details key={server} className="group">
           <summary className="flex cursor-pointer items-center gap-1 rounded hover:bg-hover">
