@@ -139,8 +139,19 @@ func (f *Feature) profileCost(_ context.Context, in *costInput) (*web.Answer[Dra
 	if err != nil {
 		return nil, err
 	}
+	type viewKey struct {
+		server string
+		limit  int
+	}
+	views := map[viewKey]*registry.View{} // clients with the same limits share them, and what they cost
 	draft := func(limit int) lookup {
-		return func(server string) (*registry.View, bool) { return f.Views.Draft(p, server, limit) }
+		return func(server string) (*registry.View, bool) {
+			key := viewKey{server, limit}
+			if _, known := views[key]; !known {
+				views[key], _ = f.Views.Draft(p, server, limit)
+			}
+			return views[key], views[key] != nil
+		}
 	}
 	out := DraftCost{Tokens: costOf(Profile{}, draft(0)).Tokens, Clients: []ClientCost{}}
 	var clients []string
