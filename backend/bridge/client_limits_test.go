@@ -178,7 +178,7 @@ func TestAutoModeNeverCostsMore(t *testing.T) {
 		{"many", many, ClientLimits{}, ToolsSearch}, {"a client with its own search", many, ClientLimits{SearchesItself: true}, ""}, {"few", few, ClientLimits{}, ""},
 		{"a client that does not support so many", many, ClientLimits{SearchesItself: true, Tools: 40}, ToolsSearch}, {"one that supports them", few, ClientLimits{Tools: 40}, ""},
 	} {
-		mode, why := AutoMode(c.v, c.limits)
+		mode, why := AutoMode(c.v, c.limits, "")
 		assert.Truef(t, mode == c.want && why != "", "%s: %q because %s", c.name, mode, why)
 	}
 	s := newFixture(t, answerLocally)

@@ -199,7 +199,7 @@ func (vs *views) authorize(ep endpoint, origin requestOrigin) (_ endpoint, refus
 	switch {
 	case ep.toolMode == ToolsAuto && ep.server == "":
 		ep.auto = true
-		ep.toolMode, _, _ = chooseMode(vs.of(ep, origin.token), ep.limits)
+		ep.toolMode, _, _ = chooseMode(vs.of(ep, origin.token), ep.limits, vs.describes())
 	case ep.toolMode != ToolsSearch && ep.toolMode != ToolsDeferred:
 		ep.toolMode = ""
 	case ep.server != "" && !SavesAtServer(vs.of(ep, origin.token), ep.toolMode):

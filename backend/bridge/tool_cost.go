@@ -15,24 +15,30 @@ type ListCost struct {
 	search       int            // mean size of an answer of find_tools
 	definition   int            // mean size of a definition
 	largest      int            // sum of the autoTools largest definitions
-	definitions  map[[2]string]int
+
+	Definitions map[[2]string]int // size of each in the list of all, by server and the server's name of the tool
 }
 
-// CostOf returns the cost of a view for a client with these limits. It is calculated once.
-func CostOf(v *registry.View, limits ClientLimits) *ListCost {
-	return v.Derived(limits, func() any { return newListCost(v, limits) }).(*ListCost)
+// CostOf returns the cost of a view for a client with these limits, where tools name their server as with
+// Options.DescribeServer. It is calculated once.
+func CostOf(v *registry.View, limits ClientLimits, describe string) *ListCost {
+	type key struct {
+		limits   ClientLimits
+		describe string
+	}
+	return v.Derived(key{limits, describe}, func() any { return newListCost(v, limits, describe) }).(*ListCost)
 }
 
 // CostOfServers returns the cost of one tool list from each of these views, which are each of one server.
 func CostOfServers(views []*registry.View) *ListCost {
-	c := &ListCost{Lists: map[string]int{}, definitions: map[[2]string]int{}}
+	c := &ListCost{Lists: map[string]int{}, Definitions: map[[2]string]int{}}
 	for _, v := range views {
-		one := CostOf(v, ClientLimits{})
+		one := CostOf(v, ClientLimits{}, "")
 		c.Instructions += len(endpointInstructions(endpoint{server: "one"}, v.Offers()))
 		for mode, size := range one.Lists {
 			c.Lists[mode] += min(size, one.Lists[""])
 		}
-		maps.Copy(c.definitions, one.definitions)
+		maps.Copy(c.Definitions, one.Definitions)
 		c.search, c.definition = max(c.search, one.search), max(c.definition, one.definition)
 	}
 	return c
@@ -54,10 +60,10 @@ func (c *ListCost) Tokens(mode string) int {
 // sampledTools is about how many tools the mean size of an answer of find_tools is calculated from.
 const sampledTools = 500
 
-func newListCost(v *registry.View, limits ClientLimits) *ListCost {
-	c := &ListCost{Lists: map[string]int{}, definitions: map[[2]string]int{}}
+func newListCost(v *registry.View, limits ClientLimits, describe string) *ListCost {
+	c := &ListCost{Lists: map[string]int{}, Definitions: map[[2]string]int{}}
 	c.Instructions = len(endpointInstructions(endpoint{limits: limits}, v.Offers()))
-	vs := &views{Options: &Options{}}
+	vs, labels := &views{Options: &Options{DescribeServer: func() string { return describe }}}, labelsOf(v)
 	for _, mode := range []string{"", ToolsSearch, ToolsDeferred} {
 		c.Lists[mode] = len(vs.toolList(endpoint{toolMode: mode, limits: limits}, v))
 	}
@@ -68,9 +74,10 @@ func newListCost(v *registry.View, limits ClientLimits) *ListCost {
 			lines += len(signature(item))
 			sampled++
 		}
-		all += len(item.Raw)
-		sizes[i] = len(item.Raw)
-		c.definitions[[2]string{item.Server, item.Name}] = len(item.Raw)
+		raw, _ := endpoint{limits: limits}.withinLimits(annotateTool(item, describe, labels[item.Server]), item.Public, false)
+		all += len(raw)
+		sizes[i] = len(raw)
+		c.Definitions[[2]string{item.Server, item.Name}] = len(raw)
 	}
 	slices.SortFunc(sizes, func(a, b int) int { return b - a })
 	for _, n := range sizes[:min(autoTools, len(sizes))] {
@@ -83,7 +90,7 @@ func newListCost(v *registry.View, limits ClientLimits) *ListCost {
 // Discovery returns an upper bound of the bytes that a session reads before it calls a tool for the first
 // time: its definition, and in the mode ToolsSearch also an answer of find_tools.
 func (c *ListCost) Discovery(mode, server, name string) int {
-	definition, ok := c.definitions[[2]string{server, name}]
+	definition, ok := c.Definitions[[2]string{server, name}]
 	if !ok {
 		definition = c.definition // it is not listed any more
 	}

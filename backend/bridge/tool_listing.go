@@ -38,11 +38,28 @@ func (l toolListing) same(other toolListing) bool {
 	return l.view == other.view && l.builtin == other.builtin && l.mode == other.mode && l.limited == other.limited && l.truncated == other.truncated && l.limits == other.limits && l.used == other.used
 }
 
+// describes returns where tools name their server.
+func (vs *views) describes() string {
+	if vs.DescribeServer == nil {
+		return ""
+	}
+	return vs.DescribeServer()
+}
+
+// labelsOf returns the names of the servers of a view.
+func labelsOf(v *registry.View) map[string]string {
+	labels := map[string]string{}
+	for _, offer := range v.Offers() {
+		labels[offer.Server] = cmp.Or(offer.Label, offer.Server)
+	}
+	return labels
+}
+
 // toolList returns the tools of an endpoint as a whole list result.
 func (vs *views) toolList(ep endpoint, v *registry.View) []byte {
 	mode, builtin := ep.toolMode, vs.builtinView(ep)
-	if mode == "" && ep.server == "" && vs.DescribeServer != nil {
-		mode = vs.DescribeServer()
+	if mode == "" && ep.server == "" {
+		mode = vs.describes()
 	}
 	plain := v.ListResult(core.Tools)
 	truncated := ep.maxResult > 0
@@ -60,10 +77,7 @@ func (vs *views) toolList(ep endpoint, v *registry.View) []byte {
 		return listing.tools
 	}
 	_, shortened := sharedInstructions(ep, v.Offers())
-	labels := map[string]string{}
-	for _, offer := range v.Offers() {
-		labels[offer.Server] = cmp.Or(offer.Label, offer.Server)
-	}
+	labels := labelsOf(v)
 	tools := append(make([]byte, 0, len(plain)+len(plain)/8), `{"tools":[`...)
 	add := func(raw []byte) {
 		if tools[len(tools)-1] != '[' {

@@ -29,40 +29,40 @@ func ModeTools(mode string) []string {
 }
 
 // AutoMode returns how the mode ToolsAuto lists the tools of a view for a client with these limits:
-// "" (all), ToolsDeferred or ToolsSearch, and why, as a sentence. It never chooses a mode that costs
+// "" (all), ToolsDeferred or ToolsSearch, and why, as a sentence. describe is as for CostOf. It never chooses a mode that costs
 // more than listing all tools if a session uses ten tools with the largest definitions and fails once
 // with each, except for a client that does not support that many tools.
-func AutoMode(v *registry.View, limits ClientLimits) (mode, reason string) {
-	mode, all, least := chooseMode(v, limits)
+func AutoMode(v *registry.View, limits ClientLimits, describe string) (mode, reason string) {
+	mode, all, least := chooseMode(v, limits, describe)
 	switch {
 	case exceedsTools(v, limits):
 		return mode, fmt.Sprintf("The client supports at most %d tools.", limits.Tools)
 	case limits.SearchesItself:
 		return mode, "The client searches tools by itself."
 	case mode != "":
-		return mode, fmt.Sprintf("All tools need about %s tokens, and a long session in this mode at most %s.", formatTokens(all), formatTokens(least))
+		return mode, fmt.Sprintf("Even a session that uses %d tools saves at least %s tokens.", autoTools, FormatTokens(EstimateTokens(all-least)))
 	case all <= autoBudget:
-		return mode, fmt.Sprintf("All tools need about %s tokens.", formatTokens(all))
+		return mode, "The list is short."
 	}
-	return mode, fmt.Sprintf("No other mode is sure to save tokens: all tools need about %s.", formatTokens(all))
+	return mode, "No other tool listing is sure to save tokens."
 }
 
-func formatTokens(bytes int) string {
-	n := EstimateTokens(bytes)
+// FormatTokens writes a number of tokens with thousands.
+func FormatTokens(n int) string {
 	if n < 1000 {
 		return strconv.Itoa(n)
 	}
-	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+	return FormatTokens(n/1000) + fmt.Sprintf(",%03d", n%1000)
 }
 
 // chooseMode is AutoMode without the reason, for each request. all is the size of all tools, and least what
 // a session reads at most in the mode, in bytes.
-func chooseMode(v *registry.View, limits ClientLimits) (mode string, all, least int) {
+func chooseMode(v *registry.View, limits ClientLimits, describe string) (mode string, all, least int) {
 	tooMany := exceedsTools(v, limits)
 	if limits.SearchesItself && !tooMany {
 		return "", 0, 0
 	}
-	cost := CostOf(v, limits)
+	cost := CostOf(v, limits, describe)
 	all = cost.Lists[""]
 	deferred, search := cost.Lists[ToolsDeferred]+cost.largest, cost.Lists[ToolsSearch]+cost.largest+autoTools*cost.search
 	switch {
@@ -84,7 +84,7 @@ func exceedsTools(v *registry.View, limits ClientLimits) bool {
 // SavesAtServer reports whether a mode makes the list of one server shorter. Where it does not, that server's
 // own endpoint lists all tools.
 func SavesAtServer(v *registry.View, mode string) bool {
-	cost := CostOf(v, ClientLimits{})
+	cost := CostOf(v, ClientLimits{}, "")
 	size, known := cost.Lists[mode] // not of ToolsAuto
 	return known && size < cost.Lists[""]
 }

@@ -303,7 +303,7 @@ func (f *Feature) planConnection(_ context.Context, in *connectionRequestInput) 
 			mode = config.ToolsAuto
 		}
 		cost, mode, _ := f.ListCost(p.Client.ID, nil, mode)
-		out.Notes = append(out.Notes, fmt.Sprintf("The tools of all servers will use about %d tokens in each session (tool listing: %s).", cost.Tokens(mode), mode))
+		out.Notes = append(out.Notes, fmt.Sprintf("The tools of all servers will use about %s tokens in each session (tool listing: %s).", bridge.FormatTokens(cost.Tokens(mode)), mode))
 	}
 	return web.Reply(out)
 }

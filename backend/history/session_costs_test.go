@@ -26,7 +26,7 @@ func TestSessionIsPricedInEachMode(t *testing.T) {
 	s.views.Set("files", "files", catalog)
 	s.feature.Limits = func(token string) bridge.ClientLimits { return bridge.ClientLimits{SearchesItself: token == "t"} }
 	s.feature.ListCost = func(string) (*bridge.ListCost, string) {
-		return bridge.CostOf(s.views.All(), bridge.ClientLimits{}), "all"
+		return bridge.CostOf(s.views.All(), bridge.ClientLimits{}, ""), "all"
 	}
 	for i := range 6 { // six calls of two tools
 		at := time.Now().Add(time.Duration(i-60) * time.Second)

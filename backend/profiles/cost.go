@@ -31,7 +31,15 @@ type ClientCost struct {
 	Reason   string         `json:"reason" doc:"Why"`
 	Excluded []string       `json:"excluded" nullable:"false" doc:"Servers that its entries point to, and that the profile excludes"`
 	Now      int            `json:"now" doc:"What the client pays now"`
+	Tools    []ToolTokens   `json:"tools" nullable:"false" doc:"Its definitions, if all are listed; empty for profiles that it does not use"`
 	Searches bool           `json:"searches" doc:"Whether the client searches tools by itself: then it does not read all definitions at once"`
+}
+
+// ToolTokens is the size of one definition.
+type ToolTokens struct {
+	Server string `json:"server" doc:"Id"`
+	Tool   string `json:"tool" doc:"Name that the server uses"`
+	Tokens int    `json:"tokens"`
 }
 
 // DraftCost is what a profile costs that is being edited.
@@ -73,11 +81,12 @@ func (f *Feature) saved(profile string, limit int) lookup {
 
 // listCost returns what one list from each of these servers costs, or without servers the list of all, and what
 // the tool mode auto is then, and why.
-func listCost(of lookup, servers []string, limits bridge.ClientLimits) (cost *bridge.ListCost, auto, why string, excluded []string) {
+func (f *Feature) listCost(of lookup, servers []string, limits bridge.ClientLimits) (cost *bridge.ListCost, auto, why string, excluded []string) {
 	if len(servers) == 0 {
 		view, _ := of("") // always known
-		auto, why = bridge.AutoMode(view, limits)
-		return bridge.CostOf(view, limits), cmp.Or(auto, config.ToolsAll), why, nil
+		describe := f.Config.Current().Bridge.DescribeServer
+		auto, why = bridge.AutoMode(view, limits, describe)
+		return bridge.CostOf(view, limits, describe), cmp.Or(auto, config.ToolsAll), why, nil
 	}
 	var views []*registry.View
 	for _, id := range servers {
@@ -87,7 +96,7 @@ func listCost(of lookup, servers []string, limits bridge.ClientLimits) (cost *br
 			excluded = append(excluded, id)
 		}
 	}
-	return bridge.CostOfServers(views), config.ToolsAll, "The entry for one server lists all its tools.", excluded
+	return bridge.CostOfServers(views), config.ToolsAll, "Entries for one server list all its tools, so that permissions by tool name stay valid. Search and Deferred work there, too.", excluded
 }
 
 // ListCost returns what one list from each of these servers costs the client with a token now, or without servers its
@@ -97,7 +106,7 @@ func (f *Feature) ListCost(token string, servers []string, mode string) (cost *b
 	c, limits := f.Config.Current(), f.Limits(token)
 	client := c.Clients[token]
 	p, _ := c.Profile(client.Profile)
-	cost, auto, why, _ := listCost(f.saved(client.Profile, limits.Name), servers, limits)
+	cost, auto, why, _ := f.listCost(f.saved(client.Profile, limits.Name), servers, limits)
 	if listed = cmp.Or(mode, client.ToolMode, p.ToolMode, config.ToolsAll); listed == config.ToolsAuto {
 		return cost, auto, why
 	}
@@ -109,27 +118,36 @@ func tokensOf(cost *bridge.ListCost, auto string) ToolModeTokens {
 }
 
 // costOf completes a profile by what its view costs a client of which nothing is known.
-func costOf(p Profile, of lookup) Profile {
+func (f *Feature) costOf(p Profile, of lookup) Profile {
 	view, _ := of("")
-	cost, auto, _, _ := listCost(of, nil, bridge.ClientLimits{})
+	cost, auto, _, _ := f.listCost(of, nil, bridge.ClientLimits{})
 	p.Tools, p.Tokens = len(view.Items(core.Tools)), tokensOf(cost, auto)
 	return p
 }
 
-// clientCost returns what a profile costs the client with a token.
-func (f *Feature) clientCost(token, profile string, of lookup) ClientCost {
+// clientCost returns what a profile costs the client with a token, without its tools.
+func (f *Feature) clientCost(token, profile string, of lookup) (ClientCost, *bridge.ListCost) {
 	servers := f.Entries(token)
 	limits := f.Limits(token)
-	cost, auto, why, excluded := listCost(of, servers, limits)
+	cost, auto, why, excluded := f.listCost(of, servers, limits)
 	now, mode, _ := f.ListCost(token, servers, "")
-	return ClientCost{Token: token, Profile: profile, Tokens: tokensOf(cost, auto), Auto: auto, Reason: why, Excluded: web.NonNil(excluded), Now: now.Tokens(mode), Searches: limits.SearchesItself}
+	return ClientCost{Token: token, Profile: profile, Tokens: tokensOf(cost, auto), Auto: auto, Reason: why, Excluded: web.NonNil(excluded), Now: now.Tokens(mode), Searches: limits.SearchesItself, Tools: []ToolTokens{}}, cost
 }
 
 func (f *Feature) clientCosts(_ context.Context, in *clientCostsInput) (*web.Answer[web.List[ClientCost]], error) {
-	limit := f.Limits(in.Token).Name
-	out := web.List[ClientCost]{Items: []ClientCost{f.clientCost(in.Token, "", f.saved("", limit))}}
-	for _, p := range f.Config.Current().Profiles {
-		out.Items = append(out.Items, f.clientCost(in.Token, p.Name, f.saved(p.Name, limit)))
+	c, limit := f.Config.Current(), f.Limits(in.Token).Name
+	out := web.List[ClientCost]{Items: []ClientCost{}}
+	for _, p := range append([]config.Profile{{}}, c.Profiles...) {
+		one, cost := f.clientCost(in.Token, p.Name, f.saved(p.Name, limit))
+		if c.Clients[in.Token].Profile == p.Name {
+			for at, size := range cost.Definitions {
+				one.Tools = append(one.Tools, ToolTokens{at[0], at[1], bridge.EstimateTokens(size)})
+			}
+			slices.SortFunc(one.Tools, func(x, y ToolTokens) int {
+				return cmp.Or(cmp.Compare(y.Tokens, x.Tokens), cmp.Compare(x.Server, y.Server), cmp.Compare(x.Tool, y.Tool))
+			})
+		}
+		out.Items = append(out.Items, one)
 	}
 	return web.Reply(out)
 }
@@ -153,7 +171,7 @@ func (f *Feature) profileCost(_ context.Context, in *costInput) (*web.Answer[Dra
 			return views[key], views[key] != nil
 		}
 	}
-	out := DraftCost{Tokens: costOf(Profile{}, draft(0)).Tokens, Clients: []ClientCost{}}
+	out := DraftCost{Tokens: f.costOf(Profile{}, draft(0)).Tokens, Clients: []ClientCost{}}
 	var clients []string
 	for token, client := range f.Config.Current().Clients {
 		if client.Profile == in.Body.Name && in.Body.Name != "" {
@@ -165,7 +183,8 @@ func (f *Feature) profileCost(_ context.Context, in *costInput) (*web.Answer[Dra
 	}
 	slices.Sort(clients)
 	for _, token := range clients {
-		out.Clients = append(out.Clients, f.clientCost(token, in.Body.Name, draft(f.Limits(token).Name)))
+		one, _ := f.clientCost(token, in.Body.Name, draft(f.Limits(token).Name))
+		out.Clients = append(out.Clients, one)
 	}
 	return web.Reply(out)
 }

@@ -195,9 +195,9 @@ func (f *Feature) listProfiles(context.Context, *web.None) (*web.Answer[Profiles
 	c := f.Config.Current()
 	out := Profiles{Clients: []ClientSettings{}, Accounts: accountUses(c)}
 	everything := Profile{Address: "/mcp", ToolMode: config.ToolsAll, Folders: []string{}, Clients: []string{}, Servers: []string{}, EveryServer: true, Entry: web.JSON("{}")}
-	out.Items = append(out.Items, costOf(everything, f.saved("", 0)))
+	out.Items = append(out.Items, f.costOf(everything, f.saved("", 0)))
 	for _, p := range c.Profiles {
-		out.Items = append(out.Items, costOf(f.describeProfile(c, p), f.saved(p.Name, 0)))
+		out.Items = append(out.Items, f.costOf(f.describeProfile(c, p), f.saved(p.Name, 0)))
 	}
 	for token, client := range c.Clients {
 		accounts := map[string]string{}
@@ -221,7 +221,7 @@ func (f *Feature) putProfile(ctx context.Context, in *putProfileInput) (*web.Ans
 	if !ok {
 		return nil, core.Errorf(core.CodeConflict, "the profile was saved, but is not active: check the configuration for errors")
 	}
-	return web.Reply(costOf(f.describeProfile(c, p), f.saved(in.Name, 0)))
+	return web.Reply(f.costOf(f.describeProfile(c, p), f.saved(in.Name, 0)))
 }
 
 func (f *Feature) deleteProfile(ctx context.Context, in *deleteProfileInput) (*web.None, error) {

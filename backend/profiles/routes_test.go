@@ -176,6 +176,9 @@ func TestProfileCostsAClientWhatItsEntriesList(t *testing.T) {
 	assert.InDelta(t, 220, lean.Tokens.All, 30)
 	assert.Equal(t, []string{"b"}, lean.Excluded)
 	assert.Empty(t, none.Excluded)
+	assert.Equal(t, []string{"b", "a"}, []string{none.Tools[0].Server, none.Tools[1].Server}, "the largest first, and no other server")
+	assert.InDelta(t, none.Tokens.All, none.Tools[0].Tokens+none.Tools[1].Tokens+none.Tokens.Instructions, 12)
+	assert.Empty(t, lean.Tools)
 	for _, one := range costs.Items {
 		assert.Equal(t, one.Tokens.All, one.Tokens.Auto)
 		assert.Equal(t, one.Auto, config.ToolsAll)

@@ -30,8 +30,8 @@ func toolCosts() (string, error) {
 	clients := map[string][]string{}
 	add := func(name string, limits bridge.ClientLimits) {
 		view := views.WithNameLimit(limits.Name)
-		cost := bridge.CostOf(view, limits)
-		chosen, _ := bridge.AutoMode(view, limits)
+		cost := bridge.CostOf(view, limits, "")
+		chosen, _ := bridge.AutoMode(view, limits, "")
 		row := ""
 		for _, mode := range []string{"", bridge.ToolsSearch, bridge.ToolsDeferred} {
 			row += fmt.Sprintf("%d | ", bridge.EstimateTokens(cost.Lists[mode]))
