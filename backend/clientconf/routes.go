@@ -121,6 +121,7 @@ type connectionActionInput struct {
 	Action string `path:"action" enum:"undo,restore,forget"`
 	Body   *struct {
 		Servers []string `json:"servers,omitempty" doc:"With undo: only these moves, by the names in the client's file"`
+		Keep    bool     `json:"keep,omitempty" doc:"With undo: the servers that were moved stay in Drawbridge, too"`
 	}
 }
 
@@ -352,9 +353,12 @@ func (f *Feature) changeConnection(ctx context.Context, in *connectionActionInpu
 	case "undo":
 		var how UndoOutcome
 		var err error
-		if in.Body != nil && len(in.Body.Servers) > 0 {
+		switch {
+		case in.Body != nil && len(in.Body.Servers) > 0:
 			how, err = f.Connector.UndoServers(ctx, in.Key, in.Body.Servers, false)
-		} else {
+		case in.Body != nil && in.Body.Keep:
+			how, err = f.Connector.UndoKeepingServers(ctx, in.Key)
+		default:
 			how, err = f.Connector.Undo(ctx, in.Key, false)
 		}
 		if err == nil {

@@ -30,6 +30,15 @@ const (
 // conflict) unless force is set. What the move added to our own configuration is removed as well, unless
 // another client brought it in, too.
 func (c *Connector) Undo(ctx context.Context, key string, force bool) (UndoOutcome, error) {
+	return c.undo(ctx, key, force, false)
+}
+
+// UndoKeepingServers is Undo, but the servers that the move added to our own configuration stay there.
+func (c *Connector) UndoKeepingServers(ctx context.Context, key string) (UndoOutcome, error) {
+	return c.undo(ctx, key, false, true)
+}
+
+func (c *Connector) undo(ctx context.Context, key string, force, keep bool) (UndoOutcome, error) {
 	all, err := c.connection(key)
 	if err != nil {
 		return "", err
@@ -48,6 +57,9 @@ func (c *Connector) Undo(ctx context.Context, key string, force bool) (UndoOutco
 	how := WasAbsent
 	for _, r := range all {
 		one, err := c.undoFile(ctx, r, force)
+		if keep && r.Own != nil {
+			r.Own = &configRecord{Path: r.Own.Path, Existed: true, ToolMode: r.Own.ToolMode}
+		}
 		if err == nil {
 			err = errors.Join(c.undoConfig(ctx, r, others), c.deleteRecord(r.Choice.key()))
 		}

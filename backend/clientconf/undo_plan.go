@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
+	"github.com/drawbridge-mcp/drawbridge/config"
 )
 
 // UndoPlan says what undoing a connection would do.
@@ -22,6 +23,8 @@ type UndoPlan struct {
 type RemovedServer struct {
 	Name   string   `json:"name"`
 	UsedBy []string `json:"usedBy" nullable:"false" doc:"Other clients with an entry for it or for all servers"`
+
+	Profiles []string `json:"profiles" nullable:"false" doc:"Profiles that include it by name"`
 }
 
 // PlanUndo returns what Undo would do. It writes nothing.
@@ -97,6 +100,7 @@ func (u *UndoPlan) addRemoved(c *Connector, r record, others []bringer) error {
 	if err != nil {
 		return err
 	}
+	ours, _ := config.Parse(r.Own.Path, now) // nil if it has errors
 	for _, label := range slices.Sorted(maps.Keys(r.Own.Servers)) {
 		_, value, err := file.entry(client.KeyPath, label)
 		bringers := bringersOf(others, label)
@@ -109,10 +113,24 @@ func (u *UndoPlan) addRemoved(c *Connector, r record, others []bringer) error {
 		case hashValue(value) != r.Own.Servers[label]:
 			u.Kept = append(u.Kept, label)
 		default:
-			u.Removed = append(u.Removed, RemovedServer{label, usersOf(records, core.Slug(label), r.Choice.Client)})
+			id := core.Slug(label)
+			u.Removed = append(u.Removed, RemovedServer{label, usersOf(records, id, r.Choice.Client), profilesOf(ours, id)})
 		}
 	}
 	return nil
+}
+
+// profilesOf returns the profiles that include a server by name.
+func profilesOf(c *config.Config, server string) []string {
+	names := []string{}
+	if c != nil {
+		for _, p := range c.Profiles {
+			if _, in := p.Servers[server]; in {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return names
 }
 
 // usersOf returns the names of the clients with an entry for a server or for all, except one.

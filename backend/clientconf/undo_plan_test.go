@@ -30,13 +30,15 @@ func TestUndoIsPreviewedWithTheServersThatAreRemoved(t *testing.T) {
 	s.Do(t, "/api/v1/connections/gemini-cli/connect", `{"move":true}`, 200)
 	moved, ours := load(t, cursor), load(t, s.ours)
 	p := preview()
-	assert.Equal(t, []RemovedServer{{"files", []string{}}}, p.Removed)
+	assert.Equal(t, []RemovedServer{{"files", []string{}, []string{}}}, p.Removed)
 	assert.Equal(t, []SharedServer{{"memory", []string{"Gemini CLI"}}}, p.Shared)
 	assert.ElementsMatch(t, []string{"memory", "files"}, p.Restored)
 	assert.Truef(t, p.File == "unchanged" && p.Problem == "" && p.Path == cursor, "%+v", p)
 
 	s.Do(t, "/api/v1/connections/windsurf/connect", `{}`, 200)
-	assert.Equal(t, []RemovedServer{{"files", []string{"Windsurf (Cascade, before the rename)"}}}, preview().Removed, "it has an entry for all servers")
+	save(t, s.ours, strings.Replace(load(t, s.ours), "{", `{"profiles": {"lean": {"servers": {"files": {}}}}, `, 1))
+	assert.Equal(t, []RemovedServer{{"files", []string{"Windsurf (Cascade, before the rename)"}, []string{"lean"}}}, preview().Removed, "it has an entry for all servers")
+	save(t, s.ours, ours)
 
 	save(t, cursor, strings.Replace(moved, "{", `{"mine": 1, `, 1))
 	save(t, s.ours, strings.Replace(ours, `"command": "files"`, `"command": "files2"`, 1))
@@ -150,4 +152,24 @@ func TestServerOfTwoMovesSurvivesTheUndoOfOneServerAndOfAnImport(t *testing.T) {
 	assert.Contains(t, load(t, s.ours), `"again"`, "Gemini CLI has it")
 	s.Do(t, "/api/v1/connections/gemini-cli/undo", ``, 200)
 	assert.NotContains(t, load(t, s.ours), `"again"`)
+}
+
+// What others use need not go with the client that brought it in.
+func TestDisconnectingCanKeepTheServers(t *testing.T) {
+	s := newSite(t)
+	cursor := filepath.Join(s.home, ".cursor/mcp.json")
+	const before = `{"mcpServers":{"files":{"command":"files","env":{"API_TOKEN":"sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaa"}}}}`
+	save(t, cursor, before)
+	s.Do(t, "/api/v1/connections/cursor/connect", `{"move":true}`, 200)
+	ours := load(t, s.ours)
+	stored, err := s.vault.List(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, stored)
+	s.Do(t, "/api/v1/connections/cursor/undo", `{"keep":true}`, 200)
+	assert.Equal(t, before, load(t, cursor))
+	assert.Equal(t, ours, load(t, s.ours))
+	still, err := s.vault.List(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, stored, still, "its server needs the secret")
+	assert.False(t, s.connection(t, "cursor").Connected)
 }

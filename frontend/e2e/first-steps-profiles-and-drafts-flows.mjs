@@ -177,6 +177,8 @@ flow(
     await becomes(async () => (await settings()).profile, 'lean');
     const [, { entry }] = (await daemon.api('GET', '/profiles')).items;
     assert.deepEqual(Object.keys(entry.servers), ['files', 'pg']);
+    await row.getByText('(profile lean, tool listing Search)').waitFor(); // back where it was started
+    await page.goto(`${daemon.url}/#/profiles/lean`);
     await page.getByRole('button', { name: 'Delete profile' }).press('Enter');
     await page.getByText('Used by cursor.').waitFor();
     await page.getByRole('button', { name: 'Delete, 1 client loses it' }).press('Enter');

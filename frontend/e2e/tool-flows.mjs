@@ -68,7 +68,7 @@ flow(
       await page.keyboard.press('ArrowDown');
       await focused(page.locator(row).first());
     }
-    await page.getByRole('button', { name: 'Select tools…' }).press('Enter');
+    await page.getByRole('button', { name: 'Hide tools…' }).press('Enter');
     const dialog = page.getByRole('dialog', hiding);
     await dialog.getByRole('checkbox', { name: /^write_file/ }).press('Space');
     await inspect(page, 'all');

@@ -10,6 +10,7 @@ import { TokensPanel } from '@/features/settings/tokens-panel';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { guestsQuery } from '@/lib/guests-query';
 import { profilesQuery } from '@/lib/profiles-query';
+import { useServerName } from '@/lib/server-lookup';
 import { useCostedTools } from './tool-context-costs';
 
 const route = getRouteApi('/clients');
@@ -22,6 +23,10 @@ export function ClientsRoute() {
   // Wait for the responses of the parts above other content, to avoid layout shifts.
   const profiles = useQuery(profilesQuery);
   const { tools } = useCostedTools();
+  const labelOf = useServerName();
+  const costs = new Map<string, number>();
+  for (const { server, tokens } of tools)
+    costs.set(labelOf(server), (costs.get(labelOf(server)) ?? 0) + tokens);
   const ready = useAllQueriesAnswered([
     connections,
     profiles,
@@ -40,6 +45,7 @@ export function ClientsRoute() {
           <ClientAccess token={token} tools={tools} connection={connection} />
         )}
         context={(token, connection) => <ClientContext token={token} connection={connection} />}
+        costs={costs}
         tokensPanel={<TokensPanel />}
       />
       {asked && (

@@ -69,8 +69,10 @@ export function ProfilesRoute() {
                 requireToken={status?.requireToken ?? true}
                 onSaved={(saved) =>
                   navigate({
-                    to: '/profiles/$name',
-                    params: { name: saved },
+                    // One that was made for a client was started there.
+                    ...(client === undefined
+                      ? { to: '/profiles/$name', params: { name: saved } }
+                      : { to: '/clients' }),
                     search: {},
                     ignoreBlocker: true, // the changes are saved
                   })

@@ -788,6 +788,10 @@ export interface ClientCost {
   searches: boolean;
   token: string;
   tokens: ToolModeTokens;
+  /**
+   * Its definitions, if all are listed; empty for profiles that it does not use
+   */
+  tools: ToolTokens[];
 }
 export interface ToolModeTokens {
   all: number;
@@ -801,6 +805,17 @@ export interface ToolModeTokens {
    */
   instructions: number;
   search: number;
+}
+export interface ToolTokens {
+  /**
+   * Id
+   */
+  server: string;
+  tokens: number;
+  /**
+   * Name that the server uses
+   */
+  tool: string;
 }
 export interface ClientFeatures {
   era: 'legacy' | 'modern';
@@ -1094,6 +1109,10 @@ export interface Moved {
   server: string;
 }
 export interface ConnectionActionInputBody {
+  /**
+   * With undo: the servers that were moved stay in Drawbridge, too
+   */
+  keep?: boolean;
   /**
    * With undo: only these moves, by the names in the client's file
    */
@@ -2703,6 +2722,10 @@ export interface ReloadInputBody {
 }
 export interface RemovedServer {
   name: string;
+  /**
+   * Profiles that include it by name
+   */
+  profiles: string[];
   /**
    * Other clients with an entry for it or for all servers
    */

@@ -104,13 +104,18 @@ export const undoPlanQuery = (key: string) =>
     retry: false,
   });
 
-export type ConnectionAction = 'undo' | 'restore' | 'forget';
+/** `keep` is to disconnect and to keep the servers that were moved. */
+export type ConnectionAction = 'undo' | 'keep' | 'restore' | 'forget';
 
 export function useConnectionAction(connection: Connection) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (action: ConnectionAction) =>
-      request<{ result: string }>('POST', path(connection.key, action)),
+      request<{ result: string }>(
+        'POST',
+        path(connection.key, action === 'keep' ? 'undo' : action),
+        action === 'keep' ? { body: { keep: true } } : {},
+      ),
     onSettled: () => client.invalidateQueries({ queryKey: ['connections'] }),
   });
 }

@@ -5,6 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { CopyField } from '@/components/copy-button';
 import { Failure } from '@/components/failure';
 import { GuestBadge } from '@/components/guest-badge';
+import { joined } from '@/components/more';
 import { Failed, PageHeader } from '@/components/page';
 import { age, count, escapeControlCharacters, exactTime } from '@/lib/format';
 import { useIsGuest } from '@/lib/guests-query';
@@ -12,7 +13,7 @@ import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import type { Connection } from '@/types/api';
-import { clientsQuery, connectionsQuery, manualEntryQuery } from './api';
+import { clientsQuery, connectionsQuery, importableQuery, manualEntryQuery } from './api';
 import { FeatureMatrix } from './client-features-by-server';
 import { ConnectionState } from './connections';
 import { GuestsPanel } from './guests';
@@ -31,6 +32,7 @@ export function ClientsPage({
   tokens,
   access,
   context,
+  costs,
   tokensPanel,
 }: {
   /** The connection whose form is open. */
@@ -39,6 +41,8 @@ export function ClientsPage({
   tokens: string[];
   /** The tokens that the list of tools costs the client with a token. */
   context: ByClient;
+  /** What the definitions of each server cost in tokens, by its name. */
+  costs: Map<string, number>;
   /** The tokens of all clients. */
   tokensPanel: ReactNode;
   /** The settings for what the client with a token can use. */
@@ -70,6 +74,7 @@ export function ClientsPage({
                     connecting={connecting}
                     access={access}
                     context={context}
+                    costs={costs}
                   />
                 ))}
               </ul>
@@ -135,15 +140,18 @@ function ClientRow({
   connecting,
   access,
   context,
+  costs,
 }: {
   client: JoinedClient;
   connecting: string | undefined;
   access: ByClient;
   context: ByClient;
+  costs: Map<string, number>;
 }) {
   const now = useNow();
   const [first, ...others] = client.connections;
-  const hasSettings = client.token && (client.hasToken || client.calls > 0 || !first);
+  const hasSettings =
+    client.token && !client.left && (client.hasToken || client.calls > 0 || !first);
   const online = isOnline(client, now);
   const pays = !first || first.connected || (online && !first.leftAt);
   const facts = (
@@ -198,10 +206,41 @@ function ClientRow({
               for {escapeControlCharacters(client.name.slice(0, 200))}
             </span>
           </summary>
-          {open && <div className="pt-2">{access(client.token, first)}</div>}
+          {open && (
+            <div className="space-y-3 pt-2">
+              {access(client.token, first)}
+              {first && first.own.length > 0 && <OwnServers connection={first} costs={costs} />}
+            </div>
+          )}
         </details>
       )}
     </li>
+  );
+}
+
+/** The servers that a connected client runs itself, and which of them Drawbridge has, too. */
+function OwnServers({ connection, costs }: { connection: Connection; costs: Map<string, number> }) {
+  const { data } = useQuery(importableQuery(connection.key));
+  const same = (data ?? []).filter(
+    (one) => one.exists && !one.scope && connection.own.includes(one.name),
+  );
+  const tokens = same.reduce((sum, { label }) => sum + (costs.get(label) ?? 0), 0);
+  const names = (list: string[]) =>
+    escapeControlCharacters(
+      joined(
+        list.map((name) => `“${name.slice(0, 60)}”`),
+        10,
+      ),
+    );
+  return (
+    <p className="text-warn">
+      {`It also pays for the servers in its own file, which are not counted here: ${names(connection.own)}. `}
+      {same.length > 0 &&
+        `Drawbridge offers the same servers, so their tools are listed twice: ${names(same.map((one) => one.name))}${tokens > 0 ? `, ~${count(tokens)} tokens` : ''}. `}
+      <Link to="/welcome" className="underline underline-offset-2">
+        Move them to Drawbridge…
+      </Link>
+    </p>
   );
 }
 

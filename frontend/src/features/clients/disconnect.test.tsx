@@ -1,5 +1,5 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { render, screen } from '@testing-library/react';
+import { fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { expect, test, vi } from 'vitest';
 import type { Connection, UndoPlan } from '@/types/api';
 import { Disconnect } from './disconnect';
@@ -9,8 +9,8 @@ const plan: UndoPlan = {
   file: 'unchanged',
   restored: ['files', 'memory'],
   removed: [
-    { name: 'files', usedBy: [] },
-    { name: 'memory', usedBy: ['Zed'] },
+    { name: 'files', usedBy: [], profiles: [] },
+    { name: 'memory', usedBy: ['Zed'], profiles: ['lean'] },
   ],
   kept: [],
   shared: [],
@@ -18,7 +18,9 @@ const plan: UndoPlan = {
 };
 
 const show = async (reply: UndoPlan) => {
-  vi.stubGlobal('fetch', async () => Response.json(reply));
+  vi.stubGlobal('fetch', async (url: string) =>
+    Response.json(url.endsWith('/profiles') ? { items: [], clients: [] } : reply),
+  );
   const connection = { key: 'cursor', name: 'Cursor' } as Connection;
   const { container } = render(
     <QueryClientProvider client={new QueryClient()}>
@@ -34,7 +36,7 @@ test('disconnecting says which servers are removed, and who else loses them', as
   expect(text).toContain('has not changed since you connected: it gets its original content.');
   expect(text).toContain('Cursor starts “files” and “memory” by itself again.');
   expect(text).toContain('Removed from Drawbridge: “files” and “memory”.');
-  expect(text).toContain('Zed also uses “memory”, and loses it.');
+  expect(text).toContain('Also used by Zed and the profile “lean”: “memory”.');
 });
 
 test('disconnecting says that other changes of the file stay', async () => {
@@ -53,4 +55,17 @@ test('a client that cannot be disconnected is not', async () => {
   expect(text).toContain('Cannot disconnect: the entry was changed manually.');
   const button = screen.getByRole('button', { name: 'Disconnect' }) as HTMLButtonElement;
   expect(button.disabled).toBe(true);
+});
+
+test('disconnecting can keep the servers, which nobody loses then', async () => {
+  await show(plan);
+  fireEvent.click(screen.getByLabelText('Keep these servers in Drawbridge'));
+  expect(document.body.textContent).not.toContain('Also used by');
+  const bodies: unknown[] = [];
+  vi.stubGlobal('fetch', async (_: string, { body }: RequestInit) => {
+    bodies.push(body && JSON.parse(String(body)));
+    return Response.json(body ? { result: 'restored' } : plan);
+  });
+  fireEvent.click(screen.getByRole('button', { name: 'Disconnect' }));
+  await waitFor(() => expect(bodies).toContainEqual({ keep: true }));
 });

@@ -1,8 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { Confirm } from '@/components/confirm';
 import { Failure } from '@/components/failure';
 import { Loading } from '@/components/page';
+import { CheckBox } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
+import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import type { Connection, UndoPlan } from '@/types/api';
@@ -35,6 +38,10 @@ export function Disconnect({
 }) {
   const action = useConnectionAction(connection);
   const { data, error } = useQuery(undoPlanQuery(connection.key));
+  const settings = useQuery(profilesQuery).data?.clients.find(
+    ({ token }) => token === connection.id,
+  );
+  const [keep, setKeep] = useState(false);
   const client = short(connection.name, 200);
   return (
     <Confirm
@@ -43,7 +50,7 @@ export function Disconnect({
       pending={action.isPending}
       blocked={data?.problem !== ''}
       onConfirm={() =>
-        action.mutate('undo', {
+        action.mutate(keep ? 'keep' : 'undo', {
           onSuccess: ({ result }) =>
             toast(
               'ok',
@@ -56,7 +63,15 @@ export function Disconnect({
       onClose={onClose}
     >
       {data ? (
-        <UndoText plan={data} client={client} id={connection.key} />
+        <div className="space-y-2">
+          <UndoText plan={data} client={client} id={connection.key} keep={keep} />
+          {!data.problem && data.removed.length > 0 && (
+            <CheckBox label="Keep these servers in Drawbridge" checked={keep} onChange={setKeep} />
+          )}
+          {!data.problem && settings && (settings.profile || settings.toolMode) && (
+            <p>Its profile and tool listing are kept for the next time.</p>
+          )}
+        </div>
       ) : error ? null : (
         <Loading />
       )}
@@ -65,7 +80,17 @@ export function Disconnect({
   );
 }
 
-function UndoText({ plan, client, id }: { plan: UndoPlan; client: string; id: string }) {
+function UndoText({
+  plan,
+  client,
+  id,
+  keep,
+}: {
+  plan: UndoPlan;
+  client: string;
+  id: string;
+  keep: boolean;
+}) {
   if (plan.problem)
     return (
       <div className="space-y-2">
@@ -76,20 +101,25 @@ function UndoText({ plan, client, id }: { plan: UndoPlan; client: string; id: st
         </p>
       </div>
     );
-  const used = plan.removed.filter((one) => one.usedBy.length > 0);
+  const losers = new Map<string, string[]>();
+  for (const { name, usedBy, profiles } of plan.removed) {
+    const users = [
+      ...usedBy.map((one) => short(one, 100)),
+      ...profiles.map((one) => `the profile “${short(one, 100)}”`),
+    ];
+    const who = new Intl.ListFormat('en').format(users.slice(0, 50));
+    if (who) losers.set(who, [...(losers.get(who) ?? []), name]);
+  }
   return (
-    <div className="space-y-2">
+    <>
       <p>{fileText(plan, client)}</p>
-      {plan.removed.length > 0 && (
+      {plan.removed.length > 0 && !keep && (
         <p>{`Removed from Drawbridge: ${list(plan.removed.map((one) => one.name))}.`}</p>
       )}
-      {used.map((one) => (
-        <p key={one.name} className="text-warn">
-          {one.usedBy.length === 1
-            ? `${clients(one.usedBy)} also uses ${list([one.name])}, and loses it.`
-            : `${clients(one.usedBy)} also use ${list([one.name])}, and lose it.`}
-        </p>
-      ))}
+      {!keep &&
+        [...losers].map(([who, names]) => (
+          <p key={who} className="text-warn">{`Also used by ${who}: ${list(names)}.`}</p>
+        ))}
       {(plan.shared ?? []).map((one) => (
         <p
           key={one.name}
@@ -98,6 +128,6 @@ function UndoText({ plan, client, id }: { plan: UndoPlan; client: string; id: st
       {plan.kept.length > 0 && (
         <p>{`Stays in Drawbridge, because it was changed there: ${list(plan.kept)}.`}</p>
       )}
-    </div>
+    </>
   );
 }

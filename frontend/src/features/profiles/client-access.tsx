@@ -12,7 +12,6 @@ import { toast } from '@/lib/toast';
 import type { ClientSettings, Connection, Profile, ToolMode } from '@/types/api';
 import { AccountChoice, accountsByServer } from './account-choices';
 import { clientCostsQuery, useClientView, useUnsavedView } from './api';
-import { type Entry, offers } from './profile-entry';
 
 const modes = ['all', 'search', 'deferred', 'auto'] as const;
 
@@ -29,11 +28,11 @@ export const viewOf = (views: ClientSettings[], token: string): ClientSettings =
 
 /** What the entries of a client in its file point to; undefined if there are none. */
 type Connected =
-  | Pick<Connection, 'name' | 'connected' | 'byServer' | 'moved' | 'own' | 'tokens'>
+  | Pick<
+      Connection,
+      'name' | 'connected' | 'byServer' | 'own' | 'tokens' | 'toolMode' | 'maxTools' | 'offered'
+    >
   | undefined;
-
-/** The servers in the files of a connected client that it runs itself. */
-const ownOf = (connection: Connected) => (connection?.connected && connection.own) || [];
 
 /** How the tools of a client with these settings are listed. */
 const modeOf = (view: ClientSettings, profile: Profile | undefined): ToolMode =>
@@ -46,12 +45,18 @@ export function ClientContext({ token, connection }: { token: string; connection
   const view = viewOf(data.clients, token);
   const profile = data.items.find((one) => one.name === view.profile) ?? data.items[0];
   const tokens = connection?.connected ? connection.tokens : profile?.tokens[modeOf(view, profile)];
+  const own = connection?.connected ? connection.own.length : 0;
+  const mode = connection?.connected ? connection.toolMode : modeOf(view, profile);
+  const inForce = [
+    ...(profile?.name ? [`profile ${escapeControlCharacters(profile.name)}`] : []),
+    ...(mode && mode !== 'all' ? [`tool listing ${texts.profiles.modes[mode]}`] : []),
+  ];
   return (
     tokens !== undefined && (
-      <span className="whitespace-nowrap" title={texts.tools.tokensHint}>
+      <span title={texts.tools.tokensHint}>
         Context {texts.tools.tokens(count(tokens))}
-        {ownOf(connection).length > 0 &&
-          ` and ${texts.connections.servers(ownOf(connection).length)} of its own`}
+        {own > 0 && ` and ${texts.connections.servers(own)} of its own`}
+        {inForce.length > 0 && ` (${inForce.join(', ')})`}
       </span>
     )
   );
@@ -85,10 +90,12 @@ export function ClientAccess({
     tokens === undefined ? text : `${text} · ${texts.tools.tokens(count(tokens))}`;
   const saved = cost ? cost.tokens[listed] - cost.tokens.search : 0;
   const byServer = connection?.connected && connection.byServer;
-  const own = byServer ? connection.moved.map((one) => one.server) : [];
-  const offered = tools
-    .filter((one) => !byServer || own.includes(one.server))
-    .filter((one) => offers((profile?.entry ?? {}) as Entry, one.server, one.tool));
+  const tooMany = connection && connection.maxTools > 0 && connection.offered > connection.maxTools;
+  const names = new Map(tools.map((one) => [`${one.server}/${one.tool}`, one.publicName]));
+  const offered = (cost?.tools ?? []).map((one) => ({
+    ...one,
+    publicName: names.get(`${one.server}/${one.tool}`) ?? one.tool,
+  }));
   const set = (part: Partial<ClientSettings>, what: string) => {
     const was = Object.fromEntries(
       Object.keys(part).map((key) => [key, view[key as keyof ClientSettings]]),
@@ -123,9 +130,7 @@ export function ClientAccess({
                 text: missing ? `${text}, without ${texts.connections.servers(missing)}` : text,
               };
             })}
-            onChange={(profile) =>
-              set({ profile }, profile ? `profile ${profile}` : 'no profile, all servers')
-            }
+            onChange={(profile) => set({ profile }, profile ? `profile ${profile}` : 'no profile')}
           />
         </Labelled>
         <Labelled text="Tool listing">
@@ -213,18 +218,6 @@ export function ClientAccess({
           );
         })}
       </div>
-      {ownOf(connection).length > 0 && (
-        <p className="text-warn">
-          {`It also pays for the servers in its own file, which are not counted here: ${ownOf(
-            connection,
-          )
-            .map((one) => escapeControlCharacters(one.slice(0, 60)))
-            .join(', ')}. `}
-          <Link to="/welcome" className="underline underline-offset-2">
-            Move them to Drawbridge…
-          </Link>
-        </p>
-      )}
       {offered.length > 0 && (
         <div>
           <h4 className="mb-1 font-medium text-ink2">
@@ -233,13 +226,14 @@ export function ClientAccess({
           <ContextByServer tools={offered} instructions={cost?.tokens.instructions ?? 0} />
         </div>
       )}
-      {cost?.searches && (
+      {cost?.searches && !tooMany && (
         <p className="text-ink2">
-          This client searches tools by itself: it loads full definitions only when it needs them.
+          This client searches tools by itself, so most definitions stay out of its context until it
+          needs them.
         </p>
       )}
       <div className="flex flex-wrap gap-2">
-        {saved > 0 && !cost?.searches && (
+        {saved > 0 && (!cost?.searches || tooMany) && (
           <Button
             small
             disabled={change.isPending}

@@ -66,9 +66,11 @@ test('the context of a client is what its own entries list', () => {
     byServer: true,
     moved: [{ name: 'papers', scope: '', server: 'papers' }],
     tokens: 42,
-  } as Connection;
+    own: [],
+    toolMode: 'search',
+  } as unknown as Connection;
   for (const [connection, text] of [
-    [moved, 'Context ~42 tokens'],
+    [moved, 'Context ~42 tokens (tool listing Search)'],
     [{ ...moved, connected: false }, 'Context ~10,849 tokens'],
   ] as const) {
     const { unmount } = render(
@@ -117,7 +119,6 @@ test('a client has its own price of each profile and listing, and its changes ca
     name: 'Cursor',
     connected: true,
     byServer: true,
-    moved: ['papers', 'stocks'].map((name) => ({ name, scope: '', server: name })),
     tokens: 60,
     own: ['news'],
   } as Connection;
@@ -127,12 +128,13 @@ test('a client has its own price of each profile and listing, and its changes ca
     publicName: `${server}__find`,
     tokens: 20,
   }));
+  const listed = tools.slice(0, 2);
   shown(
     <ClientAccess token="cursor" tools={tools} connection={connection} />,
     { toolMode: 'auto' },
     [
       clientCostsQuery('cursor').queryKey,
-      [cost('', own), cost('office', { ...own, auto: 20 }, ['stocks'])],
+      [{ ...cost('', own), tools: listed }, cost('office', { ...own, auto: 20 }, ['stocks'])],
     ],
   );
   const select = (label: string) => screen.getByLabelText(label) as HTMLSelectElement;
@@ -147,7 +149,6 @@ test('a client has its own price of each profile and listing, and its changes ca
   expect(screen.getByText('7 · 15 %')).toBeTruthy(); // the instructions
   expect(screen.queryByText('other')).toBeNull();
   expect(screen.queryByLabelText('Result limit for cursor')).toBeNull();
-  expect(screen.getByText(/own file, which are not counted here: news\./)).toBeTruthy();
 
   const saved: Partial<ClientSettings>[] = [];
   vi.stubGlobal('fetch', async (_: string, { body }: RequestInit) => {

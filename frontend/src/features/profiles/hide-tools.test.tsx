@@ -28,7 +28,7 @@ test('tools to hide show their tokens, can be searched, and come back with Undo'
     </QueryClientProvider>,
   );
   const user = userEvent.setup();
-  await user.click(screen.getByRole('button', { name: 'Select tools…' }));
+  await user.click(screen.getByRole('button', { name: 'Hide tools…' }));
   expect(screen.getByText('12 tools · ~1,266 tokens', { exact: false })).toBeVisible();
   await user.type(screen.getByRole('searchbox'), 'tool_1');
   await waitFor(() => expect(screen.queryByText(/^tool_2 /)).toBeNull());

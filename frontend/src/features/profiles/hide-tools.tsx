@@ -54,7 +54,7 @@ export function HideTools({ unused, listed }: { unused: ListedTool[]; listed: Li
       )}
       {listed.length > 1 && (
         <Button small look="quiet" onClick={() => setOpen('Select')}>
-          Select tools…
+          Hide tools…
         </Button>
       )}
       {open && (
@@ -139,7 +139,12 @@ function SelectTools({
       const text = `${tool} ${server} ${labelOf(server)}`.toLowerCase();
       return typed.every((word) => text.includes(word));
     })
-    .sort((a, b) => byName(labelOf(a.server), labelOf(b.server)) || byName(a.tool, b.tool));
+    .sort(
+      (a, b) =>
+        byName(labelOf(a.server), labelOf(b.server)) ||
+        (b.tokens ?? 0) - (a.tokens ?? 0) ||
+        byName(a.tool, b.tool),
+    );
   const servers = [...new Set(found.map((tool) => tool.server))];
   const hide = action === 'Hide';
   const keep = (some: ListedTool[], on: boolean) => {

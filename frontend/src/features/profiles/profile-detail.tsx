@@ -99,6 +99,7 @@ function Editor({
   const edit = useProfileDraft({
     profile,
     initial,
+    suggested: (!profile && client) || '',
     gone,
     taken,
     onLoad: () => setBefore(undefined),

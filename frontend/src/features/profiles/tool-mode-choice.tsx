@@ -82,6 +82,11 @@ export function ModeChoice({
         ))}
       </div>
       {fault && <p className="mt-1 text-xs text-bad">{escapeControlCharacters(fault)}</p>}
+      {first && !second && (
+        <p className="mt-1 text-xs text-ink3">
+          {`What ${escapeControlCharacters(first.token.slice(0, 100))} would use, by the entries in its file.`}
+        </p>
+      )}
       {empty && (
         <p className="mt-2 text-sm text-ink2">
           Select servers and tools below to see how many tokens they use.

@@ -37,6 +37,7 @@ function faultOfName(name: string, taken: string[]): string | undefined {
 export function useProfileDraft({
   profile,
   initial = nothing,
+  suggested,
   gone,
   taken,
   onLoad,
@@ -45,6 +46,8 @@ export function useProfileDraft({
   profile: Profile | undefined;
   /** The draft of a new profile. */
   initial?: Entry | undefined;
+  /** Its name at first, if it is valid and not taken. */
+  suggested: string;
   gone: boolean;
   taken: string[];
   onLoad: () => void;
@@ -55,11 +58,11 @@ export function useProfileDraft({
   useEffect(() => {
     latest.current = draft;
   }, [draft]);
-  const [name, setName] = useState('');
+  const [name, setName] = useState(faultOfName(suggested, taken) ? '' : suggested);
   const save = useSaveProfile();
   const say = useLocalToast();
   const dirty = textOf(draft) !== textOf(readEntry(base?.entry ?? initial));
-  useUnsaved(!gone && (dirty || name !== ''));
+  useUnsaved(!gone && (dirty || (name !== '' && name !== suggested)));
   const load = (from: Profile | undefined) => {
     setBase(from);
     setDraft(readEntry(from?.entry ?? nothing));
@@ -94,11 +97,20 @@ export function useProfileDraft({
     },
     submit: (onSaved: (name: string) => void) => {
       const to = profile?.name ?? name;
+      const before = base;
       save.mutate(
         { name: to, entry: tidy(draft, readEntry(base?.entry)), was: base?.etag ?? 'new' },
         {
           onSuccess: (saved) => {
-            toast('ok', `Profile ${escapeControlCharacters(to)} saved.`);
+            toast(
+              'ok',
+              `Profile ${escapeControlCharacters(to)} saved.`,
+              before && {
+                text: texts.care.undo,
+                run: () =>
+                  save.mutate({ name: to, entry: readEntry(before.entry), was: saved.etag }),
+              },
+            );
             load(saved);
             // Changes that were made during the save become a draft based on the saved profile.
             if (latest.current !== draft) setDraft(latest.current);

@@ -318,7 +318,10 @@ function ToolRow({
       <span className="w-20 shrink-0 text-right text-xs text-ink3 max-sm:hidden">
         {calls === undefined ? '' : calls > 0 ? words.calls(calls) : 'Not called'}
       </span>
-      <span title={t.tokensHint} className="w-20 shrink-0 text-right text-xs text-ink3">
+      <span
+        title={t.tokensHint}
+        className="w-24 shrink-0 whitespace-nowrap text-right text-xs text-ink3"
+      >
         {t.tokens(count(tokenCost(tool)))}
       </span>
     </div>

@@ -28,7 +28,7 @@ export const clientsTexts = {
     },
     modeNotes: {
       all: 'Every tool with its full definition.',
-      search: 'Only find_tools and call_tool, which find and call all other tools.',
+      search: 'Only find_tools and call_tool for each entry, which find and call its tools.',
       deferred: 'Names and one-line descriptions; schemas on request.',
       auto: 'One of these for each client: all if it searches tools by itself or the list is short.',
     },
