@@ -41,7 +41,8 @@ export function Disconnect({
   const settings = useQuery(profilesQuery).data?.clients.find(
     ({ token }) => token === connection.id,
   );
-  const [keep, setKeep] = useState(false);
+  const [choice, setChoice] = useState<boolean | undefined>(undefined);
+  const keep = choice ?? data?.removed.some((one) => one.usedBy.length > 0) ?? false;
   const client = short(connection.name, 200);
   return (
     <Confirm
@@ -66,7 +67,11 @@ export function Disconnect({
         <div className="space-y-2">
           <UndoText plan={data} client={client} id={connection.key} keep={keep} />
           {!data.problem && data.removed.length > 0 && (
-            <CheckBox label="Keep these servers in Drawbridge" checked={keep} onChange={setKeep} />
+            <CheckBox
+              label="Keep these servers in Drawbridge"
+              checked={keep}
+              onChange={setChoice}
+            />
           )}
           {!data.problem && settings && (settings.profile || settings.toolMode) && (
             <p>Its profile and tool listing are kept for the next time.</p>
@@ -116,10 +121,12 @@ function UndoText({
       {plan.removed.length > 0 && !keep && (
         <p>{`Removed from Drawbridge: ${list(plan.removed.map((one) => one.name))}.`}</p>
       )}
-      {!keep &&
-        [...losers].map(([who, names]) => (
-          <p key={who} className="text-warn">{`Also used by ${who}: ${list(names)}.`}</p>
-        ))}
+      {[...losers].map(([who, names]) => (
+        <p
+          key={who}
+          className={keep ? '' : 'text-warn'}
+        >{`Also used by ${who}: ${list(names)}.`}</p>
+      ))}
       {(plan.shared ?? []).map((one) => (
         <p
           key={one.name}
