@@ -239,7 +239,7 @@ type OfferedTool struct {
 // merged instructions, with what Drawbridge does about it or what the user can do.
 func LimitWarnings(client Client, tools []OfferedTool, instructions int) (all []string) {
 	if client.MaxTools > 0 && len(tools) > client.MaxTools {
-		all = append(all, fmt.Sprintf("%s supports at most %d tools, but would be offered %d. Choose a profile for it, or list its tools by search (drawbridge profiles use %s --mode search).", client.Name, client.MaxTools, len(tools), client.ID))
+		all = append(all, fmt.Sprintf("%s supports at most %d tools, but would be offered %d. Give it a profile with fewer tools, or list them by search (drawbridge profiles use %s --mode search).", client.Name, client.MaxTools, len(tools), client.ID))
 	}
 	var long []string
 	shortened, unchanged := 0, 0

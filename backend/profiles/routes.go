@@ -60,6 +60,7 @@ type Profile struct {
 	ToolMode    string         `json:"toolMode" enum:"all,search,deferred,auto"`
 	Folders     []string       `json:"folders" nullable:"false"`
 	Clients     []string       `json:"clients" nullable:"false" doc:"Names of the access tokens that are assigned to it"`
+	Pays        map[string]int `json:"pays" nullable:"false" doc:"Estimated context size of what each of these clients gets now, by token"`
 	Servers     []string       `json:"servers" nullable:"false" doc:"Ids of the servers that it lists"`
 	EveryServer bool           `json:"everyServer" doc:"Whether it lists no servers and therefore offers all"`
 	Tools       int            `json:"tools"`
@@ -148,7 +149,7 @@ func (f *Feature) Routes(r *web.Router) {
 
 func (f *Feature) describeProfile(c *config.Config, p config.Profile) Profile {
 	out := Profile{Name: p.Name, Description: p.Description, Address: "/p/" + p.Name + "/mcp", ToolMode: p.ToolMode, Folders: web.NonNil(p.Folders),
-		Clients: []string{}, Servers: []string{}, EveryServer: p.Servers == nil, Entry: profileEntry(p), ETag: p.Tag()}
+		Clients: []string{}, Pays: map[string]int{}, Servers: []string{}, EveryServer: p.Servers == nil, Entry: profileEntry(p), ETag: p.Tag()}
 	if out.ToolMode == "" {
 		out.ToolMode = config.ToolsAll
 	}
@@ -159,6 +160,8 @@ func (f *Feature) describeProfile(c *config.Config, p config.Profile) Profile {
 	for token, client := range c.Clients {
 		if client.Profile == p.Name {
 			out.Clients = append(out.Clients, token)
+			cost, mode, _ := f.ListCost(token, f.Entries(token), "")
+			out.Pays[token] = cost.Tokens(mode)
 		}
 	}
 	slices.Sort(out.Clients)
@@ -194,7 +197,7 @@ func accountUses(c *config.Config) []AccountUse {
 func (f *Feature) listProfiles(context.Context, *web.None) (*web.Answer[Profiles], error) {
 	c := f.Config.Current()
 	out := Profiles{Clients: []ClientSettings{}, Accounts: accountUses(c)}
-	everything := Profile{Address: "/mcp", ToolMode: config.ToolsAll, Folders: []string{}, Clients: []string{}, Servers: []string{}, EveryServer: true, Entry: web.JSON("{}")}
+	everything := Profile{Address: "/mcp", ToolMode: config.ToolsAll, Folders: []string{}, Clients: []string{}, Pays: map[string]int{}, Servers: []string{}, EveryServer: true, Entry: web.JSON("{}")}
 	out.Items = append(out.Items, f.costOf(everything, f.saved("", 0)))
 	for _, p := range c.Profiles {
 		out.Items = append(out.Items, f.costOf(f.describeProfile(c, p), f.saved(p.Name, 0)))

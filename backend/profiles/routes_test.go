@@ -184,6 +184,9 @@ func TestProfileCostsAClientWhatItsEntriesList(t *testing.T) {
 		assert.Equal(t, one.Auto, config.ToolsAll)
 		assert.Equal(t, none.Tokens.Search, one.Now)
 	}
+	var all Profiles
+	s.Get(t, "/api/v1/profiles", &all)
+	assert.Equal(t, map[string]int{"zed": all.Items[1].Tokens.All}, all.Items[1].Pays)
 	var draft DraftCost
 	require.NoError(t, json.Unmarshal([]byte(s.Do(t, "/api/v1/profile-cost", `{"entry":{"servers":{"b":{}}},"name":"lean","client":"cursor"}`, 200)), &draft))
 	require.Len(t, draft.Clients, 2)

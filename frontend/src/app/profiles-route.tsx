@@ -42,6 +42,12 @@ export function ProfilesRoute() {
     () => navigate({ to: '/profiles', search: { make: undefined } }),
     [navigate],
   );
+  const initial =
+    client === undefined
+      ? undefined
+      : entryOf(connections.data ?? [], viewOf(profiles.data?.clients ?? [], client));
+  // A client with an entry for each server has no use for others.
+  const isListed = (server: string) => !initial?.servers || server in initial.servers;
   const title = name === undefined ? 'New profile' : escapeControlCharacters(name);
   return (
     <Split
@@ -57,13 +63,9 @@ export function ProfilesRoute() {
               <ProfileDetail
                 name={name}
                 client={client}
-                initial={
-                  client === undefined
-                    ? undefined
-                    : entryOf(connections.data ?? [], viewOf(profiles.data?.clients ?? [], client))
-                }
-                tools={costed.tools}
-                servers={(servers ?? []).map((server) => server.id)}
+                initial={initial}
+                tools={costed.tools.filter((one) => isListed(one.server))}
+                servers={(servers ?? []).map((server) => server.id).filter(isListed)}
                 tokens={tokens}
                 url={status?.url ?? ''}
                 requireToken={status?.requireToken ?? true}

@@ -2648,6 +2648,12 @@ export interface Profile {
    */
   name: string;
   /**
+   * Estimated context size of what each of these clients gets now, by token
+   */
+  pays: {
+    [k: string]: number;
+  };
+  /**
    * Ids of the servers that it lists
    */
   servers: string[];

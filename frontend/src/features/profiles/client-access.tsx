@@ -163,7 +163,7 @@ export function ClientAccess({
         </Labelled>
         <p className="text-xs text-ink2">
           {mode === 'auto' && cost
-            ? `${texts.profiles.modes[listed]}: ${escapeControlCharacters(cost.reason)}`
+            ? texts.profiles.autoIs(cost.auto, escapeControlCharacters(cost.reason))
             : texts.profiles.modeNotes[mode]}
         </p>
         {byServer ? (

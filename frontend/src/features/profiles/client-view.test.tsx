@@ -145,7 +145,7 @@ test('a client has its own price of each profile and listing, and its changes ca
   ]);
   expect(options('Tool listing for cursor')).toContain('Search · ~50 tokens');
   expect(options('Tool listing for cursor')).toContain('Automatic · ~60 tokens');
-  expect(screen.getByText('All: A few tools.')).toBeTruthy();
+  expect(screen.getByText('Now all tools: A few tools.')).toBeTruthy();
   expect(screen.getByText('7 · 15 %')).toBeTruthy(); // the instructions
   expect(screen.queryByText('other')).toBeNull();
   expect(screen.queryByLabelText('Result limit for cursor')).toBeNull();

@@ -9,6 +9,7 @@ import { LinesField, TextField } from '@/components/text-field';
 import { count, escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
+import { toast } from '@/lib/toast';
 import type { Profile, ToolMode } from '@/types/api';
 import { useClientView } from './api';
 import { viewOf } from './client-access';
@@ -118,6 +119,18 @@ function Editor({
       .map((one) => [one.token, one.toolMode as ToolMode]),
   );
   const assign = useClientView();
+  const assignTo = (token: string, saved: string) => {
+    const view = viewOf(clients, token);
+    // The same tool listing stays that of the client, also without the profile.
+    const toolMode = view.toolMode === (draft.toolMode ?? 'all') ? view.toolMode : '';
+    assign.mutate({ ...view, profile: saved, toolMode });
+    toast(
+      'ok',
+      `${escapeControlCharacters(token)}: profile ${escapeControlCharacters(saved)}.`,
+      { text: texts.care.undo, run: () => assign.mutate(view) },
+      `Profile ${escapeControlCharacters(saved)} saved.`, // in place of that
+    );
+  };
   const change = (part: Partial<Entry>) => setDraft((old) => ({ ...old, ...part }));
   const unused = tools.filter((one) => one.unused && offers(draft, one.server, one.tool));
   const spare = unused.reduce((sum, one) => sum + one.tokens, 0);
@@ -141,8 +154,7 @@ function Editor({
             disabled={!edit.ready || save.isPending}
             onClick={() =>
               edit.submit((saved) => {
-                if (client !== undefined && !profile)
-                  assign.mutate({ ...viewOf(clients, client), profile: saved, toolMode: '' });
+                if (client !== undefined && !profile) assignTo(client, saved);
                 onSaved(saved);
               })
             }

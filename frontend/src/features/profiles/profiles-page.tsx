@@ -2,6 +2,7 @@ import { useSuspenseQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Layers, Plus } from 'lucide-react';
 import { buttonClasses } from '@/components/button';
+import { joined } from '@/components/more';
 import { Empty, PageHeader } from '@/components/page';
 import { classes } from '@/lib/class-names';
 import { count, escapeControlCharacters, wellFormed } from '@/lib/format';
@@ -100,16 +101,24 @@ function Facts({ profile, selected }: { profile: Profile; selected: boolean }) {
         ) : (
           <h2 className="text-base font-semibold">No profile</h2>
         )}
-        <span className="ml-auto shrink-0 text-sm text-ink2" title={texts.tools.tokensHint}>
-          {texts.tools.tokens(count(profile.tokens[profile.toolMode]))}
-        </span>
+        {profile.clients.length === 0 && (
+          <span className="ml-auto shrink-0 text-sm text-ink2" title={texts.tools.tokensHint}>
+            {texts.tools.tokens(count(profile.tokens[profile.toolMode]))}
+          </span>
+        )}
       </div>
       {about && <p className="truncate text-sm text-ink2">{about}</p>}
       <p className="truncate text-xs text-ink3">
         {t.of(profile.tools, servers)}
         {profile.toolMode !== 'all' && ` · ${`tool listing: ${t.modes[profile.toolMode]}`}`}
         {profile.clients.length > 0 &&
-          ` · ${profile.clients.length === 1 ? '1 client' : `${profile.clients.length} clients`}`}
+          ` · ${joined(
+            profile.clients.map(
+              (token) =>
+                `${escapeControlCharacters(token.slice(0, 60))} ${texts.tools.tokens(count(profile.pays[token] ?? 0))}`,
+            ),
+            3,
+          )}`}
       </p>
     </>
   );

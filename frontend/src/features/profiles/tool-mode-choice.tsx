@@ -12,7 +12,11 @@ import type { Entry } from './profile-entry';
 const shown = 5;
 
 const saving = (before: number, after: number) =>
-  after < before ? `, which saves ~${count(before - after)}` : '';
+  after < before
+    ? `, which saves ~${count(before - after)}`
+    : after > before
+      ? `, ~${count(after - before)} more`
+      : '';
 
 /**
  * The tool modes with their costs, and how much the profile saves: for each client that uses it, or else
@@ -76,7 +80,11 @@ export function ModeChoice({
                   </span>
                 )}
               </span>
-              <span className="block text-xs text-ink2">{texts.profiles.modeNotes[one]}</span>
+              <span className="block text-xs text-ink2">
+                {one === 'auto' && first && !second
+                  ? texts.profiles.autoIs(first.auto, escapeControlCharacters(first.reason))
+                  : texts.profiles.modeNotes[one]}
+              </span>
             </span>
           </label>
         ))}

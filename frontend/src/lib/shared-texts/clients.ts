@@ -32,6 +32,8 @@ export const clientsTexts = {
       deferred: 'Names and one-line descriptions; schemas on request.',
       auto: 'One of these for each client: all if it searches tools by itself or the list is short.',
     },
+    autoIs: (mode: 'all' | 'search' | 'deferred', why: string) =>
+      `Now ${mode === 'all' ? 'all tools' : `by ${mode === 'search' ? 'search' : 'deferred listing'}`}: ${why}`,
     accountOf: (server: string) => `${server} account`,
     tools: 'Servers and tools',
     chosen: (on: number, all: number) => `${count(on)} of ${tools(all)}`,
