@@ -21,6 +21,9 @@ const recordFullTexts = {
     n === 1 ? 'One other recording is active.' : `${n} other recordings are active.`,
 } as const;
 
+export const approvalsPending = (n: number) =>
+  n === 1 ? '1 approval pending' : `${n} approvals pending`;
+
 /** Banners for every page: a lost connection, configuration errors, lost records. */
 export function Banners() {
   const { phase } = useConnection();
@@ -53,7 +56,7 @@ function Waiting() {
           </Link>
         }
       >
-        {texts.approvals.waiting(approvals.length)}
+        {approvalsPending(approvals.length)}
       </Banner>
     </div>
   );
@@ -76,7 +79,9 @@ function Lost() {
         <strong className="font-semibold">Drawbridge is not responding.</strong>{' '}
         {/* Hidden from screen readers: they would announce the countdown every second. */}
         <span aria-hidden className="max-sm:hidden">
-          {texts.connection.lost(seconds)}
+          {seconds > 0
+            ? `Showing the last known state. Retrying in ${seconds} s.`
+            : 'Showing the last known state. Retrying…'}
         </span>{' '}
         If it was ended, start it again: run <code className="font-mono">drawbridge</code>, or open
         it from your applications.

@@ -1,7 +1,13 @@
 import { LoaderCircle } from 'lucide-react';
 import { classes } from '@/lib/class-names';
 import { useConnection } from '@/lib/connection';
-import { texts } from '@/lib/texts';
+
+const phases = {
+  connecting: 'Connecting',
+  live: 'Live',
+  reconnecting: 'Reconnecting',
+  locked: 'Locked',
+};
 
 /** The state of the connection to the daemon, and thus whether the page shows live data. */
 export function ConnectionMark() {
@@ -20,7 +26,7 @@ export function ConnectionMark() {
       ) : (
         <LoaderCircle className="size-3.5 animate-spin" aria-hidden />
       )}
-      {texts.connection[phase]}
+      {phases[phase]}
     </span>
   );
 }

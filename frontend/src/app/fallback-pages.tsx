@@ -5,6 +5,8 @@ import { Empty, Failed, LoadingPage, PageHeader } from '@/components/page';
 import { texts } from '@/lib/texts';
 import { pageAt } from './navigation-pages';
 
+export const goToOverview = 'Go to the overview';
+
 /** Shown while the script of a page loads. */
 export function Pending() {
   return <LoadingPage title={useTitleHere()} />;
@@ -37,7 +39,7 @@ export function NotFound() {
     <Empty icon={MapPinOff} title="Page not found" heading="h1">
       <p>The link may be outdated.</p>
       <Link to="/" className={`mt-4 ${buttonClasses('primary')}`}>
-        {texts.nav.overview}
+        {goToOverview}
       </Link>
     </Empty>
   );

@@ -6,6 +6,8 @@ import { ScrollArea } from '@/components/scroll-area';
 import { texts } from '@/lib/texts';
 import { navigationPages } from './navigation-pages';
 
+export const pagesLabel = 'Pages';
+
 interface NavigationPagesProps {
   /** The current page of the navigation, also while one of its views is shown. */
   at: string | undefined;
@@ -18,7 +20,7 @@ interface NavigationPagesProps {
 /** The pages of the navigation; Settings is separate, at the end. */
 export function NavigationPages({ at, waiting, failed, onGo }: NavigationPagesProps) {
   return (
-    <ul className="flex min-h-full flex-col gap-0.5" aria-label={texts.nav.label}>
+    <ul className="flex min-h-full flex-col gap-0.5" aria-label={pagesLabel}>
       {navigationPages.map(({ to, text, icon: Icon }) => (
         <li key={to} className="last:mt-auto last:pt-2">
           <Link
@@ -58,17 +60,17 @@ export function PlacesSheet({
   ...rest
 }: Omit<NavigationPagesProps, 'onGo'> & { onClose: () => void }) {
   return (
-    <Modal label={texts.nav.label} onClose={onClose} className="max-w-sm">
+    <Modal label={pagesLabel} onClose={onClose} className="max-w-sm">
       <div className="flex items-center pt-3 pr-3 pl-5">
         {/* Otherwise the close button would be focused first, and its tooltip would cover the content. */}
         <h2 data-first tabIndex={-1} className="flex-1 text-lg font-semibold outline-none">
-          {texts.nav.label}
+          {pagesLabel}
         </h2>
         <IconButton label={texts.actions.close} onClick={onClose}>
           <X className="size-4" aria-hidden />
         </IconButton>
       </div>
-      <ScrollArea aria-label={texts.nav.label} className="min-h-0 px-3 pt-1 pb-4">
+      <ScrollArea aria-label={pagesLabel} className="min-h-0 px-3 pt-1 pb-4">
         <NavigationPages {...rest} onGo={onClose} />
       </ScrollArea>
     </Modal>

@@ -32,7 +32,7 @@ import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
 import type { Range } from '@/lib/time-range';
 import type { UsageReport } from '@/types/api';
-import { countTroubles } from './banners';
+import { approvalsPending, countTroubles } from './banners';
 import { useCostedTools } from './tool-context-costs';
 
 const needYou = (n: number) => (n === 1 ? '1 issue' : `${count(n)} issues`);
@@ -136,7 +136,7 @@ function Health() {
   const { data: status } = useQuery(statusQuery);
   const { phase } = useConnection();
   if (phase === 'reconnecting')
-    return <span className="font-medium text-ink3">{texts.connection.lastKnown}</span>;
+    return <span className="font-medium text-ink3">{texts.lastKnown}</span>;
   const troubles = status ? countTroubles(status, servers) : 0;
   const n = servers.filter(needsAttention).length + approvals + lost.length + troubles;
   if (n === 0 && status?.idle)
@@ -162,7 +162,7 @@ function NeedsYou() {
             <li>
               <Link to="/approvals" className={buttonClasses('primary')}>
                 <MessageCircleQuestion className="size-4" aria-hidden />
-                {texts.approvals.waiting(approvals)}
+                {approvalsPending(approvals)}
               </Link>
             </li>
           )}

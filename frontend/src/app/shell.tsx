@@ -15,10 +15,10 @@ import { texts } from '@/lib/texts';
 import type { ServerStatus } from '@/types/api';
 import { Banners } from './banners';
 import { ConnectionMark } from './connection-mark';
-import { NavigationPages, PlacesSheet } from './navigation';
+import { NavigationPages, PlacesSheet, pagesLabel } from './navigation';
 import { type NavigationPage, navigationPages, pageAt, viewsOf } from './navigation-pages';
 import { NoticesBell } from './notices-bell';
-import { Shortcuts } from './shortcuts';
+import { paletteLabel, Shortcuts } from './shortcuts';
 import { UnsavedChangesDialog } from './unsaved-changes-dialog';
 
 const bar = navigationPages.filter((page) => page.bar);
@@ -64,7 +64,7 @@ export function Shell() {
           <ConnectionMark />
           <button
             type="button"
-            aria-label={texts.nav.search}
+            aria-label={paletteLabel}
             onClick={() => setPalette(true)}
             className="rounded-md p-1 text-ink2 hover:bg-hover"
           >
@@ -79,7 +79,7 @@ export function Shell() {
         </div>
         <button
           type="button"
-          title={texts.nav.search}
+          title={paletteLabel}
           aria-keyshortcuts="Control+K"
           onClick={() => setPalette(true)}
           className="mb-3 flex items-center gap-2 rounded-md border bg-panel px-2 py-1 text-sm text-ink3 hover:border-strong hover:text-ink2"
@@ -91,7 +91,7 @@ export function Shell() {
           </kbd>
         </button>
         <nav
-          aria-label={texts.nav.label}
+          aria-label={pagesLabel}
           className="scroll-area -mx-1 flex min-h-0 flex-1 flex-col px-1"
         >
           <NavigationPages at={place} waiting={waiting} failed={failed} />
@@ -120,7 +120,7 @@ export function Shell() {
         </div>
       </main>
       <nav
-        aria-label={texts.nav.label}
+        aria-label={pagesLabel}
         className="grid shrink-0 grid-cols-5 border-t bg-panel pb-[env(safe-area-inset-bottom)] md:hidden"
       >
         {bar.map(({ to, text, icon: Icon }) => (

@@ -9,6 +9,8 @@ import { lazyChunk } from '@/lib/lazy-chunk';
 import { texts } from '@/lib/texts';
 import { pages } from './navigation-pages';
 
+export const paletteLabel = 'Search (command palette)';
+
 const words = {
   title: 'Keyboard shortcuts',
 };
@@ -16,7 +18,7 @@ const words = {
 export const loadPalette = lazyChunk(() => import('./command-palette'));
 
 const keys: [keys: string[], text: string][] = [
-  [['Ctrl', 'K'], texts.nav.search],
+  [['Ctrl', 'K'], paletteLabel],
   [['?'], 'Show keyboard shortcuts'],
   [['/'], 'Focus the search field'],
   [['↑', '↓'], 'Select the next or previous row'],

@@ -21,6 +21,7 @@ import { useNow } from '@/lib/now';
 import { withoutPrototypes } from '@/lib/own-property';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
+import { goToOverview } from './fallback-pages';
 import { UpdateQuestion } from './update-check-question';
 import { ClientsStep, clientsHere, FirstCallStep, ServersStep } from './welcome-steps';
 
@@ -148,7 +149,7 @@ function Welcome() {
             </p>
           )}
           <Link to="/" className={buttonClasses(all ? 'primary' : 'secondary')}>
-            {texts.nav.overview}
+            {goToOverview}
           </Link>
         </div>
       </div>

@@ -6,7 +6,6 @@ import { inputClasses, TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { isSensitive } from '@/lib/mask-secrets';
 import { useNewSecret } from '@/lib/secrets';
-import { texts } from '@/lib/texts';
 import { toastError } from '@/lib/toast';
 
 export const text = (value: unknown) => (typeof value === 'string' ? value : '');
@@ -120,7 +119,7 @@ export function Pairs({
                 )}
                 <IconButton
                   small
-                  label={texts.servers.config.remove(escapeControlCharacters(one))}
+                  label={`Remove ${escapeControlCharacters(one)}`}
                   onClick={() => onRemove(one)}
                 >
                   <X className="size-3.5" aria-hidden />

@@ -65,7 +65,7 @@ export function ContextByServer({
             {some.length > shownTools && (
               <li>
                 <Link to="/tools" search={{ q: server }} className="text-accent underline">
-                  {texts.problems.more(some.length - shownTools)}
+                  {texts.more(some.length - shownTools)}
                 </Link>
               </li>
             )}

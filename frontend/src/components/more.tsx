@@ -2,15 +2,14 @@ import { texts } from '@/lib/texts';
 
 /** The first texts of a list, and how many it leaves out. */
 export const joined = (list: string[], shown: number) =>
-  [
-    ...list.slice(0, shown),
-    ...(list.length > shown ? [texts.problems.more(list.length - shown)] : []),
-  ].join(', ');
+  [...list.slice(0, shown), ...(list.length > shown ? [texts.more(list.length - shown)] : [])].join(
+    ', ',
+  );
 
 /** How many items a limited list leaves out. */
 export function More({ of, shown }: { of: number; shown: number }) {
   if (of <= shown) return null;
-  return <p className="text-sm text-ink3">{texts.problems.more(of - shown)}</p>;
+  return <p className="text-sm text-ink3">{texts.more(of - shown)}</p>;
 }
 
 /** The button that shows the rest of a list, or hides it again; nothing if there is no rest. */
@@ -31,7 +30,7 @@ export function ShowMore({
       onClick={() => onToggle(!all)}
       className="min-h-6 rounded text-accent underline-offset-2 hover:underline"
     >
-      {all ? texts.problems.less : texts.problems.more(n)}
+      {all ? 'Show less' : texts.more(n)}
     </button>
   );
 }

@@ -56,7 +56,7 @@ export function StateBadge({ state, className }: { state: State; className?: str
   const Icon = look.icon;
   return (
     <span
-      title={lost ? texts.connection.lastKnown : undefined}
+      title={lost ? texts.lastKnown : undefined}
       className={classes(
         // The baseline is that of the text, not of the icon.
         'inline-flex items-baseline gap-1.5 text-sm font-medium whitespace-nowrap',

@@ -96,7 +96,7 @@ export function Grants() {
                 {nameOf(grant, labelOf)}
               </li>
             ))}
-            {list.length > 20 && <li>{texts.problems.more(list.length - 20)}</li>}
+            {list.length > 20 && <li>{texts.more(list.length - 20)}</li>}
           </ul>
         </Confirm>
       )}

@@ -2,18 +2,20 @@ import { compareIds } from '@/lib/format';
 import { useStored } from '@/lib/stored-preference';
 import type { Call } from '@/types/api';
 
-export const columnIds = [
-  'time',
-  'call',
-  'client',
-  'session',
-  'folder',
-  'outcome',
-  'duration',
-  'sent',
-  'size',
-] as const;
-export type ColumnId = (typeof columnIds)[number];
+/** The columns with their headings. */
+export const columnNames = {
+  time: 'Time',
+  call: 'Call',
+  client: 'Client',
+  session: 'Session',
+  folder: 'Folder',
+  outcome: 'Outcome',
+  duration: 'Duration',
+  sent: 'Sent',
+  size: 'Received',
+};
+export type ColumnId = keyof typeof columnNames;
+export const columnIds = Object.keys(columnNames) as ColumnId[];
 
 /** Widths in rem, so that they scale with the font size. The call takes the remaining space. */
 const columnWidths: Record<Exclude<ColumnId, 'call'>, number> = {

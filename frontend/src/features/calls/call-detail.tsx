@@ -12,7 +12,6 @@ import { classes } from '@/lib/class-names';
 import { cut, escapeControlCharacters, exactTime, sentence } from '@/lib/format';
 import { RequestError } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
-import { texts } from '@/lib/texts';
 import type { Call, CallDetail as Detail } from '@/types/api';
 import { callQueryOptions, useLiveCalls } from './api';
 import { CallActions } from './call-actions';
@@ -26,6 +25,7 @@ import { isFailure } from './filters';
 import { ProgressLog } from './progress-log';
 import { openTaskStatus } from './task-steps';
 import { TaskTimeline } from './task-timeline';
+import { callsTexts } from './texts';
 
 /** One call: its request and response, its duration, and the actions for it. */
 export function CallDetail({
@@ -66,7 +66,7 @@ export function CallDetail({
           what="This call is not in the history"
           onClose={onClose}
         >
-          {texts.calls.gone}
+          {callsTexts.gone}
         </Gone>
       );
     return (
@@ -110,7 +110,7 @@ export function CallDetail({
           </span>
           <span className="text-ink3">{exactTime(call.at)}</span>
           {call.outcome === '' && call.progress > 0 && (
-            <span role="status">{texts.calls.progress(call.progress)}</span>
+            <span role="status">{callsTexts.progress(call.progress)}</span>
           )}
         </span>
       }

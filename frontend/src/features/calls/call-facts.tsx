@@ -2,8 +2,20 @@ import { Link } from '@tanstack/react-router';
 import { Facts } from '@/components/fields';
 import { reachedServer } from '@/components/outcome-badge';
 import { bytes, duration, escapeControlCharacters, exactTime, wellFormed } from '@/lib/format';
+import { ownValue } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import type { Call } from '@/types/api';
+import { callsTexts } from './texts';
+
+const approvals: Record<string, string> = {
+  once: 'Allowed once',
+  minutes: 'Allowed for 10 minutes',
+  session: 'Allowed for the session',
+  always: 'Always allowed',
+  denied: 'Denied',
+  expired: 'Expired',
+  nobody: 'No approver available',
+};
 
 /** The queue time and the execution time as one bar, drawn to scale. */
 export function Timing({ call }: { call: Call }) {
@@ -25,7 +37,7 @@ export function Timing({ call }: { call: Call }) {
         rows={[
           ['Total', duration(call.tookNs)],
           [waitedForUser(call) ? 'Waited for approval' : 'Queued', queued > 0 && duration(queued)],
-          ['Approval', call.approval && (texts.sessions.approvals[call.approval] ?? call.approval)],
+          ['Approval', call.approval && (ownValue(approvals, call.approval) ?? call.approval)],
           ['Server', reached ? duration(call.tookNs - queued) : 'Not called'],
         ]}
       />
@@ -74,7 +86,7 @@ export function CallFacts({ call, server }: { call: Call; server: string }) {
         ['Code', call.code],
         ['Size', `${bytes(call.bytesIn)} sent, ${bytes(call.bytesOut)} received`],
         ['Attempts', call.attempts > 1 && call.attempts],
-        ['Progress', call.progress > 0 && texts.calls.progress(call.progress)],
+        ['Progress', call.progress > 0 && callsTexts.progress(call.progress)],
         ['Protocol', texts.mcp(undefined, call.era)],
         [
           'Session',

@@ -8,6 +8,7 @@ import { ResultText } from '@/components/result-text';
 import { bytes, escapeControlCharacters } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { Cut, CallDetail as Detail } from '@/types/api';
+import { callsTexts } from './texts';
 
 const words = {
   error: 'Error',
@@ -27,8 +28,8 @@ export const Payloads = memo(function Payloads({
   return (
     <>
       {failed && <Result call={call} loading={loading} />}
-      <Section title={texts.calls.arguments}>
-        <Payload text={call.arguments} label={texts.calls.arguments} loading={loading}>
+      <Section title={callsTexts.arguments}>
+        <Payload text={call.arguments} label={callsTexts.arguments} loading={loading}>
           {running ? 'Available when the call has finished.' : texts.calls.noArguments}
         </Payload>
         <CutNote cut={call.argumentsCut} />

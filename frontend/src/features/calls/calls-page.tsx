@@ -35,6 +35,16 @@ const chipsTexts = {
 const indexedUpTo = (at: string, pending: string) =>
   `Search covers calls up to ${at}; ${pending === '1' ? '1 newer call is' : `${pending} newer calls are`} not indexed yet.`;
 
+const sortedBy = {
+  oldest: 'Oldest first',
+  longest: 'Longest first',
+  shortest: 'Shortest first',
+  largest: 'Largest results first',
+  smallest: 'Smallest results first',
+};
+
+const loaded = (n: string) => (n === '1' ? '1 call loaded' : `${n} calls loaded`);
+
 const toolFilter = (tool: string) => `Tool: ${tool}`;
 
 const idOf = (call: Call) => call.id;
@@ -276,7 +286,7 @@ function Results({
           role="status"
           className="flex flex-wrap items-center gap-2 px-4 pb-2 text-sm text-ink2 md:px-6"
         >
-          {texts.calls.sortedBy[sort](count(calls.length))}{' '}
+          {`${sortedBy[sort]}, ${loaded(count(calls.length))}.`}{' '}
           {hasOlder && 'The history contains more calls; the newest are loaded first.'}
           {hasOlder && (
             <Button small disabled={isLoadingOlder} onClick={older}>

@@ -1,8 +1,7 @@
 import { Columns3, RotateCcw } from 'lucide-react';
 import { Button } from '@/components/button';
 import { Menu } from '@/components/menu';
-import { texts } from '@/lib/texts';
-import { type ColumnId, columnIds, resetColumns } from './call-columns';
+import { type ColumnId, columnIds, columnNames, resetColumns } from './call-columns';
 
 /** The columns to show. */
 export function ColumnMenu({
@@ -16,7 +15,7 @@ export function ColumnMenu({
     <Menu
       items={[
         ...columnIds.map((id) => ({
-          text: texts.calls.columns[id],
+          text: columnNames[id],
           checked: columns.includes(id),
           disabled: id === 'call',
           onSelect: () =>

@@ -17,6 +17,7 @@ import { callQueryOptions, sameToolQuery, useLiveCalls } from './api';
 import { useArgumentLines } from './call-previews';
 import { callName } from './call-row';
 import { isFailure } from './filters';
+import { callsTexts } from './texts';
 
 const comparedVersions = (before: string, after: string) =>
   before === after
@@ -171,7 +172,7 @@ function Differences({ call, other }: { call: CallDetail; other: string }) {
         .filter(([before, after], last) => last || before !== after)[0] ?? [];
     return [
       {
-        title: texts.calls.arguments,
+        title: callsTexts.arguments,
         before: layout(data.arguments),
         after: layout(call.arguments),
       },

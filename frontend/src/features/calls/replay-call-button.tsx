@@ -5,10 +5,10 @@ import { Button } from '@/components/button';
 import { Confirm } from '@/components/confirm';
 import { JsonView } from '@/components/json-view';
 import { escapeControlCharacters } from '@/lib/format';
-import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import type { CallDetail } from '@/types/api';
 import { useReplay } from './api';
+import { callsTexts } from './texts';
 
 const words = {
   sendAgain: 'Send again',
@@ -72,7 +72,7 @@ export function ReplayButton({
           <p>This tool is not marked read-only. It will run with these arguments:</p>
           {call.arguments && (
             <div className="mt-3">
-              <JsonView text={call.arguments} label={texts.calls.arguments} />
+              <JsonView text={call.arguments} label={callsTexts.arguments} />
             </div>
           )}
         </Confirm>

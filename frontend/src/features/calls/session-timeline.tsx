@@ -20,6 +20,7 @@ import { ExportMenu } from './export-menu';
 import { isFailure } from './filters';
 import { SessionFrames } from './session-frames';
 import { folderName } from './sessions-page';
+import { callsTexts } from './texts';
 
 /** The calls of one session in order, with the pauses between them. */
 export function SessionTimeline({
@@ -51,7 +52,7 @@ export function SessionTimeline({
         what="This session is not in the history"
         onClose={onClose}
       >
-        {texts.calls.gone}
+        {callsTexts.gone}
       </Gone>
     );
   }
@@ -85,7 +86,7 @@ export function SessionTimeline({
         <span className="flex flex-wrap gap-x-3">
           <span>{`${exactTime(first.at).slice(0, 19)}, ${duration(Math.max(0, end - start) * 1e6)}`}</span>
           <span>{texts.clients.calls(count(calls.length))}</span>
-          {failed > 0 && <span className="text-bad">{texts.sessions.failed(count(failed))}</span>}
+          {failed > 0 && <span className="text-bad">{callsTexts.failed(count(failed))}</span>}
           <span className="max-w-full truncate text-ink3">
             {top
               .map(([name, n]) => `${escapeControlCharacters(name.slice(0, 60))} ×${n}`)

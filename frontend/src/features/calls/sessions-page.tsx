@@ -13,8 +13,8 @@ import { useHeldList, useReading } from '@/lib/steady-list';
 import { texts } from '@/lib/texts';
 import type { Session } from '@/types/api';
 import { erasuresQuery, sessionsQuery } from './api';
+import { callsTexts } from './texts';
 
-const t = texts.sessions;
 const idOf = ({ session }: Session) => session;
 
 const openFirst = (sessions: Session[]) =>
@@ -38,7 +38,7 @@ export function SessionsPage({ selected }: { selected: string | undefined }) {
   );
   return (
     <>
-      <PageHeader title={t.title} />
+      <PageHeader title="Sessions" />
       <div className="relative h-0">
         <NewItems newer={newer} onShow={show} />
       </div>
@@ -132,7 +132,7 @@ function SessionRow({ session, selected }: { session: Session; selected: boolean
         <span className="shrink-0">
           {texts.clients.calls(count(session.calls))}
           {session.errors > 0 && (
-            <span className="text-bad"> · {t.failed(count(session.errors))}</span>
+            <span className="text-bad"> · {callsTexts.failed(count(session.errors))}</span>
           )}
           {spanNs(session) > 0 && (
             <span className="max-sm:hidden"> · {`lasted ${duration(spanNs(session))}`}</span>

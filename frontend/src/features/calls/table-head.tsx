@@ -2,8 +2,7 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the button inside is focusable
 import { ArrowDown, ArrowUp } from 'lucide-react';
 import { classes } from '@/lib/class-names';
-import { texts } from '@/lib/texts';
-import { type ColumnId, nextSort, type Sort, sortsOf } from './call-columns';
+import { type ColumnId, columnNames, nextSort, type Sort, sortsOf } from './call-columns';
 
 const rising = new Set<Sort>(['oldest', 'shortest', 'smallest']);
 const numbers = new Set<ColumnId>(['duration', 'sent', 'size']);
@@ -50,12 +49,12 @@ export function TableHead({
                     (own || newest) && 'font-medium text-ink',
                   )}
                 >
-                  <span className="truncate">{texts.calls.columns[id]}</span>
+                  <span className="truncate">{columnNames[id]}</span>
                   {(own || newest) && <Arrow className="size-3 shrink-0" aria-hidden />}
                 </button>
               ) : (
                 <span className="inline-block min-h-6 max-w-full truncate leading-6">
-                  {texts.calls.columns[id]}
+                  {columnNames[id]}
                 </span>
               )}
             </div>

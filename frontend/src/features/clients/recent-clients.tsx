@@ -65,7 +65,7 @@ export function RecentClients() {
       {clients.length > most && (
         <li className="border-t px-4 py-1.5 text-sm">
           <Link to="/clients" className="text-accent underline-offset-2 hover:underline">
-            {texts.problems.more(clients.length - most)}
+            {texts.more(clients.length - most)}
           </Link>
         </li>
       )}

@@ -52,7 +52,7 @@ export function ServerPanel({
             {item.installed.slice(0, 20).map((id) => (
               <span key={id}>{link(id)}</span>
             ))}
-            {item.installed.length > 20 && texts.problems.more(item.installed.length - 20)}
+            {item.installed.length > 20 && texts.more(item.installed.length - 20)}
           </p>
         </Section>
       )}

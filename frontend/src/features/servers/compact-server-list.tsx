@@ -60,7 +60,7 @@ export function CompactServerList({ calls }: { calls?: Map<string, number> | und
       {servers.length > limit(servers.length) && (
         <li className="border-t px-4 py-1.5 text-sm">
           <Link to="/servers" className="text-accent underline-offset-2 hover:underline">
-            {texts.problems.more(servers.length - most)}
+            {texts.more(servers.length - most)}
           </Link>
         </li>
       )}

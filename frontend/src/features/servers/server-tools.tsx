@@ -142,7 +142,7 @@ export function ServerTools({ id }: { id: string }) {
         ))}
       </table>
       {found.length > listed.length && (
-        <p className="text-xs text-ink3">{texts.problems.more(found.length - listed.length)}</p>
+        <p className="text-xs text-ink3">{texts.more(found.length - listed.length)}</p>
       )}
     </div>
   );

@@ -174,9 +174,7 @@ function Result({ result, onFill }: { result: TestResult; onFill: (name: string)
             </li>
           ))}
           {tools.length > shownTools && (
-            <li className="px-1 text-xs text-ink3">
-              {texts.problems.more(tools.length - shownTools)}
-            </li>
+            <li className="px-1 text-xs text-ink3">{texts.more(tools.length - shownTools)}</li>
           )}
         </ul>
       )}

@@ -12,7 +12,8 @@ import type { Range } from '@/lib/time-range';
 import type { UsageReport } from '@/types/api';
 import { Card } from './card';
 import type { ToolCost } from './context-cost';
-import { CallsChart, DurationChart, slotText } from './usage-charts';
+import { errorsText } from './tool-use';
+import { CallsChart, DurationChart, noCalls, slotText } from './usage-charts';
 
 const ordersTexts = withoutPrototypes({
   calls: 'Calls',
@@ -36,7 +37,7 @@ export function AtAGlance({
   costs: Pick<ToolCost, 'server' | 'tool' | 'tokens'>[];
 }) {
   const height = 204 * measureFontScale(); // with the line below a chart, the height of the list
-  const empty = report?.total.calls === 0 ? texts.usage.empty : undefined;
+  const empty = report?.total.calls === 0 ? noCalls : undefined;
   return (
     <div className="grid gap-4 lg:grid-cols-2 xl:grid-cols-3">
       <Card title="Calls and errors" note={report && slotText(report)}>
@@ -132,9 +133,7 @@ function TopTools({
               {escapeControlCharacters(tool.slice(0, 120))}
             </Link>
             {errors > 0 && (
-              <span className="shrink-0 text-xs text-bad">
-                {texts.usage.errorsOf(count(errors))}
-              </span>
+              <span className="shrink-0 text-xs text-bad">{errorsText(count(errors))}</span>
             )}
             <span className="min-w-10 shrink-0 text-right tabular-nums">
               {units[order](amount)}

@@ -6,6 +6,8 @@ import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import { usageQuery } from './api';
 
+export const errorsText = (n: string) => (n === '1' ? '1 error' : `${n} errors`);
+
 /** The calls of one tool in 30 days: number, errors, durations and the last call. */
 export function ToolUse({ server, tool }: { server: string; tool: string }) {
   const { data, error } = useQuery(usageQuery({ range: '30d', server, tool }, 60_000));
@@ -36,9 +38,7 @@ export function ToolUse({ server, tool }: { server: string; tool: string }) {
           >
             {texts.clients.calls(count(use.calls))}
           </Link>
-          {use.errors > 0 && (
-            <span className="text-bad">{texts.usage.errorsOf(count(use.errors))}</span>
-          )}
+          {use.errors > 0 && <span className="text-bad">{errorsText(count(use.errors))}</span>}
           <span>{`Median ${duration(use.p50Ns)}`}</span>
           <span>{texts.overview.p95(duration(use.p95Ns))}</span>
           {use.lastUsed && (

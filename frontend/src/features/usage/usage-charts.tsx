@@ -20,6 +20,8 @@ function useVersionStarts(report: UsageReport) {
   );
 }
 
+export const noCalls = 'No calls in this period';
+
 /** What one bar contains: "calls per 30 min". */
 export const slotText = (report: UsageReport) =>
   `calls per ${roundDuration(seriesOf(report).stepMs * 1e6).replace(/^1 /, '')}`;

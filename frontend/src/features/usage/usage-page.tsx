@@ -14,7 +14,7 @@ import { Card } from './card';
 import { ContextCost, type ToolCost, Unused } from './context-cost';
 import { RangePicker } from './range-picker';
 import { SessionCosts } from './session-costs';
-import { CallsChart, DurationChart, slotText } from './usage-charts';
+import { CallsChart, DurationChart, noCalls, slotText } from './usage-charts';
 import { Figures } from './usage-totals';
 
 const route = getRouteApi('/usage');
@@ -68,7 +68,7 @@ export function UsagePage({ costs }: { costs: ToolCost[] }) {
       <div className="scroll-area scroll-edge min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="max-w-page space-y-6">
           {total.calls === 0 ? (
-            <Empty icon={ChartColumn} title={texts.usage.empty}>
+            <Empty icon={ChartColumn} title={noCalls}>
               <p>
                 {longer || own
                   ? 'Choose a longer period.'

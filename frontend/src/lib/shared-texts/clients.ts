@@ -19,7 +19,6 @@ export const clientsTexts = {
     of: (n: number, servers: number | undefined) =>
       `${tools(n)} · ${servers === undefined ? 'all servers' : servers === 1 ? '1 server' : `${servers} servers`}`,
 
-    mode: 'Tool listing',
     modes: {
       all: 'All',
       search: 'Search',
@@ -39,7 +38,6 @@ export const clientsTexts = {
     chosen: (on: number, all: number) => `${count(on)} of ${tools(all)}`,
     all: 'All',
     none: 'None',
-    remove: 'Delete profile',
     removeFrom: (n: number) =>
       `Delete, ${n === 1 ? '1 client loses it' : `${count(n)} clients lose it`}`,
     lost: (names: string) =>
@@ -47,7 +45,6 @@ export const clientsTexts = {
     takeOut: (n: number, tokens: string | undefined) =>
       `Remove ${n === 1 ? '1 unused tool' : `${count(n)} unused tools`}${tokens ? ` (saves ~${tokens} tokens)` : ''}`,
     takenOut: (n: number) => `${tools(n)} removed; save to apply.`,
-    undo: 'Undo',
   },
   connections: {
     live: (n: number) => `Working, ${tools(n)} visible`,

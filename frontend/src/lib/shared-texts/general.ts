@@ -4,11 +4,6 @@ import type { Outcome, State, Transport } from '@/types/api';
 /** Names, actions, states and errors that several pages show. */
 export const generalTexts = {
   product: 'Drawbridge',
-  nav: {
-    overview: 'Go to the overview',
-    search: 'Search (command palette)',
-    label: 'Pages',
-  },
   actions: {
     connectClient: 'Connect a client',
     start: 'Start',
@@ -18,38 +13,17 @@ export const generalTexts = {
     disable: 'Disable',
     more: (what: string) => `More actions for ${what}`,
     close: 'Close',
-    back: 'Back',
-    toList: 'Back to the list',
     copy: 'Copy',
-    copied: 'Copied',
     copyFailed: 'The browser did not allow copying.',
-    retry: 'Try again',
-    retryNow: 'Try now',
-    clear: 'Clear',
     clearFilters: 'Clear filters',
-    showMore: 'Show more',
-    loadOlder: 'Loading older calls…',
-    dismiss: 'Dismiss',
     delete: 'Delete',
     cancel: 'Cancel',
-    keep: 'Cancel',
   },
   care: {
     undo: 'Undo',
     typedGone: 'Your input was discarded.',
   },
-  connection: {
-    connecting: 'Connecting',
-    live: 'Live',
-    lastKnown: 'Last known state',
-    reconnecting: 'Reconnecting',
-    locked: 'Locked',
-    lostTitle: 'Drawbridge is not responding',
-    lost: (seconds: number) =>
-      seconds > 0
-        ? `Showing the last known state. Retrying in ${seconds} s.`
-        : 'Showing the last known state. Retrying…',
-  },
+  lastKnown: 'Last known state',
   /** The words of Go's core.State.Word: a test compares them. */
   states: {
     stopped: 'Stopped',
@@ -101,10 +75,7 @@ export const generalTexts = {
     expired: 'Expired',
   },
 
-  problems: {
-    more: (n: number) => `${count(n)} more`,
-    less: 'Show less',
-  },
+  more: (n: number) => `${count(n)} more`,
   ranges: {
     '15m': '15 min',
     '1h': '1 hour',

@@ -8,8 +8,6 @@ export const overviewTexts = {
   },
 
   usage: {
-    empty: 'No calls in this period',
     title: 'Usage',
-    errorsOf: (n: string) => (n === '1' ? '1 error' : `${n} errors`),
   },
 } as const;

@@ -44,9 +44,6 @@ export const serversTexts = {
       argsHint: 'One per line.',
       addVariable: 'New variable',
       addHeader: 'New header',
-      add: 'Add',
-      remove: (name: string) => `Remove ${name}`,
-      storeSecret: 'Store as secret',
       start: 'Start mode',
       starts: {
         auto: 'With Drawbridge',
