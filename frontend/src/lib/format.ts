@@ -153,3 +153,7 @@ export function clockSpan(seconds: number): string {
 export function wellFormed(text: string): string {
   return text.replace(/[\ud800-\udfff]/gu, '\ufffd');
 }
+
+/** A short form of the version; a digest is abbreviated. */
+export const shortVersion = (v: string) =>
+  /^\d/.test(v) ? `v${v}` : v.replace(/sha256:([0-9a-f]{12})[0-9a-f]{52}/, 'sha256:$1');

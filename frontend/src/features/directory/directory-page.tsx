@@ -13,7 +13,7 @@ import type { Directory } from '@/types/api';
 import { directoryQuery, type Filters, useRefresh } from './api';
 import { Note } from './note';
 import { ServerCard } from './server-card';
-import { kinds, listFilters } from './server-labels';
+import { kindNames, kinds, listFilters } from './server-labels';
 
 const onlyTexts = withoutPrototypes({
   curated: 'Built-in list',
@@ -68,7 +68,7 @@ export function DirectoryPage({
           value={filters.kind ?? ''}
           options={[
             { value: '', text: 'Any type' },
-            ...kinds.map((kind) => ({ value: kind, text: texts.directory.kinds[kind] ?? kind })),
+            ...kinds.map((kind) => ({ value: kind, text: kindNames[kind] })),
           ]}
           onChange={(kind) => onFilter({ kind: kind || undefined })}
         />

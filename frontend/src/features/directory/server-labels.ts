@@ -1,7 +1,14 @@
-import { texts } from '@/lib/texts';
+import { ownValue } from '@/lib/own-property';
 import type { Installable, InstallOption } from '@/types/api';
 
-export const kinds = ['npx', 'uvx', 'docker', 'dnx', 'address'] as const;
+export const kindNames = {
+  npx: 'Node package',
+  uvx: 'Python package',
+  docker: 'Container',
+  dnx: '.NET package',
+  address: 'Remote URL',
+};
+export const kinds = Object.keys(kindNames) as (keyof typeof kindNames)[];
 export const listFilters = ['curated', 'installed', 'installable'] as const;
 
 /** The publisher of a server, from its name: the registry assigns names to the owners of domains. */
@@ -17,7 +24,7 @@ export const titleOf = (item: Installable) => item.title || item.label || item.n
 
 /** How an install option runs, as a short label. */
 export function kindOf(option: InstallOption | undefined): string {
-  return texts.directory.kinds[option?.launcher ?? 'address'] ?? option?.launcher ?? '';
+  return ownValue<string>(kindNames, option?.launcher ?? 'address') ?? option?.launcher ?? '';
 }
 
 /** What a server that is installed this way can access. */

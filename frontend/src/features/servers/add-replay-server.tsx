@@ -7,10 +7,16 @@ import { CheckBox, inputClasses, TextField } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { ownValue, withoutPrototypes } from '@/lib/own-property';
 import { profilesQuery } from '@/lib/profiles-query';
-import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import { serversQuery, useServerLabel } from './api';
-import { freeName, idOf, nameFault, toServerName, useAddServers } from './review-and-add-server';
+import {
+  addTexts,
+  freeName,
+  idOf,
+  nameFault,
+  toServerName,
+  useAddServers,
+} from './review-and-add-server';
 
 const serveTexts = withoutPrototypes({
   periods: ['All', 'Last hour', 'Last 24 hours', 'Last 7 days', 'Custom…'],
@@ -63,7 +69,7 @@ export function AddReplayServer({
     return nameFault(name, new Set([...taken, ...others]));
   };
   const add = useAddServers((added, undo) => {
-    toast('ok', texts.add.added(added.join(', ')), undo);
+    toast('ok', addTexts.added(added), undo);
     onClose();
   });
   const submit = () => {
@@ -119,7 +125,7 @@ export function AddReplayServer({
               {recorded.length > 1 && (
                 <input
                   type="checkbox"
-                  aria-label={texts.add.include(label)}
+                  aria-label={addTexts.include(label)}
                   checked={!left.has(server)}
                   onChange={() =>
                     setLeft((old) => {

@@ -18,7 +18,9 @@ import { parseServers, serversQuery } from './api';
 import { ContainerPicker } from './container-picker';
 import { type Choice, focusMissing, NewServerCard } from './new-server-card';
 import {
+  addTexts,
   type Draft,
+  definedElsewhere,
   entryOf,
   freeName,
   idOf,
@@ -107,7 +109,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
   const id = useId();
   const add = useAddServers((names) => {
     keepDraft(place, undefined);
-    toast('ok', texts.add.added(names.join(', ')));
+    toast('ok', addTexts.added(names));
     const [only] = names;
     if (onAdded) {
       read('');
@@ -268,7 +270,7 @@ export function AddForm({ like, linked, importing, onAdded }: AddFormProps) {
         />
         {restored && <DraftRestored onDiscard={discard} />}
         {like && config && text === '' && entryOf(config.text, like) === undefined && (
-          <p className="mt-2 text-sm text-warn">{unusable(config) ?? texts.servers.elsewhere}</p>
+          <p className="mt-2 text-sm text-warn">{unusable(config) ?? definedElsewhere}</p>
         )}
         {pending && choices.length === 0 && (
           <p className="mt-2 flex gap-2 text-sm text-ink2" role="status">

@@ -9,6 +9,15 @@ import { AccountFields } from './account-fields';
 import { type Fault, takesAccounts } from './accounts';
 
 const t = texts.servers.config;
+const timeouts = [
+  ['startupTimeoutMs', 'Start timeout (seconds)'],
+  ['requestTimeoutMs', t.requestTimeoutMs],
+] as const;
+const allOrNone = { any: 'Any', none: 'None' };
+const sandboxPaths = [
+  ['read', 'Additional readable paths'],
+  ['write', 'Additional writable paths'],
+] as const;
 
 /** The common options of an entry as fields. */
 export function ConfigForm({
@@ -46,7 +55,7 @@ export function ConfigForm({
       )}
       {'container' in value && (
         <TextField
-          label={t.container}
+          label="Container"
           value={text(value.container)}
           onChange={(to) => set(['container'], to)}
         />
@@ -60,8 +69,8 @@ export function ConfigForm({
           />
           {(value.args === undefined || isStrings(value.args)) && (
             <LinesField
-              label={t.args}
-              hint={t.argsHint}
+              label="Arguments"
+              hint="One per line."
               value={lines(value.args)}
               onChange={(to) => set(['args'], to === '' ? undefined : to.split('\n'))}
             />
@@ -75,7 +84,7 @@ export function ConfigForm({
           )}
           <Pairs
             title="Environment"
-            add={t.addVariable}
+            add="New variable"
             secretOf={(name) => secretName(server, name)}
             value={value.env}
             onSet={(name, to) => set(['env', name], to)}
@@ -86,7 +95,7 @@ export function ConfigForm({
       {address && (
         <Pairs
           title="Headers"
-          add={t.addHeader}
+          add="New header"
           secretOf={(name) => secretName(server, name)}
           value={value.headers}
           onSet={(name, to) => set(['headers', name], to)}
@@ -95,23 +104,23 @@ export function ConfigForm({
       )}
       <div className="grid gap-4 sm:grid-cols-2">
         <Choice
-          label={t.start}
+          label="Start mode"
           value={text(value.start)}
           options={t.starts}
           unset={t.defaults.start}
           onChange={(to) => set(['start'], to)}
         />
         <Choice
-          label={t.approval}
+          label="Call approval"
           value={text(value.approval)}
           options={t.approvals}
           unset="As in Settings"
           onChange={(to) => set(['approval'], to)}
         />
-        {(['startupTimeoutMs', 'requestTimeoutMs'] as const).map((name) => (
+        {timeouts.map(([name, label]) => (
           <NumberField
             key={name}
-            label={t[name]}
+            label={label}
             placeholder={t.defaults[name]}
             value={seconds(name)}
             onChange={(to) =>
@@ -135,7 +144,7 @@ export function ConfigForm({
           onTakeBack={onTakeBack}
         />
       )}
-      <p className="text-xs text-ink3">{t.more}</p>
+      <p className="text-xs text-ink3">All other options can be edited as text.</p>
     </div>
   );
 }
@@ -162,24 +171,24 @@ function SandboxFields({
         <Choice
           label="Sandbox"
           value={mode}
-          options={t.sandboxes}
+          options={{ off: 'Off', on: 'On' }}
           unset={t.defaults.sandbox}
           onChange={(to) => (own && to ? setOne('mode', to) : set(['sandbox'], to))}
         />
         {mode !== '' && mode !== 'off' && (
           <Choice
-            label={t.network}
+            label="Network"
             value={text(own?.network)}
-            options={t.allOrNone}
+            options={allOrNone}
             unset={container ? undefined : t.defaults.network}
             onChange={(to) => setOne('network', to)}
           />
         )}
         {mode !== '' && mode !== 'off' && !container && (
           <Choice
-            label={t.unixSockets}
+            label="Unix sockets"
             value={text(own?.unixSockets)}
-            options={t.allOrNone}
+            options={allOrNone}
             unset={t.defaults.unixSockets}
             onChange={(to) => setOne('unixSockets', to)}
           />
@@ -187,13 +196,13 @@ function SandboxFields({
       </div>
       {mode !== '' &&
         mode !== 'off' &&
-        (['read', 'write'] as const).map(
-          (name) =>
+        sandboxPaths.map(
+          ([name, label]) =>
             (own?.[name] === undefined || isStrings(own[name])) && (
               <LinesField
                 key={name}
-                label={t.sandboxPaths[name]}
-                hint={t.sandboxPathsHint}
+                label={label}
+                hint="One path per line: absolute, or with ~/ at the beginning."
                 value={isStrings(own?.[name]) ? own[name].join('\n') : ''}
                 onChange={(to) => setOne(name, to === '' ? '' : to.split('\n'))}
               />

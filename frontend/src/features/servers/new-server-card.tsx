@@ -11,7 +11,7 @@ import { escapeControlCharacters } from '@/lib/format';
 import { isJson, jsonMembers } from '@/lib/json-text';
 import { dots } from '@/lib/mask-secrets';
 import { texts } from '@/lib/texts';
-import { type Draft, review } from './review-and-add-server';
+import { addTexts, type Draft, review } from './review-and-add-server';
 import {
   type EntryField,
   type Filled,
@@ -88,7 +88,7 @@ export function NewServerCard({
         {several && (
           <input
             type="checkbox"
-            aria-label={texts.add.include(choice.name)}
+            aria-label={addTexts.include(choice.name)}
             checked={choice.include}
             onChange={(event) => onChange({ include: event.target.checked })}
             className="mt-7 size-4 accent-(--accent)"

@@ -1,6 +1,5 @@
 import { classes } from '@/lib/class-names';
 import { bytes, escapeControlCharacters } from '@/lib/format';
-import { texts } from '@/lib/texts';
 import type { ProcessUsage } from '@/types/api';
 
 /** The processes of a server as a tree. */
@@ -18,7 +17,7 @@ export function ProcessTree({ tree }: { tree: ProcessUsage[] }) {
           <span className={classes('min-w-0 flex-1 truncate font-mono text-xs', indents[depth(p)])}>
             {escapeControlCharacters(p.name)}
           </span>
-          <span className="text-xs text-ink3">{texts.servers.pid(p.pid)}</span>
+          <span className="text-xs text-ink3">{`PID ${p.pid}`}</span>
           <span className="w-16 text-right text-ink2">{bytes(p.rssBytes)}</span>
         </li>
       ))}

@@ -10,7 +10,7 @@ import { request } from '@/lib/request';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { RenamedServer, ServerStatus } from '@/types/api';
-import { entryPath, inEntry, useSaveEdits } from './review-and-add-server';
+import { definedElsewhere, entryPath, inEntry, useSaveEdits } from './review-and-add-server';
 
 /** Renames a server in the file, in the history and in the trust baseline. */
 export function RenameServer({ server, onClose }: { server: ServerStatus; onClose: () => void }) {
@@ -75,7 +75,7 @@ export function TagServer({ server, onClose }: { server: ServerStatus; onClose: 
     >
       <p className="text-sm text-ink2">
         {config && !path
-          ? (unusable(config) ?? texts.servers.elsewhere)
+          ? (unusable(config) ?? definedElsewhere)
           : 'Separate tags with commas. They are saved in the configuration file.'}
       </p>
       <TextField

@@ -14,6 +14,14 @@ export interface Draft {
   entry: string;
 }
 
+export const definedElsewhere =
+  'This server is defined in another file, so it cannot be shown or changed here. Edit that file; Settings lists the files.';
+
+export const addTexts = {
+  include: (name: string) => `Add ${name}`,
+  added: (names: string[]) => `Added ${names.join(', ')}.`,
+};
+
 const maxName = 60;
 
 /** Converts a text to a valid name of a server. */
@@ -59,9 +67,10 @@ export function freeName(name: string, taken: ReadonlySet<string>): string {
 
 /** Why a server cannot have a name. `taken` are the ids of others. */
 export function nameFault(name: string, taken: ReadonlySet<string>): string | undefined {
-  if (name.length > maxName) return texts.add.serverNameLength;
-  if (/__/.test(name)) return texts.add.serverNameGap;
-  if (toServerName(name) !== name) return texts.add.serverName;
+  if (name.length > maxName) return 'Use at most 60 characters.';
+  if (/__/.test(name)) return 'Use a single “_”: “__” separates a server from its tools.';
+  if (toServerName(name) !== name)
+    return 'Use only the letters a to z, digits, “.”, “_” and “-”, without spaces.';
   return taken.has(idOf(name)) ? texts.add.taken : undefined;
 }
 
@@ -104,7 +113,7 @@ export function entryOf(text: string, name: string): string | undefined {
 export function useSaveEdits(saved: string) {
   return useConfigEdit({
     edit: (text, change: (text: string) => Edit[] | undefined) => change(text),
-    refused: texts.servers.elsewhere,
+    refused: definedElsewhere,
     onSuccess: (undo) => toast('ok', saved, undo),
   });
 }

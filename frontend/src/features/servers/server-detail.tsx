@@ -15,7 +15,7 @@ import { ownValue, withoutPrototypes } from '@/lib/own-property';
 import { RequestError } from '@/lib/request';
 import { statusQuery } from '@/lib/status-query';
 import { texts } from '@/lib/texts';
-import type { ServerDetail as Detail, Instance } from '@/types/api';
+import type { ServerDetail as Detail, Instance, Transport } from '@/types/api';
 import { debugQuery, serverQuery, serversQuery, visibleToolsQuery } from './api';
 import { useStartText } from './direct-starts';
 import { ServerDebug } from './server-debug';
@@ -25,6 +25,7 @@ import { ServerFailure } from './server-failure';
 import { LogView } from './server-log';
 import { ServerMoreMenu } from './server-more-menu';
 import { type View, views } from './server-page-views';
+import { withheldText } from './server-row';
 import { ServerSandbox, sandboxQuery } from './server-sandbox';
 import { ServerTools } from './server-tools';
 import { SignedIn, SignIn } from './sign-in';
@@ -38,6 +39,24 @@ const viewNamesTexts = withoutPrototypes({
   config: 'Configuration',
   diagnostics: 'Diagnostics',
 } as const);
+
+const transports: Record<string, string> = {
+  stdio: 'Local process',
+  docker: 'Docker',
+  http: 'HTTP',
+  sse: 'SSE',
+  replay: 'Replay',
+} satisfies Record<Transport, string>;
+
+const offered = (tools: string, prompts: number, resources: number, withheld: number) =>
+  [
+    tools,
+    prompts > 0 && `${prompts} ${prompts === 1 ? 'prompt' : 'prompts'}`,
+    resources > 0 && `${resources} ${resources === 1 ? 'resource' : 'resources'}`,
+    withheld > 0 && withheldText(withheld),
+  ]
+    .filter(Boolean)
+    .join(', ');
 
 interface Props {
   id: string;
@@ -92,7 +111,7 @@ function ServerContent({ id, view, onView, onClose, trust, version, calls }: Pro
           <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
             <StateBadge state={server.state} />
             {since && server.state !== 'backoff' && (
-              <span className="text-ink3">{texts.servers.stateFor(since)}</span>
+              <span className="text-ink3">{`for ${since}`}</span>
             )}
             {(server.tags ?? []).map((tag) => (
               <Link
@@ -225,13 +244,10 @@ export function ServerFacts({ server, now }: { server: Detail; now: number }) {
   return (
     <Facts
       rows={[
-        ['Transport', texts.transports[server.transport] ?? server.transport],
+        ['Transport', ownValue(transports, server.transport) ?? server.transport],
         ['Software', software(server.serverInfo)],
         ['Protocol', texts.mcp(server.protocolVersion, server.era)],
-        [
-          'Features',
-          up && texts.servers.offered(tools, server.prompts, server.resources, withheld),
-        ],
+        ['Features', up && offered(tools, server.prompts, server.resources, withheld)],
         ['Memory', server.usage?.rssBytes ? bytes(server.usage.rssBytes) : ''],
         ['CPU', server.usage?.rssBytes ? `${server.usage.cpuPercent.toFixed(1)}%` : ''],
         ['Started', server.pid ? start : ''],

@@ -22,9 +22,14 @@ import { useLocalToast } from '@/lib/toast';
 import { useUnsaved } from '@/lib/unsaved-changes';
 import type { Edit, ServerStatus } from '@/types/api';
 import { ConfigForm } from './config-form';
-import { entryOf, entryPath, inEntry, useSaveEdits } from './review-and-add-server';
+import {
+  definedElsewhere,
+  entryOf,
+  entryPath,
+  inEntry,
+  useSaveEdits,
+} from './review-and-add-server';
 
-const t = texts.servers.config;
 const schemaPath = ['mcpServers', 'SERVER'];
 
 /** Unsaved edits of an entry, and the text that they are based on. */
@@ -70,7 +75,7 @@ export function ServerEntryEditor({
   const [asText, setAsText] = useState(false);
   const [shown, setShown] = useState(false);
   const say = useLocalToast();
-  const save = useSaveEdits(t.saved(escapeControlCharacters(label)));
+  const save = useSaveEdits(`Configuration of ${escapeControlCharacters(label)} saved.`);
   const inFile = config && entryOf(config.text, label);
   const base = draft?.base ?? inFile;
   const edits = draft?.edits ?? [];
@@ -87,7 +92,7 @@ export function ServerEntryEditor({
   if (base === undefined)
     return (
       <div className="space-y-2 px-4 py-4 text-sm text-ink2 md:px-5">
-        <p>{unusable(config) ?? texts.servers.elsewhere}</p>
+        <p>{unusable(config) ?? definedElsewhere}</p>
         <Link to="/configuration" className="text-accent underline underline-offset-2">
           {texts.configCopies.title}
         </Link>
@@ -111,7 +116,12 @@ export function ServerEntryEditor({
     if (!draft || !sound) return;
     save.mutate(
       inEntry(label, (now) => {
-        if (now !== base) throw new RequestError(t.conflict, 412, 'conflict');
+        if (now !== base)
+          throw new RequestError(
+            'The entry was changed elsewhere. Discard your changes to load the new version.',
+            412,
+            'conflict',
+          );
         return edits;
       }),
       { onSuccess: () => setEdit(undefined) },
@@ -122,16 +132,16 @@ export function ServerEntryEditor({
       <div className="flex-1 space-y-4 px-4 py-4 md:px-5">
         <div className="flex flex-wrap items-center gap-2">
           <SegmentedControl
-            label={t.as}
+            label="Show as"
             value={asText ? 'text' : 'form'}
             options={[
-              { value: 'form', text: t.form },
-              { value: 'text', text: t.text },
+              { value: 'form', text: 'Form' },
+              { value: 'text', text: 'Text' },
             ]}
             onChange={(next) => setAsText(next === 'text')}
           />
           <span className="ml-auto">
-            <CopyButton label={t.copy} text={entry ?? JSON.stringify(value, null, 2)} />
+            <CopyButton label="Copy entry" text={entry ?? JSON.stringify(value, null, 2)} />
           </span>
         </div>
         {!asText &&
@@ -150,20 +160,24 @@ export function ServerEntryEditor({
               }
             />
           ) : (
-            <p className="text-sm text-bad">{t.unsound}</p>
+            <p className="text-sm text-bad">The text is not valid JSON. Fix it first.</p>
           ))}
         {asText && entry === undefined && <Failure error={preview.error} />}
         {asText && masked !== undefined && masked !== entry && !shown && !changed ? (
           <div className="space-y-2">
-            <CodeView label={t.entry} text={escapeControlCharacters(masked)} language="jsonc" />
-            <Button onClick={() => setShown(true)}>{t.reveal}</Button>
+            <CodeView
+              label={texts.servers.config.entry}
+              text={escapeControlCharacters(masked)}
+              language="jsonc"
+            />
+            <Button onClick={() => setShown(true)}>Reveal secrets and edit</Button>
           </div>
         ) : (
           asText &&
           entry !== undefined && (
             <ConfigPartEditor
               base={schemaPath}
-              label={t.entry}
+              label={texts.servers.config.entry}
               value={entry}
               language="jsonc"
               onChange={(text) => change(() => [textEdit([], text)])}
@@ -184,8 +198,10 @@ export function ServerEntryEditor({
               {save.isPending && <LoaderCircle className="size-4 animate-spin" aria-hidden />}
               {texts.settings.save}
             </Button>
-            <Button onClick={discard}>{t.discard}</Button>
-            <span className="text-xs text-ink3">{restored ? 'Restored your draft' : t.effect}</span>
+            <Button onClick={discard}>Discard changes</Button>
+            <span className="text-xs text-ink3">
+              {restored ? 'Restored your draft' : 'Saving restarts the server if necessary.'}
+            </span>
           </div>
         </div>
       )}

@@ -16,10 +16,10 @@ import { Menu } from '@/components/menu';
 import { escapeControlCharacters } from '@/lib/format';
 import { lazyChunk } from '@/lib/lazy-chunk';
 import { useRecordFull, withFullRecording } from '@/lib/record-full';
-import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ServerStatus } from '@/types/api';
 import { useRemoveServer } from './api';
+import { moreActions } from './start-stop-buttons';
 
 const words = {
   remove: 'Remove',
@@ -76,7 +76,7 @@ export function ServerMoreMenu({
           { text: words.remove, icon: Trash2, danger: true, onSelect: () => setOpen('remove') },
         ]}
       >
-        <IconButton label={texts.actions.more(escapeControlCharacters(label))}>
+        <IconButton label={moreActions(escapeControlCharacters(label))}>
           <Ellipsis className="size-4" aria-hidden />
         </IconButton>
       </Menu>

@@ -1,12 +1,20 @@
 import { Link } from '@tanstack/react-router';
 import { StateBadge, stateTone } from '@/components/state-badge';
 import { classes } from '@/lib/class-names';
-import { count, escapeControlCharacters, sentence, withoutPosition } from '@/lib/format';
-import { texts } from '@/lib/texts';
+import {
+  count,
+  escapeControlCharacters,
+  sentence,
+  shortVersion,
+  withoutPosition,
+} from '@/lib/format';
 import type { ServerStatus, UsageStats } from '@/types/api';
 import type { ServerFilters } from './server-page-views';
 import { hasRemedy, RemedyButton } from './server-remedy';
 import { ServerMenu } from './start-stop-buttons';
+
+export const withheldText = (n: number) =>
+  `${n === 1 ? '1 changed definition' : `${n} changed definitions`} withheld from clients`;
 
 /** The classes of the columns that a narrow list leaves out. */
 export const wideCell = 'hidden px-3 text-right whitespace-nowrap @xl:table-cell';
@@ -66,8 +74,7 @@ export function ServerRow({
           <StateBadge state={server.state} />
         </td>
         <td className={classes(widestCell, 'text-ink3')}>
-          {version &&
-            texts.versions.short(escapeControlCharacters(version.slice(0, 71))).slice(0, 24)}
+          {version && shortVersion(escapeControlCharacters(version.slice(0, 71))).slice(0, 24)}
         </td>
         <td className={wideCell}>
           {server.tools > 0 &&
@@ -100,7 +107,7 @@ export function ServerRow({
             )}
             {withheld > 0 && (
               <p className="text-ink2">
-                {texts.servers.withheld(withheld)}{' '}
+                {withheldText(withheld)}{' '}
                 <Link
                   to="/servers/$id"
                   params={{ id: server.id }}

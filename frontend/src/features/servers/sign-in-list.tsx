@@ -10,8 +10,6 @@ import type { ServerStatus } from '@/types/api';
 import { serversQuery } from './api';
 import { knowsLogin, SignOut, useLogin, wantsLogin } from './sign-in';
 
-const t = texts.signIn;
-
 /** Whether a server has a sign-in, for `SignIns`. */
 export const useHasSignIns = (): boolean =>
   useSuspenseQuery({ ...serversQuery, select: (servers) => servers.some(knowsLogin) }).data;
@@ -52,7 +50,7 @@ function Row({ server }: { server: ServerStatus }) {
           {name}
         </Link>
         <span className="block text-xs text-ink3 [overflow-wrap:anywhere]">
-          {needed ? 'Needs sign-in' : t.done}
+          {needed ? 'Needs sign-in' : 'Signed in'}
           {data?.since && ` · ${texts.servers.ago(age(data.since, now))}`}
           {issuer && ` · ${escapeControlCharacters(issuer)}`}
         </span>
@@ -63,7 +61,7 @@ function Row({ server }: { server: ServerStatus }) {
           params={{ id: server.id }}
           className={buttonClasses('secondary', true)}
         >
-          {t.start}
+          Sign in
           <span className="sr-only">: {name}</span>
         </Link>
       )}

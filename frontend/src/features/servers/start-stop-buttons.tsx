@@ -6,6 +6,8 @@ import { texts } from '@/lib/texts';
 import type { ServerStatus, State } from '@/types/api';
 import { type ServerAction, useServerAction } from './api';
 
+export const moreActions = (server: string) => `More actions for ${server}`;
+
 export const actionIcons = {
   start: Play,
   stop: Square,
@@ -84,7 +86,7 @@ export function ServerMenu({ server }: { server: ServerStatus }) {
         >
           <button
             type="button"
-            aria-label={texts.actions.more(label)}
+            aria-label={moreActions(label)}
             className="inline-flex size-8 items-center justify-center rounded-md text-ink2 hover:bg-hover hover:text-ink"
           >
             <Ellipsis className="size-4" aria-hidden />

@@ -7,7 +7,7 @@ import { escapeControlCharacters, exactTime } from '@/lib/format';
 import { texts } from '@/lib/texts';
 import type { ToolEvent } from '@/types/api';
 import { changesQuery, toolLogQuery, trustQuery } from './api';
-import { isAttackWarning, ToolChanges, Warnings } from './tool-changes';
+import { instructions, isAttackWarning, ToolChanges, Warnings } from './tool-changes';
 
 const words = {
   withheld: 'Hidden from clients',
@@ -61,9 +61,7 @@ function Known({ server }: { server: string }) {
             {suspicious.slice(0, 50).map((one) => (
               <li key={one.tool}>
                 <p className="text-sm font-medium [overflow-wrap:anywhere]">
-                  {one.tool
-                    ? escapeControlCharacters(one.tool.slice(0, 200))
-                    : texts.trust.instructions}
+                  {one.tool ? escapeControlCharacters(one.tool.slice(0, 200)) : instructions}
                   {acceptedByPerson(log ?? [], one.tool) && (
                     <span className="ml-2 text-xs font-normal text-ink3">Accepted by you</span>
                   )}

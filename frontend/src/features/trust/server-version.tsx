@@ -2,10 +2,9 @@ import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/r
 import { Link } from '@tanstack/react-router';
 import { Button, buttonClasses } from '@/components/button';
 import { Facts, Section } from '@/components/fields';
-import { escapeControlCharacters } from '@/lib/format';
+import { escapeControlCharacters, shortVersion } from '@/lib/format';
 import { withoutPrototypes } from '@/lib/own-property';
 import { request } from '@/lib/request';
-import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import type { ServerVersion, VersionPlan } from '@/types/api';
 
@@ -25,6 +24,9 @@ const wraps =
 
 export const versionPath = (server: string) =>
   `/api/v1/servers/${encodeURIComponent(server)}/version`;
+
+/** The version of a package or an image, whose name is shown beside it. */
+export const versionOf = (to: string) => shortVersion(/(?:@|==)([^@/=]+)$/.exec(to)?.[1] ?? to);
 
 /** The version is that of the process, so each change of the server's state is another query. */
 const versionQuery = (server: string, since: string) =>
@@ -76,10 +78,7 @@ export function ServerVersionSection({
               ? 'No version pinned'
               : escapeControlCharacters(version.configured),
           ],
-          [
-            'Version',
-            version.version && texts.versions.short(escapeControlCharacters(version.version)),
-          ],
+          ['Version', version.version && shortVersion(escapeControlCharacters(version.version))],
           ['Source', version.source && sourcesTexts[version.source]],
         ]}
       />
@@ -102,7 +101,7 @@ export function ServerVersionSection({
             title={`${version.configured} → ${version.pin}`}
             onClick={() => change.mutate({ action: 'pin' })}
           >
-            {texts.versions.pin(escapeControlCharacters(version.pin))}
+            {`Pin to ${versionOf(escapeControlCharacters(version.pin))}`}
           </Button>
         )}
         {before && (
@@ -113,7 +112,7 @@ export function ServerVersionSection({
             disabled={change.isPending}
             onClick={() => change.mutate({ action: 'rollback' })}
           >
-            {texts.versions.back(escapeControlCharacters(before))}
+            {`Roll back to ${versionOf(escapeControlCharacters(before))}`}
           </Button>
         )}
       </div>

@@ -5,14 +5,24 @@ import { GuardedItem, GuardedList } from '@/components/guarded-list';
 import { UnifiedDiff } from '@/components/lazy-code-editor';
 import { More } from '@/components/more';
 import { escapeControlCharacters } from '@/lib/format';
-import { texts } from '@/lib/texts';
+import { withoutPrototypes } from '@/lib/own-property';
 import type { DiffLine, ToolChange, ToolWarning } from '@/types/api';
 import { changesQuery, useToolDecision } from './api';
 import { summaryOf } from './change-summary';
 
+export const instructions = 'The server’s instructions';
+
+export const changeStates = withoutPrototypes({
+  waiting: 'Changed since trusted',
+  blocked: 'Blocked by you',
+  added: 'New',
+  changed: 'Changed',
+  removed: 'Removed',
+} as const);
+
 const nameOf = (kind: string, name: string) =>
   ({
-    instructions: texts.trust.instructions,
+    instructions,
     prompt: `Prompt ${name}`,
     resource: `Resource ${name}`,
     template: `Resource template ${name}`,
@@ -58,7 +68,7 @@ function Change({ change }: { change: ToolChange }) {
   return (
     <GuardedItem id={`${change.kind} ${change.name}`} className="rounded-md border bg-panel p-3">
       <p className="font-medium [overflow-wrap:anywhere]">{name}</p>
-      <p className="text-xs text-ink3">{texts.trust.states[change.state]}</p>
+      <p className="text-xs text-ink3">{changeStates[change.state]}</p>
       <Warnings list={change.warnings ?? []} />
       <ToolDiff
         lines={change.diff ?? []}

@@ -4,20 +4,20 @@ import { useState } from 'react';
 import { Button } from '@/components/button';
 import { More } from '@/components/more';
 import { Failed, Loading, PageHeader } from '@/components/page';
-import { count, escapeControlCharacters } from '@/lib/format';
+import { count, escapeControlCharacters, shortVersion } from '@/lib/format';
 import { messageOf, RequestError, request } from '@/lib/request';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import type { ComparisonReport, ToolChange, VersionPlan } from '@/types/api';
 import { summaryOf } from './change-summary';
-import { versionPath } from './server-version';
-import { ToolDiff, Warnings } from './tool-changes';
+import { versionOf, versionPath } from './server-version';
+import { changeStates, ToolDiff, Warnings } from './tool-changes';
 import { byKind, comparisonSummary, VersionComparison } from './version-comparison';
 
 /** The version that the configuration names, or the one that runs. */
 const before = ({ from, package: name, version }: VersionPlan) =>
-  from !== name ? texts.versions.of(from) : version ? texts.versions.short(version) : 'not pinned';
+  from !== name ? versionOf(from) : version ? shortVersion(version) : 'not pinned';
 
 /** How much of the context of a model the tools take before and after the update. */
 export function contextChange({ tokens, tokensThen }: Pick<VersionPlan, 'tokens' | 'tokensThen'>) {
@@ -125,7 +125,7 @@ export function UpdatePage({ server }: { server: string }) {
               </div>
               <p className="text-sm text-ink3 [overflow-wrap:anywhere]">
                 {escapeControlCharacters(
-                  `Latest version of ${plan.data.package}: ${before(plan.data)} → ${texts.versions.of(plan.data.to)}`,
+                  `Latest version of ${plan.data.package}: ${before(plan.data)} → ${versionOf(plan.data.to)}`,
                 )}
               </p>
             </div>
@@ -140,7 +140,7 @@ export function UpdatePage({ server }: { server: string }) {
                       <summary className="cursor-pointer py-0.5 font-medium [overflow-wrap:anywhere]">
                         {escapeControlCharacters(one.name.slice(0, 200))}{' '}
                         <span className="font-normal text-ink3">
-                          {[texts.trust.states[one.state], one.parts.join(', ')]
+                          {[changeStates[one.state], one.parts.join(', ')]
                             .filter(Boolean)
                             .join(': ')}
                         </span>

@@ -2,14 +2,6 @@
 export const directoryTexts = {
   directory: {
     title: 'Browse servers',
-    kinds: {
-      npx: 'Node package',
-      uvx: 'Python package',
-      docker: 'Container',
-      dnx: '.NET package',
-      address: 'Remote URL',
-    } as Record<string, string>,
-
     openDirectory: 'Browse servers',
   },
 } as const;

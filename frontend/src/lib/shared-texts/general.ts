@@ -1,5 +1,5 @@
 import { count } from '@/lib/format';
-import type { Outcome, State, Transport } from '@/types/api';
+import type { Outcome, State } from '@/types/api';
 
 /** Names, actions, states and errors that several pages show. */
 export const generalTexts = {
@@ -11,7 +11,6 @@ export const generalTexts = {
     restart: 'Restart',
     enable: 'Enable',
     disable: 'Disable',
-    more: (what: string) => `More actions for ${what}`,
     close: 'Close',
     copy: 'Copy',
     copyFailed: 'The browser did not allow copying.',
@@ -47,13 +46,6 @@ export const generalTexts = {
         : era === 'legacy'
           ? 'MCP 2025-11-25 or earlier'
           : (era ?? ''),
-  transports: {
-    stdio: 'Local process',
-    docker: 'Docker',
-    http: 'HTTP',
-    sse: 'SSE',
-    replay: 'Replay',
-  } satisfies Record<Transport, string>,
   outcomes: {
     '': 'Running',
     ok: 'OK',

@@ -17,14 +17,6 @@ export const toolsTexts = {
   trust: {
     changed:
       'These definitions changed since you trusted them. Clients do not see them until you accept the changes.',
-    instructions: 'The server’s instructions',
-    states: {
-      waiting: 'Changed since trusted',
-      blocked: 'Blocked by you',
-      added: 'New',
-      changed: 'Changed',
-      removed: 'Removed',
-    },
 
     actions: {
       new: 'is new',
