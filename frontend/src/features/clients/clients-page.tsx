@@ -19,6 +19,7 @@ import { ConnectionState } from './connections';
 import { GuestsPanel } from './guests';
 import { type JoinedClient, joinClients, wasSeen } from './joined-clients';
 import { isOnline } from './online';
+import { openSessions } from './recent-clients';
 import { SourcesSection } from './sources';
 import { TakenOver } from './take-over-servers';
 
@@ -54,7 +55,7 @@ export function ClientsPage({
   const all = joinClients(connections.data ?? [], clients, tokens, isGuest);
   return (
     <>
-      <PageHeader title={t.title} />
+      <PageHeader title="Clients" />
       <div className="scroll-area min-h-0 flex-1 px-4 pb-8 md:px-6">
         <div className="max-w-page space-y-6">
           {connections.isError && (
@@ -271,7 +272,7 @@ function Facts({ client, context }: { client: JoinedClient; context: ReactNode }
           {t.calls(count(calls))}
         </Link>
       )}
-      {sessions > 0 && <span>{t.sessions(count(sessions))}</span>}
+      {sessions > 0 && <span>{openSessions(count(sessions))}</span>}
       {names.length > 0 && (
         <span
           className="max-w-full truncate text-ink3"
@@ -320,7 +321,7 @@ export function ConnectHelp() {
           <p className="text-sm text-ink2">
             For a client that only supports stdio: add this entry to its configuration.
           </p>
-          {entry && <CopyField text={entry.text} label={t.entry} />}
+          {entry && <CopyField text={entry.text} label="Configuration entry" />}
           <Failure error={error} />
         </Card>
       </div>

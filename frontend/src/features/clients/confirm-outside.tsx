@@ -14,13 +14,17 @@ export function ConfirmOutside({
 }) {
   return (
     <Confirm
-      title={texts.connections.outsideTitle(files.length)}
-      action={texts.connections.write(0)}
+      title={
+        files.length === 1
+          ? 'Change a file outside your home folder?'
+          : `Change ${files.length} files outside your home folder?`
+      }
+      action="Apply"
       keep={texts.actions.cancel}
       onConfirm={onConfirm}
       onClose={onClose}
     >
-      {texts.connections.outsideBody}
+      The configuration of the client is a link. This changes:
       <ul className="mt-2 font-mono text-xs">
         {files.map((file) => (
           <li key={file}>{escapeControlCharacters(file)}</li>

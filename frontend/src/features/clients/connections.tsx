@@ -29,9 +29,9 @@ import {
   useConnectionAction,
 } from './api';
 import { ConfirmOutside } from './confirm-outside';
-import { Disconnect } from './disconnect';
+import { Disconnect, disconnect } from './disconnect';
 import { Importable } from './importable-servers';
-import { ManualSetup } from './manual-setup';
+import { httpInstead, ManualSetup } from './manual-setup';
 import { Notes } from './notes';
 
 const forgetTitle = (client: string) => `Stop tracking ${client}?`;
@@ -39,7 +39,23 @@ const forgetTitle = (client: string) => `Stop tracking ${client}?`;
 const forgetBody = (path: string) =>
   `${path} will not be changed, but Drawbridge will no longer be able to restore the original. Backups of the file stay in the data folder.`;
 
-const t = texts.connections;
+const t = {
+  live: (n: number) => `Working, ${texts.servers.tools(n)} visible`,
+  liveUnlisted: 'Working',
+  connectedIdle: (client: string) => `Set up, restart ${client}`,
+  notUsed: 'Set up, not used yet',
+  byHand: 'Connected without this file',
+  leaving: (client: string) => `Disconnected, in use until ${client} restarts`,
+  forget: 'Stop tracking',
+  write: (moved: number) =>
+    moved > 0 ? `Apply, move ${moved === 1 ? '1 server' : `${moved} servers`}` : 'Apply',
+  connected: (client: string, reload: string) =>
+    reload ? `${client} connected. ${reload}` : `${client} connected.`,
+  done: {
+    restore: (client: string) => `${client} entry restored.`,
+    forget: (client: string) => `${client} is no longer tracked.`,
+  },
+};
 
 const looks = {
   connected: { icon: CircleCheck, color: 'text-ok' },
@@ -126,12 +142,13 @@ export function ConnectionState({
                 ? connection.leftAt
                   ? t.leaving(escapeControlCharacters(connection.name.slice(0, 100)))
                   : t.byHand
-                : (t.states[connection.state] ?? escapeControlCharacters(connection.state))}
+                : (texts.connections.states[connection.state] ??
+                  escapeControlCharacters(connection.state))}
         </span>
         <span className="flex gap-2">
           {connection.state === 'notConnected' && (
             <Button aria-expanded={open === 'connect'} onClick={() => toggle('connect')}>
-              {open === 'connect' ? texts.actions.close : t.connect}
+              {open === 'connect' ? texts.actions.close : 'Connect…'}
             </Button>
           )}
           {(connection.state === 'notConnected' || connection.state === 'unreadable') && (
@@ -142,7 +159,7 @@ export function ConnectionState({
           {(connection.state === 'vanished' || connection.state === 'changed') && (
             <>
               <Button disabled={action.isPending} onClick={() => act('restore')}>
-                {t.restore}
+                Restore entry
               </Button>
               <Button disabled={action.isPending} onClick={() => setAsking('forget')}>
                 {t.forget}
@@ -151,14 +168,16 @@ export function ConnectionState({
           )}
           {connection.connected && (
             <Button look="quiet" disabled={action.isPending} onClick={() => setAsking('undo')}>
-              {t.undo}
+              {disconnect}
             </Button>
           )}
         </span>
       </div>
       {problem && (
         <p className="mt-1 text-sm text-bad [overflow-wrap:anywhere]">
-          {connection.state === 'unreadable' ? `${problem.replace(/\.$/, '')}. ${t.mend}` : problem}
+          {connection.state === 'unreadable'
+            ? `${problem.replace(/\.$/, '')}. Fix the file, then reload this page.`
+            : problem}
         </p>
       )}
       {connection.state === 'connected' && connection.next && !connection.live && !online && (
@@ -244,7 +263,7 @@ function ChosenConnect({
       )}
       <div className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
         <CheckBox
-          label={t.move}
+          label="Move its servers to Drawbridge"
           checked={choice.move}
           onChange={(move) => setChoice((old) => ({ ...old, move }))}
         />
@@ -257,7 +276,7 @@ function ChosenConnect({
         )}
         {connection.supportsHttp && (
           <CheckBox
-            label={t.http}
+            label={httpInstead}
             checked={choice.http}
             onChange={(http) => setChoice((old) => ({ ...old, http }))}
           />
@@ -286,7 +305,7 @@ function ChosenConnect({
           <FoldedDiff
             diff={plan.data.diff}
             of={escapeControlCharacters(connection.name)}
-            label={t.diff(connection.name)}
+            label={`Changes to the configuration of ${connection.name}`}
           />
           <Failure error={connect.error} />
           <Button

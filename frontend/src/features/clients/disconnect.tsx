@@ -6,10 +6,11 @@ import { Loading } from '@/components/page';
 import { CheckBox } from '@/components/text-field';
 import { escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
-import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import type { Connection, UndoPlan } from '@/types/api';
 import { undoPlanQuery, useConnectionAction } from './api';
+
+export const disconnect = 'Disconnect';
 
 const short = (text: string, limit = 400) => escapeControlCharacters(text.slice(0, limit));
 
@@ -47,7 +48,7 @@ export function Disconnect({
   return (
     <Confirm
       title={`Disconnect ${client}?`}
-      action={texts.connections.undo}
+      action={disconnect}
       pending={action.isPending}
       blocked={data?.problem !== ''}
       onConfirm={() =>
@@ -55,7 +56,11 @@ export function Disconnect({
           onSuccess: ({ result }) =>
             toast(
               'ok',
-              texts.connections.done[result === 'removed' ? 'removed' : 'undo'](connection.name),
+              `${connection.name} disconnected. ${
+                result === 'removed'
+                  ? 'Only the Drawbridge entries were removed from its file.'
+                  : 'Its configuration was restored.'
+              }`,
             ),
           onError: toastError,
           onSettled: onClose,

@@ -2,10 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Failure } from '@/components/failure';
 import { Loading } from '@/components/page';
 import { escapeControlCharacters } from '@/lib/format';
-import { texts } from '@/lib/texts';
 import { importableQuery } from './api';
-
-const t = texts.connections;
 
 /** The servers of a client, to move all or a selection; `chosen` undefined means all. */
 export function Importable({
@@ -20,7 +17,8 @@ export function Importable({
   const { data, error, isPending } = useQuery(importableQuery(connection));
   if (isPending) return <Loading />;
   if (error) return <Failure error={error} />;
-  if (data.length === 0) return <p className="text-sm text-ink3">{t.nothingToMove}</p>;
+  if (data.length === 0)
+    return <p className="text-sm text-ink3">This client has no servers of its own.</p>;
   const possible = data.filter((one) => !one.skipReason).map((one) => one.name);
   const taken = new Set(chosen ?? possible);
   const toggle = (name: string) => {
@@ -28,7 +26,7 @@ export function Importable({
     onChange(next.length === possible.length ? undefined : next);
   };
   return (
-    <ul aria-label={t.moves} className="overflow-hidden rounded-md border">
+    <ul aria-label="Servers to move" className="overflow-hidden rounded-md border">
       {data.map((one) => (
         <li
           key={`${one.scope}/${one.name}`}
@@ -52,12 +50,10 @@ export function Importable({
                   → {escapeControlCharacters(one.label.slice(0, 120))}
                 </span>
               )}
-              {one.exists && <span className="ml-2 text-xs text-ok">{t.have}</span>}
+              {one.exists && <span className="ml-2 text-xs text-ok">already added</span>}
               {(one.alsoIn ?? []).length > 0 && (
                 <span className="ml-2 text-xs text-warn">
-                  {t.same(
-                    (one.alsoIn ?? []).map((name) => escapeControlCharacters(name)).join(', '),
-                  )}
+                  {`also in ${(one.alsoIn ?? []).map((name) => escapeControlCharacters(name)).join(', ')}`}
                 </span>
               )}
               <code className="mt-0.5 block truncate font-mono text-xs text-ink3">
@@ -70,9 +66,7 @@ export function Importable({
               ))}
               {(one.secrets ?? []).length > 0 && (
                 <span className="block text-xs text-ink3">
-                  {t.secrets(
-                    (one.secrets ?? []).map((name) => escapeControlCharacters(name)).join(', '),
-                  )}
+                  {`Stored as secrets: ${(one.secrets ?? []).map((name) => escapeControlCharacters(name)).join(', ')}`}
                 </span>
               )}
             </span>

@@ -9,7 +9,6 @@ import { CheckBox } from '@/components/text-field';
 import { downloadBlob } from '@/lib/download';
 import { escapeControlCharacters } from '@/lib/format';
 import { send } from '@/lib/request';
-import { texts } from '@/lib/texts';
 import { toastError } from '@/lib/toast';
 import type { Connection } from '@/types/api';
 import { bundleUrl, handoutQuery } from './api';
@@ -17,6 +16,8 @@ import { bundleUrl, handoutQuery } from './api';
 /** Link schemes of clients that ask for confirmation. No other link is clickable. */
 const known =
   /^(vscode|vscode-insiders|vsweb\+mcp|raycast|cursor|lmstudio|cherrystudio|goose|kiro):/;
+
+export const httpInstead = 'Use HTTP instead of a command';
 
 /** How to connect a client without changing its file: an entry to copy, a link or an extension. */
 export function ManualSetup({ connection }: { connection: Connection }) {
@@ -49,7 +50,7 @@ export function ManualSetup({ connection }: { connection: Connection }) {
           </Button>
         )}
         {connection.supportsHttp && (
-          <CheckBox label={texts.connections.http} checked={http} onChange={setHttp} />
+          <CheckBox label={httpInstead} checked={http} onChange={setHttp} />
         )}
       </div>
       {data.path && <CopyField titled text={data.path} label="Configuration file" />}

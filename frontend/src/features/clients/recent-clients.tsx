@@ -10,6 +10,8 @@ import { isOnline } from './online';
 
 const most = 6;
 
+export const openSessions = (n: string) => (n === '1' ? '1 open session' : `${n} open sessions`);
+
 /** The most recently seen clients, one per row. */
 export function RecentClients() {
   const { data } = useQuery(clientsQuery);
@@ -56,7 +58,7 @@ export function RecentClients() {
               title={exactTime(client.lastSeen)}
             >
               {client.sessions > 0
-                ? texts.clients.sessions(count(client.sessions))
+                ? openSessions(count(client.sessions))
                 : texts.servers.ago(age(client.lastSeen, now))}
             </span>
           </li>

@@ -11,6 +11,8 @@ export function accountsByServer(all: AccountUse[], chosen: Record<string, strin
   return known;
 }
 
+export const accountOf = (server: string) => `${server} account`;
+
 /** Selects the account of a server; "" is no choice. */
 export function AccountChoice({
   label,

@@ -10,8 +10,9 @@ import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ClientSettings, Connection, Profile, ToolMode } from '@/types/api';
-import { AccountChoice, accountsByServer } from './account-choices';
+import { AccountChoice, accountOf, accountsByServer } from './account-choices';
 import { clientCostsQuery, useClientView, useUnsavedView } from './api';
+import { autoIs, modeNames, modeNotes } from './tool-mode-choice';
 
 const modes = ['all', 'search', 'deferred', 'auto'] as const;
 
@@ -49,7 +50,7 @@ export function ClientContext({ token, connection }: { token: string; connection
   const mode = connection?.connected ? connection.toolMode : modeOf(view, profile);
   const inForce = [
     ...(profile?.name ? [`profile ${escapeControlCharacters(profile.name)}`] : []),
-    ...(mode && mode !== 'all' ? [`tool listing ${texts.profiles.modes[mode]}`] : []),
+    ...(mode && mode !== 'all' ? [`tool listing ${modeNames[mode]}`] : []),
   ];
   return (
     tokens !== undefined && (
@@ -150,21 +151,21 @@ export function ClientAccess({
                 : []),
               ...modes.map((value) => ({
                 value,
-                text: priced(texts.profiles.modes[value], cost?.tokens[value]),
+                text: priced(modeNames[value], cost?.tokens[value]),
               })),
             ]}
             onChange={(to) =>
               set(
                 { toolMode: view.profile || to !== 'all' ? to : '' },
-                `tool listing, ${texts.profiles.modes[to as ToolMode] ?? 'profile default'}`,
+                `tool listing, ${modeNames[to as ToolMode] ?? 'profile default'}`,
               )
             }
           />
         </Labelled>
         <p className="text-xs text-ink2">
           {mode === 'auto' && cost
-            ? texts.profiles.autoIs(cost.auto, escapeControlCharacters(cost.reason))
-            : texts.profiles.modeNotes[mode]}
+            ? autoIs(cost.auto, escapeControlCharacters(cost.reason))
+            : modeNotes[mode]}
         </p>
         {byServer ? (
           <p className="w-full text-xs text-ink2">
@@ -202,7 +203,7 @@ export function ClientAccess({
           const label = escapeControlCharacters(labelOf(server).slice(0, 100));
           const { [server]: chosen = '', ...others } = view.accounts;
           return (
-            <Labelled key={server} text={texts.profiles.accountOf(label)}>
+            <Labelled key={server} text={accountOf(label)}>
               <AccountChoice
                 label={`${label} account for ${name}`}
                 accounts={accounts}

@@ -4,8 +4,7 @@ import { escapeControlCharacters } from '@/lib/format';
 import { ownValue } from '@/lib/own-property';
 import { profilesQuery } from '@/lib/profiles-query';
 import { useServerName } from '@/lib/server-lookup';
-import { texts } from '@/lib/texts';
-import { AccountChoice, accountsByServer } from './account-choices';
+import { AccountChoice, accountOf, accountsByServer } from './account-choices';
 import { chooseAccount, type Entry } from './profile-entry';
 
 /** Chooses the accounts of the servers that have several. */
@@ -40,7 +39,7 @@ export function ProfileAccounts({
                 {label}
               </span>
               <AccountChoice
-                label={texts.profiles.accountOf(label)}
+                label={accountOf(label)}
                 accounts={accounts}
                 value={ownValue(entry.accounts ?? {}, server) ?? ''}
                 onChange={(account) => onChange(chooseAccount(entry, server, account))}

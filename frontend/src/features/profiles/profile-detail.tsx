@@ -23,6 +23,8 @@ import { useProfileDraft } from './use-profile-draft';
 
 const words = {
   folders: 'Folders',
+  takeOut: (n: number, tokens: string | undefined) =>
+    `Remove ${n === 1 ? '1 unused tool' : `${count(n)} unused tools`}${tokens ? ` (saves ~${tokens} tokens)` : ''}`,
 };
 
 interface Props {
@@ -231,7 +233,7 @@ function Editor({
         )}
         {before ? (
           <p role="status" className="mb-3 flex flex-wrap items-center gap-2 text-sm text-ink2">
-            {texts.profiles.takenOut(before.n)}
+            {`${texts.servers.tools(before.n)} removed; save to apply.`}
             <Button
               small
               onClick={() => {
@@ -247,7 +249,7 @@ function Editor({
             <p className="mb-3 flex flex-wrap items-center gap-2 text-sm text-ink2">
               <Button small onClick={takeOut}>
                 {/* Only the full list contains the definitions of all tools. */}
-                {texts.profiles.takeOut(
+                {words.takeOut(
                   unused.length,
                   (draft.toolMode ?? 'all') === 'all' ? count(spare) : undefined,
                 )}

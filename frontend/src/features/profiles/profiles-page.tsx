@@ -9,8 +9,7 @@ import { count, escapeControlCharacters, wellFormed } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import type { Profile } from '@/types/api';
-
-const t = texts.profiles;
+import { modeNames } from './tool-mode-choice';
 
 /** All profiles with their tools and costs, followed by the totals without a profile for comparison. */
 export function ProfilesPage({ selected }: { selected: string | undefined }) {
@@ -19,7 +18,7 @@ export function ProfilesPage({ selected }: { selected: string | undefined }) {
   return (
     <>
       <PageHeader
-        title={t.title}
+        title="Profiles"
         note={
           profiles.length > 0 &&
           (profiles.length === 1 ? '1 profile' : `${profiles.length} profiles`)
@@ -40,7 +39,7 @@ export function ProfilesPage({ selected }: { selected: string | undefined }) {
         ) : (
           <div className="max-w-page space-y-4">
             <ul
-              aria-label={t.title}
+              aria-label="Profiles"
               className="overflow-hidden rounded-lg border bg-panel shadow-card"
             >
               {profiles.map((profile) => (
@@ -75,7 +74,7 @@ function Make({ primary = false }: { primary?: boolean }) {
       className={buttonClasses(primary ? 'primary' : 'secondary')}
     >
       <Plus className="size-4" aria-hidden />
-      {t.make}
+      New profile
     </Link>
   );
 }
@@ -109,8 +108,8 @@ function Facts({ profile, selected }: { profile: Profile; selected: boolean }) {
       </div>
       {about && <p className="truncate text-sm text-ink2">{about}</p>}
       <p className="truncate text-xs text-ink3">
-        {t.of(profile.tools, servers)}
-        {profile.toolMode !== 'all' && ` · ${`tool listing: ${t.modes[profile.toolMode]}`}`}
+        {`${texts.servers.tools(profile.tools)} · ${servers === undefined ? 'all servers' : servers === 1 ? '1 server' : `${servers} servers`}`}
+        {profile.toolMode !== 'all' && ` · ${`tool listing: ${modeNames[profile.toolMode]}`}`}
         {profile.clients.length > 0 &&
           ` · ${joined(
             profile.clients.map(

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Confirm } from '@/components/confirm';
 import { joined } from '@/components/more';
-import { escapeControlCharacters } from '@/lib/format';
+import { count, escapeControlCharacters } from '@/lib/format';
 import { profilesQuery } from '@/lib/profiles-query';
 import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
@@ -33,7 +33,11 @@ export function RemoveProfile({
   return (
     <Confirm
       title={`Delete profile ${name}?`}
-      action={users.length === 0 ? 'Delete profile' : texts.profiles.removeFrom(users.length)}
+      action={
+        users.length === 0
+          ? 'Delete profile'
+          : `Delete, ${users.length === 1 ? '1 client loses it' : `${count(users.length)} clients lose it`}`
+      }
       of={remove}
       onConfirm={() => remove.mutate({ profile, users }, { onSuccess: done })}
       onClose={onClose}
@@ -41,14 +45,12 @@ export function RemoveProfile({
       <p>Its URL will stop working. Servers and tools will not be removed.</p>
       {users.length > 0 && (
         <p className="mt-2 text-warn">
-          {texts.profiles.lost(
-            escapeControlCharacters(
-              joined(
-                users.map((one) => one.token),
-                20,
-              ),
+          {`Used by ${escapeControlCharacters(
+            joined(
+              users.map((one) => one.token),
+              20,
             ),
-          )}
+          )}. Without a profile, all tools that the entries offer can be used.`}
         </p>
       )}
     </Confirm>

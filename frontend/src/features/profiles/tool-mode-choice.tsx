@@ -3,10 +3,29 @@ import { useId } from 'react';
 import { joined, More } from '@/components/more';
 import { classes } from '@/lib/class-names';
 import { count, escapeControlCharacters } from '@/lib/format';
+import { withoutPrototypes } from '@/lib/own-property';
 import { texts } from '@/lib/texts';
 import type { Profile, ToolMode } from '@/types/api';
 import { costQuery } from './api';
 import type { Entry } from './profile-entry';
+
+export const modeNames = withoutPrototypes({
+  all: 'All',
+  search: 'Search',
+  deferred: 'Deferred',
+  auto: 'Automatic',
+} as const);
+
+export const modeNotes = withoutPrototypes({
+  all: 'Every tool with its full definition.',
+  search: 'Only find_tools and call_tool for each entry, which find and call its tools.',
+  deferred: 'Names and one-line descriptions; schemas on request.',
+  auto: 'One of these for each client: all if it searches tools by itself or the list is short.',
+} as const);
+
+/** What the tool mode auto is for a client, and why. */
+export const autoIs = (mode: 'all' | 'search' | 'deferred', why: string) =>
+  `Now ${mode === 'all' ? 'all tools' : `by ${mode === 'search' ? 'search' : 'deferred listing'}`}: ${why}`;
 
 /** How many clients have a line. */
 const shown = 5;
@@ -73,7 +92,7 @@ export function ModeChoice({
             />
             <span className="min-w-0 flex-1">
               <span className="flex flex-wrap items-baseline justify-between gap-x-3">
-                <span className="font-medium">{texts.profiles.modes[one]}</span>
+                <span className="font-medium">{modeNames[one]}</span>
                 {tokens && (
                   <span className="text-xs text-ink2" title={texts.tools.tokensHint}>
                     {texts.tools.tokens(count(tokens[one]))}
@@ -82,8 +101,8 @@ export function ModeChoice({
               </span>
               <span className="block text-xs text-ink2">
                 {one === 'auto' && first && !second
-                  ? texts.profiles.autoIs(first.auto, escapeControlCharacters(first.reason))
-                  : texts.profiles.modeNotes[one]}
+                  ? autoIs(first.auto, escapeControlCharacters(first.reason))
+                  : modeNotes[one]}
               </span>
             </span>
           </label>
@@ -114,7 +133,7 @@ export function ModeChoice({
               {`${escapeControlCharacters(token.slice(0, 100))} uses ~${count(now)} tokens now. With this profile, ~${count(after)}${saving(now, after)}.`}
               {own &&
                 own !== mode &&
-                ` It has its own tool listing, ${texts.profiles.modes[own]}, which stays.`}
+                ` It has its own tool listing, ${modeNames[own]}, which stays.`}
               {excluded.length > 0 && (
                 <span className="text-warn">{` It has entries for servers that this profile excludes, and shows errors there: ${escapeControlCharacters(joined(excluded, 5).slice(0, 300))}.`}</span>
               )}

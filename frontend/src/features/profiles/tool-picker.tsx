@@ -10,7 +10,7 @@ import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import { type Entry, type Known, offers, switchTools, withAllServersListed } from './profile-entry';
 
-const t = texts.profiles;
+const chosen = (on: number, all: number) => `${count(on)} of ${texts.servers.tools(all)}`;
 
 /** A tool that can be selected. */
 export interface PickTool {
@@ -94,7 +94,7 @@ export function ToolPicker({
     <div className="space-y-2">
       <div className="@container flex flex-wrap items-center gap-3 text-sm">
         <span className="text-ink2" role="status">
-          {t.chosen(on, tools.length)}
+          {chosen(on, tools.length)}
         </span>
         <SearchField label="Search servers and tools" value={q} onChange={setQ} delayMs={80} />
       </div>
@@ -118,7 +118,11 @@ export function ToolPicker({
           rows.length === 0 && 'hidden',
         )}
       >
-        <ul aria-label={t.tools} className="relative" style={{ height: list.getTotalSize() }}>
+        <ul
+          aria-label="Servers and tools"
+          className="relative"
+          style={{ height: list.getTotalSize() }}
+        >
           {list.getVirtualItems().map((item) => {
             const row = rows[item.index] as Row;
             return (
@@ -196,21 +200,16 @@ function ServerHead({
       <span className="min-w-0 truncate font-semibold">{label}</span>
       <span className="min-w-0 flex-1 truncate text-xs text-ink3">
         {whole === undefined
-          ? t.chosen(on, of)
+          ? chosen(on, of)
           : configured
             ? 'Tools not known yet'
             : 'Not configured'}
       </span>
-      <Button small aria-label={`${t.all}: ${label}`} disabled={all} onClick={() => onSwitch(true)}>
-        {t.all}
+      <Button small aria-label={`All: ${label}`} disabled={all} onClick={() => onSwitch(true)}>
+        All
       </Button>
-      <Button
-        small
-        aria-label={`${t.none}: ${label}`}
-        disabled={none}
-        onClick={() => onSwitch(false)}
-      >
-        {t.none}
+      <Button small aria-label={`None: ${label}`} disabled={none} onClick={() => onSwitch(false)}>
+        None
       </Button>
     </div>
   );
