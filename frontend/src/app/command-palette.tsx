@@ -15,16 +15,16 @@ import {
 import { type RefObject, useEffect, useMemo, useState } from 'react';
 import { Modal } from '@/components/modal';
 import { connectionsQuery } from '@/features/clients/api';
-import { serversQuery } from '@/features/servers/api';
+import { failedAction, serversQuery } from '@/features/servers/api';
 import { actionIcons, actionsFor } from '@/features/servers/start-stop-buttons';
 import { toolsQuery } from '@/features/tools/api';
 import { approvalsQuery } from '@/lib/approvals-query';
 import { focusLater } from '@/lib/focus-later';
 import { escapeControlCharacters } from '@/lib/format';
-import { messageOf, request } from '@/lib/request';
+import { request } from '@/lib/request';
 import { useStored } from '@/lib/stored-preference';
 import { texts } from '@/lib/texts';
-import { setTheme, type Theme } from '@/lib/theme';
+import { setTheme, themeNames, themes } from '@/lib/theme';
 import { toast } from '@/lib/toast';
 import { pages } from './navigation-pages';
 import { places } from './palette-places';
@@ -221,17 +221,16 @@ function useCommands(): PaletteCommand[] {
           run: () => {
             request('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/${action}`).then(
               () => toast('ok', `${words.done[action]} ${label}.`), // the page may show no servers
-              (error: unknown) =>
-                toast('bad', texts.servers.failedAction(action, label, messageOf(error))),
+              (error: unknown) => toast('bad', failedAction(action, label, error)),
             );
           },
         });
       }
     }
-    for (const theme of ['system', 'light', 'dark'] satisfies Theme[]) {
+    for (const theme of themes) {
       list.push({
         id: `theme ${theme}`,
-        text: `Theme: ${texts.settings.themes[theme]}`,
+        text: `Theme: ${themeNames[theme]}`,
         kind: words.action,
         icon: SunMoon,
         run: () => setTheme(theme),

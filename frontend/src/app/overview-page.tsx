@@ -6,8 +6,9 @@ import { buttonClasses } from '@/components/button';
 import { Empty, LoadingPage, PageHeader } from '@/components/page';
 import { liveCallsQuery } from '@/features/calls/api';
 import { CallStrip, RecentCalls, useRecentNumbers } from '@/features/calls/recent-calls';
+import { callsTexts } from '@/features/calls/texts';
 import { RecentChanges, recentChangesQuery } from '@/features/changes/recent-server-changes';
-import { clientsQuery, connectionsQuery } from '@/features/clients/api';
+import { clientsQuery, connectionStates, connectionsQuery } from '@/features/clients/api';
 import { joinClients, wasSeen } from '@/features/clients/joined-clients';
 import { isOnline } from '@/features/clients/online';
 import { RecentClients } from '@/features/clients/recent-clients';
@@ -22,6 +23,7 @@ import {
 import { usageQuery, useUsualRange } from '@/features/usage/api';
 import { AtAGlance } from '@/features/usage/at-a-glance';
 import { RangePicker } from '@/features/usage/range-picker';
+import { p95Text } from '@/features/usage/tool-use';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { approvalsQuery } from '@/lib/approvals-query';
 import { classes } from '@/lib/class-names';
@@ -178,7 +180,7 @@ function NeedsYou() {
                 <TriangleAlert className="size-4 shrink-0 text-warn" aria-hidden />
                 <span className="min-w-0 [overflow-wrap:anywhere]">
                   {escapeControlCharacters(connection.name.slice(0, 60))}:{' '}
-                  {texts.connections.states[connection.state]}
+                  {connectionStates[connection.state]}
                 </span>
               </Link>
             </li>
@@ -229,7 +231,7 @@ function Numbers({ report, range }: { report: UsageReport | undefined; range: Ra
       <Figure
         label="Median latency"
         value={calls ? duration(p50Ns ?? 0) : none}
-        note={calls ? texts.overview.p95(duration(p95Ns ?? 0)) : undefined}
+        note={calls ? p95Text(p95Ns ?? 0) : undefined}
         to="/usage"
         search={{ range }}
       />
@@ -323,7 +325,7 @@ function LatestCalls({ any }: { any: boolean }) {
     return (
       <div className="rounded-lg border border-dashed border-strong">
         <Empty icon={Activity} title="No calls yet">
-          {texts.calls.emptyBody}
+          {callsTexts.emptyBody}
         </Empty>
       </div>
     );

@@ -1,7 +1,6 @@
 import { textEdit, within } from '@/lib/config-edits';
 import { blockAt, readJsonc } from '@/lib/jsonc';
 import { isRecord, ownValue, withoutPrototypes } from '@/lib/own-property';
-import { texts } from '@/lib/texts';
 import type { Edit } from '@/types/api';
 
 const and = ' and ';
@@ -19,6 +18,8 @@ const testsTexts = withoutPrototypes({
   minBytes: 'has a byte size of at least',
   maxBytes: 'has a byte size of at most',
 } as const);
+
+export const thens = { allow: 'Allow', ask: 'Ask', deny: 'Deny' };
 
 export const rulesPath = ['policy', 'rules'];
 
@@ -67,7 +68,7 @@ export function describeRules(
 /** What a rule does to which calls, from its JSON text; undefined if that is not an object. */
 export function ruleInWords(rule: string): string | undefined {
   const [words] = describeRules([readJsonc(rule).value]) ?? [];
-  return words && `${ownValue(texts.rules.thens, words.action) ?? words.action}: ${words.text}`;
+  return words && `${ownValue(thens, words.action) ?? words.action}: ${words.text}`;
 }
 
 /** A condition in English. */

@@ -5,7 +5,6 @@ import { clientsTexts } from './shared-texts/clients';
 import { directoryTexts } from './shared-texts/directory';
 import { generalTexts } from './shared-texts/general';
 import { overviewTexts } from './shared-texts/overview';
-import { rulesTexts } from './shared-texts/rules';
 import { serversTexts } from './shared-texts/servers';
 import { settingsTexts } from './shared-texts/settings';
 import { toolsTexts } from './shared-texts/tools';
@@ -21,5 +20,4 @@ export const texts = withoutPrototypes({
   ...clientsTexts,
   ...approvalsTexts,
   ...settingsTexts,
-  ...rulesTexts,
 } as const);

@@ -1,6 +1,8 @@
 import { useSyncExternalStore } from 'react';
 
-export type Theme = 'system' | 'light' | 'dark';
+export const themeNames = { system: 'System', light: 'Light', dark: 'Dark' };
+export type Theme = keyof typeof themeNames;
+export const themes = Object.keys(themeNames) as Theme[];
 
 const storageKey = 'drawbridge.theme'; // public/theme.js reads it before the first paint
 const listeners = new Set<() => void>();

@@ -1,9 +1,9 @@
-import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { escapeControlCharacters } from '@/lib/format';
 import { useServerName } from '@/lib/server-lookup';
 import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
+import { AboutServer } from './about-server';
 
 /** Changed tools of a server, with the differences of each. */
 export function ToolsCard({ approval, changes }: { approval: Approval; changes: ReactNode }) {
@@ -15,14 +15,8 @@ export function ToolsCard({ approval, changes }: { approval: Approval; changes: 
       </h2>
       <p className="mt-0.5 mb-3 text-sm text-ink2">{texts.trust.changed}</p>
       {changes}
-      <p className="mt-3 text-right text-sm">
-        <Link
-          to="/servers/$id"
-          params={{ id: approval.server }}
-          className="text-accent underline-offset-2 hover:underline"
-        >
-          {texts.approvals.server}
-        </Link>
+      <p className="mt-3 text-right">
+        <AboutServer id={approval.server} />
       </p>
     </div>
   );

@@ -1,4 +1,3 @@
-import { Link } from '@tanstack/react-router';
 import { Button } from '@/components/button';
 import { Failure } from '@/components/failure';
 import { Labelled } from '@/components/fields';
@@ -6,8 +5,8 @@ import { classes } from '@/lib/class-names';
 import { escapeControlCharacters } from '@/lib/format';
 import { useServerName } from '@/lib/server-lookup';
 import { shellWords } from '@/lib/shell-words';
-import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
+import { AboutServer } from './about-server';
 import { useAnswerApproval } from './api';
 
 /** A command that needs approval: all of its arguments, and the previous command. */
@@ -66,13 +65,7 @@ export function CommandCard({ approval }: { approval: Approval }) {
         >
           Approve command
         </Button>
-        <Link
-          to="/servers/$id"
-          params={{ id: approval.server }}
-          className="ml-auto self-center text-sm text-accent underline-offset-2 hover:underline"
-        >
-          {texts.approvals.server}
-        </Link>
+        <AboutServer id={approval.server} />
       </div>
     </div>
   );

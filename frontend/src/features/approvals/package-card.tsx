@@ -1,10 +1,9 @@
-import { Link } from '@tanstack/react-router';
 import { Button } from '@/components/button';
 import { Failure } from '@/components/failure';
 import { escapeControlCharacters } from '@/lib/format';
 import { useServerName } from '@/lib/server-lookup';
-import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
+import { AboutServer } from './about-server';
 import { useAnswerApproval } from './api';
 
 /** A package in npm's cache whose files were replaced. */
@@ -24,13 +23,7 @@ export function PackageCard({ approval }: { approval: Approval }) {
         <Button disabled={answer.isPending} onClick={() => answer.mutate({ action: 'accept' })}>
           Accept and start
         </Button>
-        <Link
-          to="/servers/$id"
-          params={{ id: approval.server }}
-          className="ml-auto self-center text-sm text-accent underline-offset-2 hover:underline"
-        >
-          {texts.approvals.server}
-        </Link>
+        <AboutServer id={approval.server} />
       </div>
     </div>
   );

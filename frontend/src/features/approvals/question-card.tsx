@@ -1,4 +1,3 @@
-import { Link } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import { Button } from '@/components/button';
 import { CopyField } from '@/components/copy-button';
@@ -9,8 +8,8 @@ import { ScrollArea } from '@/components/scroll-area';
 import { initialText, readSchema } from '@/lib/form-schema';
 import { escapeControlCharacters } from '@/lib/format';
 import { useServerName } from '@/lib/server-lookup';
-import { texts } from '@/lib/texts';
 import type { Approval } from '@/types/api';
+import { AboutServer } from './about-server';
 import { useAnswerApproval } from './api';
 import { TimeLeft } from './time-left';
 
@@ -75,13 +74,7 @@ export function QuestionCard({ number, approval }: { number: number; approval: A
         >
           Cancel call
         </Button>
-        <Link
-          to="/servers/$id"
-          params={{ id: approval.server }}
-          className="ml-auto self-center text-sm text-accent underline-offset-2 hover:underline"
-        >
-          {texts.approvals.server}
-        </Link>
+        <AboutServer id={approval.server} />
       </div>
     </div>
   );

@@ -20,6 +20,7 @@ import { ColumnMenu } from './column-menu';
 import { ExportMenu } from './export-menu';
 import { FacetPanel } from './facets';
 import { type CallFilters, callFilters, outcomeText, readTokens } from './filters';
+import { callsTexts } from './texts';
 import { useCalls } from './use-calls';
 
 const chipsTexts = {
@@ -335,7 +336,7 @@ function NoMatch() {
 function NoCalls() {
   return (
     <Empty icon={Activity} title="No calls yet">
-      <p>{texts.calls.emptyBody}</p>
+      <p>{callsTexts.emptyBody}</p>
       <div className="mt-4 flex justify-center gap-2">
         <Link to="/clients" className={buttonClasses('primary')}>
           {texts.actions.connectClient}

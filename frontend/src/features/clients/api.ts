@@ -1,4 +1,5 @@
 import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { withoutPrototypes } from '@/lib/own-property';
 import { request, requestList } from '@/lib/request';
 import type {
   Client,
@@ -17,6 +18,14 @@ import type {
   TakeoverUndone,
   UndoPlan,
 } from '@/types/api';
+
+export const connectionStates = withoutPrototypes({
+  notConnected: 'Not set up',
+  connected: 'Connected',
+  vanished: 'Entry missing',
+  changed: 'Entry changed',
+  unreadable: 'Configuration unreadable',
+} as const);
 
 /** There are no events for clients, so the list is polled while it is shown. */
 export const clientsQuery = queryOptions({

@@ -22,6 +22,7 @@ import { toast, toastError } from '@/lib/toast';
 import type { Connection, ConnectionPlan } from '@/types/api';
 import {
   type Choice,
+  connectionStates,
   importableQuery,
   outsideHome,
   planQuery,
@@ -142,8 +143,7 @@ export function ConnectionState({
                 ? connection.leftAt
                   ? t.leaving(escapeControlCharacters(connection.name.slice(0, 100)))
                   : t.byHand
-                : (texts.connections.states[connection.state] ??
-                  escapeControlCharacters(connection.state))}
+                : (connectionStates[connection.state] ?? escapeControlCharacters(connection.state))}
         </span>
         <span className="flex gap-2">
           {connection.state === 'notConnected' && (

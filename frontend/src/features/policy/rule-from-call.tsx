@@ -6,7 +6,7 @@ import { Failure } from '@/components/failure';
 import { SelectField } from '@/components/fields';
 import { Modal } from '@/components/modal';
 import { TextField } from '@/components/text-field';
-import { newRule, rulesOf } from '@/lib/argument-rules';
+import { newRule, rulesOf, thens } from '@/lib/argument-rules';
 import { edited as applyEdits } from '@/lib/config-edits';
 import { configQuery } from '@/lib/config-file';
 import { escapeControlCharacters } from '@/lib/format';
@@ -16,7 +16,7 @@ import { texts } from '@/lib/texts';
 import type { RuleSuggestion } from '@/types/api';
 import { ConditionFields } from './condition-fields';
 import { TrialResult, useTrial } from './rule-trial';
-import { useSaveRules } from './use-save-rules';
+import { useSaveRules, yamlRefused } from './use-save-rules';
 
 const words = {
   makeTitle: 'Create a rule from this call',
@@ -72,7 +72,7 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
                 label="Action"
                 value={action}
                 narrows={false}
-                options={Object.entries(texts.rules.thens).map(([value, text]) => ({
+                options={Object.entries(thens).map(([value, text]) => ({
                   value,
                   text,
                 }))}
@@ -115,7 +115,7 @@ export function RuleFromCall({ call, onClose }: { call: string; onClose: () => v
             />
           </>
         )}
-        {yaml && <p className="text-sm text-warn">{texts.rules.yaml}</p>}
+        {yaml && <p className="text-sm text-warn">{yamlRefused}</p>}
         <Failure error={error ?? suggested.error ?? trial.error ?? save.error} />
         {trial.data && <TrialResult trial={trial.data} added="policy.rules[0]" />}
         <div className="flex justify-end gap-2">

@@ -6,21 +6,19 @@ import { ConfigPartEditor } from '@/components/config-part-editor';
 import { Failure } from '@/components/failure';
 import { SelectField } from '@/components/fields';
 import { TextField } from '@/components/text-field';
-import { describeRules, newRule, ruleEdits, rulesOf, rulesPath } from '@/lib/argument-rules';
+import { describeRules, newRule, ruleEdits, rulesOf, rulesPath, thens } from '@/lib/argument-rules';
 import { classes } from '@/lib/class-names';
 import { edited, moveEdit, setEdit, textEdit, typedText } from '@/lib/config-edits';
 import { configQuery, editedConfigQuery } from '@/lib/config-file';
 import { escapeControlCharacters } from '@/lib/format';
 import { readJsonc } from '@/lib/jsonc';
 import { isRecord, ownValue } from '@/lib/own-property';
-import { texts } from '@/lib/texts';
 import { useUnsaved } from '@/lib/unsaved-changes';
 import type { ConfigFile, Edit } from '@/types/api';
 import { ConditionFields } from './condition-fields';
 import { TrialResult, useTrial } from './rule-trial';
-import { useSaveRules } from './use-save-rules';
+import { useSaveRules, yamlRefused } from './use-save-rules';
 
-const t = texts.rules;
 const placeholder = 'SERVER__TOOL';
 const tones = {
   allow: 'bg-ok-soft text-ok',
@@ -32,7 +30,7 @@ const tones = {
 export function RulesPanel() {
   const { data: file, error } = useQuery(configQuery);
   if (!file) return <Failure error={error} />;
-  if (/\.ya?ml$/.test(file.path)) return <p className="text-sm text-ink2">{t.yaml}</p>;
+  if (/\.ya?ml$/.test(file.path)) return <p className="text-sm text-ink2">{yamlRefused}</p>;
   return <Rules file={file} />;
 }
 
@@ -107,7 +105,7 @@ function Rules({ file: now }: { file: ConfigFile }) {
                       ownValue(tones, rule.action) ?? tones.ask,
                     )}
                   >
-                    {ownValue(t.thens, rule.action) ?? '?'}
+                    {ownValue(thens, rule.action) ?? '?'}
                   </span>
                   <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
                     {escapeControlCharacters(rule.text.slice(0, 1000))}
@@ -186,7 +184,7 @@ function Rules({ file: now }: { file: ConfigFile }) {
               disabled={!rules || unfilled || save.isPending}
               onClick={() => save.mutate({ file, edits })}
             >
-              {t.save}
+              Save rules
             </Button>
             <Button
               onClick={() => {
@@ -246,7 +244,7 @@ function RuleFields({
           label="Action"
           narrows={false}
           value={String(rule.then ?? '')}
-          options={Object.entries(t.thens).map(([value, text]) => ({ value, text }))}
+          options={Object.entries(thens).map(([value, text]) => ({ value, text }))}
           onChange={(to) => onChange(['then'], to)}
         />
       </div>

@@ -5,6 +5,9 @@ import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type { ConfigFile, Edit } from '@/types/api';
 
+export const yamlRefused =
+  'The configuration file is YAML. Edit policy.rules in that file instead.';
+
 /** Writes edits of the list of rules to the file that they are based on, with undo. */
 export function useSaveRules(onSaved: () => void) {
   const client = useQueryClient();

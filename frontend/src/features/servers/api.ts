@@ -4,7 +4,6 @@ import { formatJson, jsonElements, jsonMembers, jsonString } from '@/lib/json-te
 import { withoutPrototypes } from '@/lib/own-property';
 import { messageOf, request, requestList, requestText } from '@/lib/request';
 import { findServer } from '@/lib/server-lookup';
-import { texts } from '@/lib/texts';
 import { toast } from '@/lib/toast';
 import type {
   Debug,
@@ -42,6 +41,9 @@ export const serverQuery = (id: string) =>
 
 export type ServerAction = 'start' | 'stop' | 'restart' | 'enable' | 'disable';
 
+export const failedAction = (action: ServerAction, label: string, error: unknown) =>
+  `Cannot ${action} ${label}: ${messageOf(error)}`;
+
 export function useServerAction(server: ServerStatus) {
   const client = useQueryClient();
   return useMutation({
@@ -49,7 +51,7 @@ export function useServerAction(server: ServerStatus) {
       request<ServerStatus>('POST', `/api/v1/servers/${encodeURIComponent(server.id)}/${action}`),
     onSuccess: (status) => applyCommandResponse(client, status),
     onError: (error, action) =>
-      toast('bad', texts.servers.failedAction(action, server.label || server.id, messageOf(error))),
+      toast('bad', failedAction(action, server.label || server.id, error)),
     onSettled: () => client.invalidateQueries({ queryKey: ['server', server.id] }),
   });
 }

@@ -28,8 +28,6 @@ const words = {
   putBack: 'Restore',
 };
 
-const t = texts.configCopies;
-
 /** Creates, shows and restores backups of the configuration file. */
 export function ConfigCopies() {
   const { data, error } = useQuery(copiesQuery);
@@ -65,7 +63,10 @@ export function ConfigCopies() {
       )}
       {data && data.length === 0 && <p className="mt-2 text-sm text-ink3">No backups yet.</p>}
       {data && data.length > 0 && (
-        <ul aria-label={t.copiesTitle} className="mt-3 overflow-hidden rounded-md border text-sm">
+        <ul
+          aria-label={texts.configCopies.copiesTitle}
+          className="mt-3 overflow-hidden rounded-md border text-sm"
+        >
           {data.map((copy) => (
             <Item
               key={copy.name}

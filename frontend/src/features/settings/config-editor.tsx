@@ -28,6 +28,8 @@ import { useUnsaved } from '@/lib/unsaved-changes';
 import type { ConfigFile, Problem } from '@/types/api';
 import { useRetentionConfirmation } from './retention-confirmation';
 
+export const noProblems = 'The configuration has no problems.';
+
 const words = {
   overTitle: 'Overwrite changes made elsewhere?',
   revert: 'Discard changes',
@@ -164,7 +166,7 @@ function Editor({ file, problems }: { file: ConfigFile; problems: Problem[] }) {
             (edited ? (
               <Line look="ok">No syntax errors.</Line>
             ) : (
-              problems.length === 0 && schema && <Line look="ok">{texts.settings.noProblems}</Line>
+              problems.length === 0 && schema && <Line look="ok">{noProblems}</Line>
             ))
           )}
         </EditorMessages>

@@ -14,7 +14,7 @@ import { texts } from '@/lib/texts';
 import type { Problem, Status } from '@/types/api';
 import { ConfigCopies } from './config-copies';
 import { copiesQuery } from './config-copies-api';
-import { ConfigEditor } from './config-editor';
+import { ConfigEditor, noProblems } from './config-editor';
 import { Panel } from './panel';
 
 /** The configuration file: its problems, an editor, and its backups. */
@@ -54,7 +54,7 @@ function ConfigPanel({ status }: { status: Status }) {
         open ? null : (
           <p className="flex items-center gap-2 text-sm text-ok">
             <CircleCheck className="size-4 shrink-0" aria-hidden />
-            {texts.settings.noProblems}
+            {noProblems}
           </p>
         )
       ) : (

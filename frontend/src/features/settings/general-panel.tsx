@@ -12,6 +12,8 @@ import { texts } from '@/lib/texts';
 import { toast, toastError } from '@/lib/toast';
 import { useConfigValue } from '@/lib/use-config-edit';
 
+export const notHere = 'This cannot be set here. Edit the configuration file.';
+
 const atStart = (path: string[]) => readAtStart.some((one) => one.join() === path.join());
 
 /** Why a value was refused, without the position in the file. */
@@ -23,7 +25,7 @@ const reasonOf = (error: unknown) =>
 export function GeneralPanel({ advanced = false }: { advanced?: boolean }) {
   const { data: config } = useQuery(configQuery);
   const set = useConfigValue({
-    refused: texts.settings.notHere,
+    refused: notHere,
     onSuccess: (undo, { path }) =>
       toast('ok', texts.settings[atStart(path) ? 'savedForRestart' : 'saved'], undo),
   });
@@ -39,7 +41,7 @@ export function GeneralPanel({ advanced = false }: { advanced?: boolean }) {
     <div className="space-y-4">
       {!advanced && <StartAtLogin />}
       {off ? (
-        <p className="text-sm text-ink2">{texts.settings.notHere}</p>
+        <p className="text-sm text-ink2">{notHere}</p>
       ) : advanced ? (
         <>
           <Row

@@ -10,6 +10,7 @@ import { useUnsaved } from '@/lib/unsaved-changes';
 import { useConfigValue } from '@/lib/use-config-edit';
 import type { HistoryState, RetentionPreview } from '@/types/api';
 import { type Bounds, useHistoryMaintenance, useRetentionPreview } from './api';
+import { notHere } from './general-panel';
 import { numberOf, RetentionLoss, Span } from './retention-confirmation';
 
 /** Whether a limit is lower than another; 0 is unlimited. */
@@ -27,7 +28,7 @@ export function Retention({ state }: { state: HistoryState }) {
   const [asking, setAsking] = useState<RetentionPreview | undefined>(undefined);
   const client = useQueryClient();
   const save = useConfigValue({
-    refused: texts.settings.notHere,
+    refused: notHere,
     onSettled: () => client.invalidateQueries({ queryKey: ['history'] }),
   });
   const preview = useRetentionPreview();

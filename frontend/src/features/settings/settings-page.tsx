@@ -11,8 +11,7 @@ import { configQuery } from '@/lib/config-file';
 import { age, exactTime } from '@/lib/format';
 import { useNow } from '@/lib/now';
 import { statusQuery } from '@/lib/status-query';
-import { texts } from '@/lib/texts';
-import { setTheme, type Theme, useTheme } from '@/lib/theme';
+import { setTheme, themeNames, themes, useTheme } from '@/lib/theme';
 import type { Status } from '@/types/api';
 import { historyStateQuery, secretsQuery } from './api';
 import { BugReportPanel } from './bug-report-panel';
@@ -145,18 +144,14 @@ function shownOf(scroller: Element, panels: HTMLElement[]): number {
   return Math.max(0, (below < 0 ? panels.length : below) - 1);
 }
 
-const themes: { value: Theme; icon: typeof Sun }[] = [
-  { value: 'system', icon: Monitor },
-  { value: 'light', icon: Sun },
-  { value: 'dark', icon: Moon },
-];
+const themeIcons = { system: Monitor, light: Sun, dark: Moon };
 
 function ThemeChoice() {
   return (
     <Choice
       label="Theme"
       value={useTheme()}
-      options={themes.map((one) => ({ ...one, text: texts.settings.themes[one.value] }))}
+      options={themes.map((value) => ({ value, icon: themeIcons[value], text: themeNames[value] }))}
       onChange={setTheme}
     />
   );

@@ -13,7 +13,7 @@ import type { Tool } from '@/types/api';
 import { toolsQuery } from './api';
 import { tokenCost } from './groups';
 import { effects, parameters } from './schema';
-import { TryTool } from './try-tool';
+import { noParameters, TryTool } from './try-tool';
 
 const words = {
   publicName: 'Name shown to clients',
@@ -140,7 +140,7 @@ function EffectBadges({ annotations }: { annotations: string }) {
 
 function Parameters({ tool }: { tool: Tool }) {
   const list = parameters(tool.inputSchema);
-  if (list.length === 0) return <p className="text-sm text-ink3">{texts.tools.noParameters}</p>;
+  if (list.length === 0) return <p className="text-sm text-ink3">{noParameters}</p>;
   return (
     <dl className="space-y-2.5 text-sm">
       {list.map((parameter) => (

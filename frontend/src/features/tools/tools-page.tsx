@@ -81,7 +81,7 @@ export function ToolsPage({
   return (
     <>
       <PageHeader
-        title={t.title}
+        title="Tools"
         note={
           tools.length > 0 && (
             <>
@@ -225,7 +225,7 @@ function ToolList({
     // biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move between the links inside
     <div ref={scroller} onKeyDown={move} className="scroll-area min-h-0 flex-1 px-4 pb-6 md:px-6">
       <ul
-        aria-label={t.title}
+        aria-label="Tools"
         className="relative max-w-page"
         style={{ height: list.getTotalSize() }}
       >
@@ -305,7 +305,8 @@ function ToolRow({
       </Link>
       {mark?.(tool)}
       <span className="min-w-0 flex-1 truncate text-ink3">
-        {escapeControlCharacters((tool.title || tool.description).slice(0, 300)) || t.noDescription}
+        {escapeControlCharacters((tool.title || tool.description).slice(0, 300)) ||
+          'No description.'}
       </span>
       {badge && (
         <span

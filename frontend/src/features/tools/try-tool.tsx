@@ -23,6 +23,8 @@ import { useLocalToast } from '@/lib/toast';
 import type { Tool } from '@/types/api';
 import { runTool, type ToolAnswer } from './api';
 
+export const noParameters = 'This tool takes no parameters.';
+
 const words = {
   arguments: 'Arguments (JSON)',
 };
@@ -114,7 +116,7 @@ export function TryTool({ tool, begin }: { tool: Tool; begin?: string | undefine
         <TabPanel value={view}>
           {bare ? (
             <p className="flex flex-wrap items-center gap-x-3 text-sm text-ink2">
-              {texts.tools.noParameters}
+              {noParameters}
               <Button small look="quiet" onClick={() => setBare(false)}>
                 Edit arguments as JSON
               </Button>

@@ -6,6 +6,8 @@ import { useNow } from '@/lib/now';
 import { texts } from '@/lib/texts';
 import { usageQuery } from './api';
 
+export const p95Text = (ns: number) => `p95 ${duration(ns)}`;
+
 export const errorsText = (n: string) => (n === '1' ? '1 error' : `${n} errors`);
 
 /** The calls of one tool in 30 days: number, errors, durations and the last call. */
@@ -40,7 +42,7 @@ export function ToolUse({ server, tool }: { server: string; tool: string }) {
           </Link>
           {use.errors > 0 && <span className="text-bad">{errorsText(count(use.errors))}</span>}
           <span>{`Median ${duration(use.p50Ns)}`}</span>
-          <span>{texts.overview.p95(duration(use.p95Ns))}</span>
+          <span>{p95Text(use.p95Ns)}</span>
           {use.lastUsed && (
             <span>{`last used ${escapeControlCharacters(age(use.lastUsed, now))} ago`}</span>
           )}

@@ -2,6 +2,5 @@
 export const approvalsTexts = {
   approvals: {
     title: 'Approvals',
-    server: 'About this server',
   },
 } as const;

@@ -6,13 +6,6 @@ export const clientsTexts = {
   },
   connections: {
     servers: (n: number) => (n === 1 ? '1 server' : `${n} servers`),
-    states: {
-      notConnected: 'Not set up',
-      connected: 'Connected',
-      vanished: 'Entry missing',
-      changed: 'Entry changed',
-      unreadable: 'Configuration unreadable',
-    },
   },
   configCopies: {
     title: 'Configuration file',

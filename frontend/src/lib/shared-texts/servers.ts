@@ -35,9 +35,6 @@ export const serversTexts = {
     remedy: {
       setKey: (name: string) => `Set ${name}…`,
     },
-
-    failedAction: (action: string, label: string, message: string) =>
-      `Cannot ${action} ${label}: ${message}`,
   },
   add: {
     nameLength: 'Use at most 32 characters.',

@@ -1,10 +1,6 @@
 /** The settings, backup and diagnostics. */
 export const settingsTexts = {
   settings: {
-    noProblems: 'The configuration has no problems.',
-    notHere: 'This cannot be set here. Edit the configuration file.',
-    themes: { system: 'System', light: 'Light', dark: 'Dark' },
-
     position: (line: number, column: number) => `line ${line}, column ${column}`,
 
     save: 'Save',

@@ -1,15 +1,11 @@
 /** The tools and the changes of their definitions. */
 export const toolsTexts = {
   tools: {
-    noParameters: 'This tool takes no parameters.',
     declared: 'Declared by the server (not verified), or set in the configuration',
-    title: 'Tools',
     search: 'Search name and description',
     emptyBody: 'The tools that running servers offer to clients appear here.',
 
     noMatch: 'No tool matches this search.',
-    noDescription: 'No description.',
-
     tokens: (n: string) => `~${n} tokens`,
     tokensHint:
       'Estimated size of its definition in a model’s context: characters divided by four; less if the client leaves out output schemas',
