@@ -1,6 +1,0 @@
-/** The page Approvals. */
-export const approvalsTexts = {
-  approvals: {
-    title: 'Approvals',
-  },
-} as const;
