@@ -1,20 +1,13 @@
 package config
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
-	"encoding/json"
 	"maps"
-	"net/url"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/drawbridge-mcp/drawbridge/backend/core"
-	"github.com/drawbridge-mcp/drawbridge/backend/osutil"
 )
 
 // Config is one valid configuration. It is immutable once returned.
@@ -254,14 +247,6 @@ type History struct {
 	DebugClients []string `key:"debugClients"`
 }
 
-// KeepsLess reports whether the configuration may delete calls that was would keep.
-func (h History) KeepsLess(was History) bool {
-	return narrower(h.KeepFor, was.KeepFor) || narrower(h.MaxBytes, was.MaxBytes)
-}
-
-// narrower compares two limits; 0 means none.
-func narrower[N ~int64](next, was N) bool { return next > 0 && (was == 0 || next < was) }
-
 // Desktop configures the integration with the desktop.
 type Desktop struct {
 	Notifications bool `key:"notifications"` // about pending approvals and failures; true by default
@@ -353,160 +338,86 @@ func (s *Server) UsesWorkspace() bool {
 // an error.
 func (c *Config) Broken() bool { return HasErrors(c.Problems) }
 
-// With returns a copy of c with the given servers and problems. The servers must be valid
-// together.
-func (c *Config) With(servers []Server, problems []Problem) *Config {
-	copied := *c
-	copied.Servers, copied.Problems = servers, problems
-	return &copied
-}
-
 // Keys returns the keys that are written in the entry of the server, in order.
 func (s *Server) Keys() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.keys)), func(key string) bool { return strings.Contains(key, ".") })
 }
 
-// Equal reports whether both define the same server, ignoring their position in files.
-func (s Server) Equal(o Server) bool {
-	s.Source, s.keys = o.Source, o.keys
-	return reflect.DeepEqual(s, o)
-}
-
-// Diff compares the servers of two configurations by id. Each list is in the
-// order of its configuration; a different order alone is not a difference. Either may be nil.
-func Diff(current, next *Config) (added, changed, removed []string) {
-	before, after := byID(current), byID(next)
-	if next != nil {
-		for _, s := range next.Servers {
-			switch was, known := before[s.ID]; {
-			case !known:
-				added = append(added, s.ID)
-			case !was.Equal(s):
-				changed = append(changed, s.ID)
+func rootFields(c *Config, policy *rules, containers *[]container) []field {
+	servers := func(path, name string) field {
+		return field{name, func(r *reader, name string, _ Position, n *node) {
+			if n.kind != kindObject && n.kind != kindList {
+				r.reportWrongKind(n, name, "an object of servers")
+				return
 			}
-		}
+			*containers = append(*containers, container{path, n})
+		}}
 	}
-	if current != nil {
-		for _, s := range current.Servers {
-			if _, stays := after[s.ID]; !stays {
-				removed = append(removed, s.ID)
-			}
-		}
+	root := schemaTree()
+	return []field{
+		servers("mcpServers", "mcpServers"),
+		servers("servers", "servers"),
+		section("mcp",
+			boolean("enabled", &c.MCPEnabled),
+			servers("mcp.servers", "servers"),
+			boolean("debug", &c.Global.Debug),
+			globalSettings(&c.Global),
+		),
+		globalSettings(&c.Global),
+		root.section("bridge", &c.Bridge),
+		root.section("history", &c.History, patterns("redact", &c.History.Redact)),
+		section("policy", policyFields(policy, &c.Policy)...),
+		profilesField(&c.Profiles),
+		clientsField(&c.Clients),
+		section("directory", str("url", &c.DirectoryURL, validateHTTPURL)),
+		root.section("desktop", &c.Desktop),
+		root.section("updates", &c.Updates),
+		root.section("metrics", &c.Metrics),
+		inputsField(),
+		anything("$schema"),
 	}
-	return added, changed, removed
 }
 
-// Same reports whether both configurations have the same servers in the same order and the same
-// settings, ignoring problems and files.
-func Same(a, b *Config) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return slices.EqualFunc(a.Servers, b.Servers, Server.Equal) && SameVisibility(a, b) && reflect.DeepEqual(a.settings(), b.settings())
+// globalSettings is at the top or inside mcp; if both set a key, the later one in the file wins.
+func globalSettings(g *Global) field {
+	return schemaTree().section("globalSettings", g,
+		oneOfThen("approveNewCommands", []string{ApproveOff, ApproveAsk}, func(word string) { g.ApproveNewCommands = word == ApproveAsk }),
+	)
 }
 
-// settings returns c without what Same compares in another way, or ignores.
-func (c Config) settings() Config {
-	c.Servers, c.Profiles, c.Clients, c.VisibilityUnknown = nil, nil, nil, ""
-	c.Problems, c.Files, c.FilesIgnored, c.texts = nil, nil, false, nil
-	return c
+// entry is a server while it is parsed, with the values that are needed only then.
+type entry struct {
+	Server
+	typeName  string
+	httpURL   string        // httpUrl
+	timeout   time.Duration // the alias
+	container string
+	enabled   bool
+	filter    Filter
+	rules     rules
 }
 
-// Equal reports whether both have the same meaning.
-func (e OTLP) Equal(o OTLP) bool { return reflect.DeepEqual(e, o) }
-
-func byID(c *Config) map[string]Server {
-	if c == nil {
-		return nil
+func serverFields(e *entry) []field {
+	s := &e.Server
+	more := []field{
+		str("type", &e.typeName),
+		str("transport", &e.typeName),
+		stringMap("env", &s.Env, s.keys),
+		str("httpUrl", &e.httpURL, validateHTTPURL),
+		stringMap("headers", &s.Headers, s.keys),
+		oauthField(&s.OAuth),
+		accountsField(&s.Accounts, s.keys),
+		str("container", &e.container, validateNotBlank),
+		section("docker", dockerFields(&s.Docker)...),
+		sandboxField(&s.Sandbox),
+		section("from", replayFields(&s.Replay)...),
+		oneOf("misses", &s.Replay.Misses, MissesStrict, MissesNearest, MissesPassthrough),
+		boolean("realtime", &s.Replay.Realtime),
+		boolean("enabled", &e.enabled),
+		schemaTree().Defs["server"].field("timeout", "", &e.timeout),
+		section("policy", oneOf("preset", &e.rules.preset, PresetStrict)),
+		anything("name"),
+		anything("description"),
 	}
-	m := make(map[string]Server, len(c.Servers))
-	for _, s := range c.Servers {
-		m[s.ID] = s
-	}
-	return m
-}
-
-// CheckEditable returns why Drawbridge cannot edit a file with the content src: only JSON objects can
-// be edited without changing the text around the edit.
-func CheckEditable(file string, src []byte) error {
-	if IsYAML(file) {
-		return &core.Error{Code: core.CodeRejected, Message: "cannot edit " + file + ": it is YAML", Hint: "Edit it in a text editor; it is reloaded when you save it."}
-	}
-	root, problem := tree(file, src)
-	if problem == nil && root.kind != kindObject {
-		problem = refuse(root.at, "a configuration must be an object, not "+root.kind.String(), "")
-	}
-	if problem != nil {
-		return EditError(*problem)
-	}
-	return nil
-}
-
-// EditError is the error for a file that cannot be edited because of a problem in it.
-func EditError(p Problem) error {
-	return &core.Error{Code: core.CodeValidation, Message: "cannot edit " + p.String(),
-		Hint: `Correct the file in a text editor; "drawbridge validate" lists its errors.`}
-}
-
-//go:embed default.jsonc
-var starter []byte
-
-//go:embed schema.json
-var schema []byte
-
-// Starter is the commented file that a new installation begins with.
-func Starter() []byte { return append([]byte(nil), starter...) }
-
-// Schema is the JSON Schema (draft 2020-12) of the format, for editors.
-func Schema() []byte { return append([]byte(nil), schema...) }
-
-// LaunchKey returns a hash of the settings that need a restart when they change.
-func (s *Server) LaunchKey() string {
-	b, _ := json.Marshal(struct {
-		Type       core.Transport
-		Command    string
-		Args       []string
-		Env        map[string]string
-		InheritEnv []string
-		Cwd        string
-		URL        string
-		Headers    map[string]string
-		Docker     Docker
-		Framing    string
-		Debug      bool
-		Insecure   bool    `json:",omitempty"` // omitted when unset, so that keys saved by earlier versions stay valid
-		OAuth      OAuth   `json:",omitzero"`
-		Sandbox    Sandbox `json:",omitzero"`
-		Replay     Replay  `json:",omitzero"`
-	}{s.Type, s.Command, s.Args, s.Env, s.InheritEnv, s.Cwd, s.URL, s.Headers, s.Docker, s.Framing, s.Debug, s.AllowInsecure, s.OAuth, s.Sandbox, s.Replay})
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:16])
-}
-
-// urlInText matches the authority of URLs. It ends before a path, query or quotation mark.
-var urlInText = osutil.LazyRegexp(`[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#"'<>]+`)
-
-// registries are the hosts from which launchers download packages.
-var registries = map[string][]string{
-	"npx": {"registry.npmjs.org"}, "npm": {"registry.npmjs.org"}, "pnpm": {"registry.npmjs.org"}, "bunx": {"registry.npmjs.org"},
-	"uvx": {"pypi.org", "files.pythonhosted.org"}, "uv": {"pypi.org", "files.pythonhosted.org"}, "pipx": {"pypi.org", "files.pythonhosted.org"},
-}
-
-// MentionedHosts returns the host names of the URLs in the arguments, environment and address of s,
-// and those of the registry of its launcher.
-func (s *Server) MentionedHosts() []string {
-	hosts := slices.Clone(registries[strings.TrimSuffix(filepath.Base(s.Command), ".exe")])
-	texts := append(slices.Clone(s.Args), s.URL)
-	for _, value := range s.Env {
-		texts = append(texts, value)
-	}
-	for _, text := range texts {
-		for _, found := range urlInText().FindAllString(text, -1) {
-			if u, err := url.Parse(found); err == nil && u.Hostname() != "" {
-				hosts = append(hosts, strings.ToLower(u.Hostname()))
-			}
-		}
-	}
-	slices.Sort(hosts)
-	return slices.Compact(hosts)
+	return schemaTree().Defs["server"].fields(s, slices.Concat(filterFields(&e.filter), ruleFields(&e.rules), more)...)
 }

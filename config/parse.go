@@ -88,48 +88,6 @@ func build(documents []document, servers *document) (*Config, []Problem) {
 	return c, r.problems
 }
 
-func rootFields(c *Config, policy *rules, containers *[]container) []field {
-	servers := func(path, name string) field {
-		return field{name, func(r *reader, name string, _ Position, n *node) {
-			if n.kind != kindObject && n.kind != kindList {
-				r.reportWrongKind(n, name, "an object of servers")
-				return
-			}
-			*containers = append(*containers, container{path, n})
-		}}
-	}
-	root := schemaTree()
-	return []field{
-		servers("mcpServers", "mcpServers"),
-		servers("servers", "servers"),
-		section("mcp",
-			boolean("enabled", &c.MCPEnabled),
-			servers("mcp.servers", "servers"),
-			boolean("debug", &c.Global.Debug),
-			globalSettings(&c.Global),
-		),
-		globalSettings(&c.Global),
-		root.section("bridge", &c.Bridge),
-		root.section("history", &c.History, patterns("redact", &c.History.Redact)),
-		section("policy", policyFields(policy, &c.Policy)...),
-		profilesField(&c.Profiles),
-		clientsField(&c.Clients),
-		section("directory", str("url", &c.DirectoryURL, validateHTTPURL)),
-		root.section("desktop", &c.Desktop),
-		root.section("updates", &c.Updates),
-		root.section("metrics", &c.Metrics),
-		inputsField(),
-		anything("$schema"),
-	}
-}
-
-// globalSettings is at the top or inside mcp; if both set a key, the later one in the file wins.
-func globalSettings(g *Global) field {
-	return schemaTree().section("globalSettings", g,
-		oneOfThen("approveNewCommands", []string{ApproveOff, ApproveAsk}, func(word string) { g.ApproveNewCommands = word == ApproveAsk }),
-	)
-}
-
 // serverless returns the problems that belong to no single server.
 func serverless(problems []Problem) []Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Server != "" })
@@ -229,43 +187,6 @@ func prefix(naming string, s Server) string {
 
 // idOf returns the id of a server with the given label.
 func idOf(label string) string { return core.Slug(label) }
-
-// entry is a server while it is parsed, with the values that are needed only then.
-type entry struct {
-	Server
-	typeName  string
-	httpURL   string        // httpUrl
-	timeout   time.Duration // the alias
-	container string
-	enabled   bool
-	filter    Filter
-	rules     rules
-}
-
-func serverFields(e *entry) []field {
-	s := &e.Server
-	more := []field{
-		str("type", &e.typeName),
-		str("transport", &e.typeName),
-		stringMap("env", &s.Env, s.keys),
-		str("httpUrl", &e.httpURL, validateHTTPURL),
-		stringMap("headers", &s.Headers, s.keys),
-		oauthField(&s.OAuth),
-		accountsField(&s.Accounts, s.keys),
-		str("container", &e.container, validateNotBlank),
-		section("docker", dockerFields(&s.Docker)...),
-		sandboxField(&s.Sandbox),
-		section("from", replayFields(&s.Replay)...),
-		oneOf("misses", &s.Replay.Misses, MissesStrict, MissesNearest, MissesPassthrough),
-		boolean("realtime", &s.Replay.Realtime),
-		boolean("enabled", &e.enabled),
-		schemaTree().Defs["server"].field("timeout", "", &e.timeout),
-		section("policy", oneOf("preset", &e.rules.preset, PresetStrict)),
-		anything("name"),
-		anything("description"),
-	}
-	return schemaTree().Defs["server"].fields(s, slices.Concat(filterFields(&e.filter), ruleFields(&e.rules), more)...)
-}
 
 // serverEntry reads one server. The result is valid if no error was reported meanwhile.
 func (r *reader) serverEntry(m member, global Global, base Rules) Server {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	_ "embed"
 	"encoding/json"
 	"math"
 	"reflect"
@@ -122,3 +123,15 @@ func (s *schemaNode) field(name, format string, to any) field {
 func (s *schemaNode) section(name string, to any, more ...field) field {
 	return section(name, s.Properties[name].fields(to, more...)...)
 }
+
+//go:embed default.jsonc
+var starter []byte
+
+//go:embed schema.json
+var schema []byte
+
+// Starter is the commented file that a new installation begins with.
+func Starter() []byte { return append([]byte(nil), starter...) }
+
+// Schema is the JSON Schema (draft 2020-12) of the format, for editors.
+func Schema() []byte { return append([]byte(nil), schema...) }
