@@ -169,11 +169,11 @@ test('a profile that is edited has the price for the client that uses it', () =>
   const props = { entry, overrides: new Map(), everything: none as unknown as Profile, fault: '' };
   shown(<ModeChoice {...props} name="office" client={undefined} onChange={() => {}} />, {}, [
     costQuery(entry, 'office', undefined).queryKey,
-    { tokens: all, clients: [cost('office', own, ['stocks'])] },
+    { tokens: all, clients: [{ ...cost('office', own, ['stocks']), now: 55 }] },
   ]);
   expect(screen.getByText('~50 tokens')).toBeTruthy();
   expect(screen.queryByText('~300 tokens')).toBeNull();
   expect(screen.getByRole('status').textContent).toContain(
-    'cursor uses ~60 tokens now. With this profile, ~60. It has entries for servers that this profile excludes, and shows errors there: stocks.',
+    'cursor uses ~55 tokens now. With this profile, ~60, ~5 more. Search would use ~50. It has entries for servers that this profile excludes, and shows errors there: stocks.',
   );
 });

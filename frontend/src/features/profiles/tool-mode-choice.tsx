@@ -128,9 +128,13 @@ export function ModeChoice({
         {clients.slice(0, shown).map(({ token, tokens, now, excluded }) => {
           const own = overrides.get(token);
           const after = tokens[own ?? mode];
+          const least = Math.min(tokens.search, tokens.deferred);
           return (
-            <p key={token}>
+            <p key={token} className={after > now ? 'text-warn' : ''}>
               {`${escapeControlCharacters(token.slice(0, 100))} uses ~${count(now)} tokens now. With this profile, ~${count(after)}${saving(now, after)}.`}
+              {after > now &&
+                least < after &&
+                ` ${tokens.deferred === least ? modeNames.deferred : modeNames.search} would use ~${count(least)}.`}
               {own &&
                 own !== mode &&
                 ` It has its own tool listing, ${modeNames[own]}, which stays.`}

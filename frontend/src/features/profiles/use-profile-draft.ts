@@ -58,11 +58,14 @@ export function useProfileDraft({
   useEffect(() => {
     latest.current = draft;
   }, [draft]);
-  const [name, setName] = useState(faultOfName(suggested, taken) ? '' : suggested);
+  const free = [suggested, `${suggested}-2`, `${suggested}-3`].find(
+    (one) => !faultOfName(one, taken),
+  );
+  const [name, setName] = useState(suggested && (free ?? ''));
   const save = useSaveProfile();
   const say = useLocalToast();
   const dirty = textOf(draft) !== textOf(readEntry(base?.entry ?? initial));
-  useUnsaved(!gone && (dirty || (name !== '' && name !== suggested)));
+  useUnsaved(!gone && (dirty || (name !== '' && name !== free)));
   const load = (from: Profile | undefined) => {
     setBase(from);
     setDraft(readEntry(from?.entry ?? nothing));
