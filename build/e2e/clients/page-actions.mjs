@@ -150,7 +150,7 @@ await step('connect a client by its URL, rotate its token, show the manual setup
   await accessible('/clients, disconnecting')
   if ((await file()) !== connected) throw new Error('the file changed before anybody said yes')
   await dialog.getByRole('button', { name: 'Disconnect' }).click()
-  await row.getByText(/^(Not set up|Connected without this file)$/).waitFor()
+  await row.getByText(/^(Not set up|Disconnected, in use until Cursor .*)$/).waitFor()
   if ((await file()) !== before) throw new Error(await file())
 })
 await step('download an extension', async () => {

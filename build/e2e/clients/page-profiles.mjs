@@ -65,7 +65,7 @@ await step('create a profile of single tools; its URL offers only these', async 
   await page.getByRole('button', { name: 'None: files' }).click()
   await page.getByLabel('Search servers and tools').fill('read_text')
   await page.getByRole('checkbox', { name: /^read_text_file/ }).check()
-  await page.getByText(/This profile uses ~[\d,]+ tokens and saves/).waitFor()
+  await page.getByText(/With this profile, ~[\d,]+, which saves ~[\d,]+\./).waitFor()
   await accessible('/profiles, making one')
   await save().click()
   await page.waitForURL(/#\/profiles\/writing/)
@@ -87,7 +87,7 @@ await step('assign a profile to a client, which then sees nothing else, and remo
   // The confirmation before a profile is deleted names its clients.
   await page.getByRole('button', { name: 'Delete profile' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByText('Client life uses this profile. Choose another profile for it first.').waitFor()
+  await dialog.getByText(/^Used by life\. Without a profile/).waitFor()
   await closeDialog()
   await go('/clients')
   const views = part('All clients')

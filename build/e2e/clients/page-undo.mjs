@@ -26,7 +26,7 @@ async function disconnect() {
   await go('/clients')
   await row.getByRole('button', { name: 'Disconnect' }).click()
   await dialog.getByRole('button', { name: 'Disconnect' }).click()
-  await row.getByText(/^(Not set up|Connected without this file)$/).waitFor()
+  await row.getByText(/^(Not set up|Disconnected, in use until Cursor .*)$/).waitFor()
 }
 /** Presses the button that repairs the finding of the doctor about Cursor. */
 async function mended(action) {
@@ -168,7 +168,7 @@ await step('restore a missing entry of a client; forgetting it names what is los
   await closeDialog()
   await forget.click()
   await dialog.getByRole('button', { name: 'Stop tracking' }).click()
-  await row.getByText(/^(Not set up|Connected without this file)$/).waitFor()
+  await row.getByText(/^(Not set up|Disconnected, in use until Cursor .*)$/).waitFor()
   if ((await file()) !== before) throw new Error('its file was touched')
 })
 await step('repair a finding of the doctor', async () => {
@@ -226,10 +226,10 @@ await step('move the servers of a client; they return to its file when it is dis
   const [theirs] = await files()
   if (theirs.includes('"MINE"') || !theirs.includes('"STAYS"')) throw new Error(theirs)
   await row.getByRole('button', { name: 'Disconnect' }).click()
-  await dialog.getByText(/starts mine by itself again/).waitFor()
-  await dialog.getByText('Removed from Drawbridge: mine.').waitFor()
+  await dialog.getByText(/starts “mine” by itself again/).waitFor()
+  await dialog.getByText('Removed from Drawbridge: “mine”.').waitFor()
   await dialog.getByRole('button', { name: 'Disconnect' }).click()
-  await row.getByText(/^(Not set up|Connected without this file)$/).waitFor()
+  await row.getByText(/^(Not set up|Disconnected, in use until Cursor .*)$/).waitFor()
   if ((await files()).join() !== before.join()) throw new Error((await files()).join())
 })
 await step('sign in to a server in the browser, and sign out after confirmation', async () => {
