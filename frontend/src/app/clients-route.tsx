@@ -1,12 +1,16 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { Boundary, LoadingPage } from '@/components/page';
-import { connectionsQuery, featuresQuery, manualEntryQuery } from '@/features/clients/api';
+import { AccessTokens } from '@/features/clients/access-tokens';
+import {
+  connectionsQuery,
+  featuresQuery,
+  manualEntryQuery,
+  tokensQuery,
+} from '@/features/clients/api';
 import { ClientsPage } from '@/features/clients/clients-page';
 import { Disconnect } from '@/features/clients/disconnect';
 import { ClientAccess, ClientContext } from '@/features/profiles/client-access';
-import { tokensQuery } from '@/features/settings/api';
-import { TokensPanel } from '@/features/settings/tokens-panel';
 import { useAllQueriesAnswered } from '@/lib/all-queries-answered';
 import { guestsQuery } from '@/lib/guests-query';
 import { profilesQuery } from '@/lib/profiles-query';
@@ -46,7 +50,7 @@ export function ClientsRoute() {
         )}
         context={(token, connection) => <ClientContext token={token} connection={connection} />}
         costs={costs}
-        tokensPanel={<TokensPanel />}
+        tokensPanel={<AccessTokens />}
       />
       {asked && (
         <Disconnect connection={asked} onClose={() => navigate({ search: {}, replace: true })} />

@@ -16,6 +16,7 @@ import type {
   TakeoverPlan,
   TakeoverResult,
   TakeoverUndone,
+  TokenChange,
   UndoPlan,
 } from '@/types/api';
 
@@ -299,5 +300,34 @@ export function useUndoTakeover(onDone: (failed: TakeoverUndone[]) => void) {
       onDone(failed);
     },
     onSettled: () => client.invalidateQueries({ queryKey: ['connections'] }),
+  });
+}
+
+export const tokensQuery = queryOptions({
+  queryKey: ['clients'],
+  queryFn: ({ signal }) => requestList<Client>('/api/v1/clients', signal),
+});
+
+export function useNewToken() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (name: string) =>
+      request<TokenChange>('POST', `/api/v1/tokens/${encodeURIComponent(name)}/create`),
+    onSettled: () => client.invalidateQueries({ queryKey: ['clients'] }),
+  });
+}
+
+/** Rotates or revokes a token; `dryRun` only returns what would be written. */
+export function useTokenChange(name: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ action, dryRun }: { action: 'rotate' | 'revoke'; dryRun: boolean }) =>
+      request<TokenChange>('POST', `/api/v1/tokens/${encodeURIComponent(name)}/${action}`, {
+        body: { dryRun },
+      }),
+    onSettled: () => {
+      client.invalidateQueries({ queryKey: ['clients'] });
+      client.invalidateQueries({ queryKey: ['connections'] });
+    },
   });
 }

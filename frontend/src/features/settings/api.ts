@@ -1,14 +1,12 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import { request, requestList } from '@/lib/request';
 import type {
-  Client,
   Finding,
   HistoryState,
   List,
   RecordingSettings,
   RetentionPreview,
   Secrets,
-  TokenChange,
 } from '@/types/api';
 
 export const historyStateQuery = queryOptions({
@@ -63,35 +61,6 @@ export function useHistoryMaintenance() {
     mutationFn: (what: Upkeep) =>
       request<{ deleted?: number }>('POST', `/api/v1/history/${what}`, { body: {} }),
     onSettled: () => client.invalidateQueries({ queryKey: ['history'] }),
-  });
-}
-
-export const tokensQuery = queryOptions({
-  queryKey: ['clients'],
-  queryFn: ({ signal }) => requestList<Client>('/api/v1/clients', signal),
-});
-
-export function useNewToken() {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (name: string) =>
-      request<TokenChange>('POST', `/api/v1/tokens/${encodeURIComponent(name)}/create`),
-    onSettled: () => client.invalidateQueries({ queryKey: ['clients'] }),
-  });
-}
-
-/** Rotates or revokes a token; `dryRun` only returns what would be written. */
-export function useTokenChange(name: string) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: ({ action, dryRun }: { action: 'rotate' | 'revoke'; dryRun: boolean }) =>
-      request<TokenChange>('POST', `/api/v1/tokens/${encodeURIComponent(name)}/${action}`, {
-        body: { dryRun },
-      }),
-    onSettled: () => {
-      client.invalidateQueries({ queryKey: ['clients'] });
-      client.invalidateQueries({ queryKey: ['connections'] });
-    },
   });
 }
 

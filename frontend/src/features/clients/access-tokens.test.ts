@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { onlyMasked } from './tokens-panel';
+import { onlyMasked } from './access-tokens';
 
 it('a diff in which only masked secrets change is detected', () => {
   const same = '@@ -1,3 +1,3 @@\n {\n-  "token": "***"\n+  "token": "***"\n }\n';

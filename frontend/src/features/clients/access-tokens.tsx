@@ -22,7 +22,7 @@ const words = {
 };
 
 /** The tokens of the clients. Rotating or revoking one shows the change of the client's file. */
-export function TokensPanel() {
+export function AccessTokens() {
   const { data } = useQuery(tokensQuery);
   const isGuest = useIsGuest();
   const tokens = new Map<string, Client>();
