@@ -272,6 +272,7 @@ function Editor({
       <Section title="Use this profile">
         <ProfileURLAndClients
           profile={profile}
+          client={client}
           tokens={tokens}
           url={url}
           requireToken={requireToken}

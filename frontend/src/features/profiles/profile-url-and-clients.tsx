@@ -10,11 +10,14 @@ import { viewOf } from './client-access';
 /** The URL of a profile, the entry for a client, and the clients that use the profile. */
 export function ProfileURLAndClients({
   profile,
+  client,
   tokens,
   url,
   requireToken,
 }: {
   profile: Profile | undefined;
+  /** The client that a new profile is for. */
+  client: string | undefined;
   tokens: string[];
   url: string;
   requireToken: boolean;
@@ -22,7 +25,13 @@ export function ProfileURLAndClients({
   const { data } = useQuery(profilesQuery);
   const view = useClientView();
   if (!profile)
-    return <p className="text-sm text-ink3">Save the profile, then select its clients.</p>;
+    return (
+      <p className="text-sm text-ink3">
+        {client === undefined
+          ? 'Save the profile, then select its clients.'
+          : `${escapeControlCharacters(client.slice(0, 100))} uses the profile once it is saved.`}
+      </p>
+    );
   const address = `${url}${profile.address}`;
   const entry = JSON.stringify(
     {
