@@ -480,7 +480,7 @@ func undoClient(e *terminal.Env, r clientCommandRun, force bool) error {
 	if err != nil {
 		return err
 	}
-	how, err := r.c.Undo(r.ctx, r.key, force)
+	how, err := r.c.Undo(r.ctx, r.key, UndoOptions{Force: force})
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func moveAllocations(t *testing.T, id string, count int) uint64 {
 	require.NoError(t, err)
 	require.NoError(t, c.Apply(t.Context(), plan))
 	write(t, path, content(t, path)+"\n") // now each entry is undone
-	how, err := c.Undo(t.Context(), id, false)
+	how, err := c.Undo(t.Context(), id, UndoOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, Removed, how)
 	assert.Equal(t, text+"\n", content(t, path))

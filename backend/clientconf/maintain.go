@@ -387,7 +387,7 @@ func (c *Connector) updateEntries(change func(*Choice) bool, tokenOf func(client
 // Entries of the shim stay, because the shim obtains a new token.
 func (c *Connector) RemoveTokenEntries(ctx context.Context, client string) []EntryUpdate {
 	return c.removeTokenEntries(client, func(s Status, path string) ([]byte, error) {
-		if _, err := c.Undo(ctx, s.Key, false); err != nil {
+		if _, err := c.Undo(ctx, s.Key, UndoOptions{}); err != nil {
 			return nil, err
 		}
 		after, _, err := readFile(path)

@@ -87,7 +87,7 @@ func connect(t *testing.T, c *Connector, id string) *Plan {
 
 func undo(t *testing.T, c *Connector, id string) UndoOutcome {
 	t.Helper()
-	done, err := c.Undo(context.Background(), id, false)
+	done, err := c.Undo(context.Background(), id, UndoOptions{})
 	require.NoError(t, err)
 	return done
 }
@@ -151,10 +151,10 @@ func TestEditedEntryIsKeptUnlessForced(t *testing.T) {
 	connect(t, c, "claude-code")
 	edited := strings.Replace(content(t, path), `"--client"`, `"--profile", "work", "--client"`, 1)
 	write(t, path, edited)
-	_, err := c.Undo(context.Background(), "claude-code", false)
+	_, err := c.Undo(context.Background(), "claude-code", UndoOptions{})
 	require.Equal(t, core.CodeConflict, core.CodeOf(err))
 	require.Equal(t, edited, content(t, path), "the file was touched")
-	done, err := c.Undo(context.Background(), "claude-code", true)
+	done, err := c.Undo(context.Background(), "claude-code", UndoOptions{Force: true})
 	require.Truef(t, err == nil && done == Removed, "forced: %s, %v", done, err)
 }
 

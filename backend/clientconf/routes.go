@@ -354,12 +354,12 @@ func (f *Feature) changeConnection(ctx context.Context, in *connectionActionInpu
 		var how UndoOutcome
 		var err error
 		switch {
-		case in.Body != nil && len(in.Body.Servers) > 0:
-			how, err = f.Connector.UndoServers(ctx, in.Key, in.Body.Servers, false)
-		case in.Body != nil && in.Body.Keep:
-			how, err = f.Connector.UndoKeepingServers(ctx, in.Key)
+		case in.Body == nil || len(in.Body.Servers) == 0:
+			how, err = f.Connector.Undo(ctx, in.Key, UndoOptions{KeepServers: in.Body != nil && in.Body.Keep})
+		case in.Body.Keep:
+			err = core.Errorf(core.CodeValidation, "'keep' is for all servers: omit 'servers'")
 		default:
-			how, err = f.Connector.Undo(ctx, in.Key, false)
+			how, err = f.Connector.UndoServers(ctx, in.Key, in.Body.Servers, false)
 		}
 		if err == nil {
 			err = f.revokeUnused(in.Key)

@@ -165,7 +165,7 @@ func TestDisconnectedClientHasLeftAtThatTime(t *testing.T) {
 	require.Nil(t, s.connection(t, "cursor").LeftAt, "it was not connected")
 	s.Do(t, "/api/v1/connections/cursor/connect", `{}`, 200)
 	require.Nil(t, s.connection(t, "cursor").LeftAt)
-	_, err := s.feature.Connector.Undo(t.Context(), "cursor", false) // as by the command line
+	_, err := s.feature.Connector.Undo(t.Context(), "cursor", UndoOptions{}) // as by the command line
 	require.NoError(t, err)
 	left := s.connection(t, "cursor").LeftAt
 	require.NotNil(t, left)

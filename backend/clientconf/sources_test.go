@@ -252,7 +252,7 @@ func TestConnectingReplacesOtherGateways(t *testing.T) {
 			t.Errorf("%s is missing in\n%s", left, got)
 		}
 	}
-	if _, err := c.Undo(t.Context(), "cursor", false); err != nil {
+	if _, err := c.Undo(t.Context(), "cursor", UndoOptions{}); err != nil {
 		t.Error(err)
 	}
 	if got := content(t, path); got != written {
@@ -270,7 +270,7 @@ func TestConnectingReplacesOtherGateways(t *testing.T) {
 	if got := content(t, path); strings.Contains(got, "toolport") || !strings.Contains(got, `"files"`) {
 		t.Error(got)
 	}
-	if _, err := c.Undo(t.Context(), "cursor", false); err != nil {
+	if _, err := c.Undo(t.Context(), "cursor", UndoOptions{}); err != nil {
 		t.Error(err)
 	}
 	if got := content(t, path); got != written {

@@ -47,7 +47,7 @@ func TestNewClientsGetTheToolModeAuto(t *testing.T) {
 			connectBy(t, c, Choice{Client: "windsurf"})
 			assert.Equal(t, 2, strings.Count(content(t, file), `"auto"`), name)
 			for _, client := range order {
-				_, err := c.Undo(t.Context(), client, false)
+				_, err := c.Undo(t.Context(), client, UndoOptions{})
 				require.NoError(t, err)
 			}
 			left, err := os.ReadFile(file)
@@ -83,7 +83,7 @@ func TestToolModeOfTheUserStays(t *testing.T) {
 	connectBy(t, c, Choice{Client: "cursor"})
 	chosen := strings.Replace(content(t, file), `"auto"`, `"search"`, 1)
 	write(t, file, chosen)
-	_, err := c.Undo(t.Context(), "cursor", false)
+	_, err := c.Undo(t.Context(), "cursor", UndoOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, chosen, content(t, file), "the choice of the user is lost")
 }
@@ -95,7 +95,7 @@ func TestReadOnlyConfigurationDoesNotPreventAConnection(t *testing.T) {
 	connectBy(t, c, Choice{Client: "cursor"})
 	s, _ := c.Status("cursor")
 	assert.Truef(t, s.State == Connected && content(t, file) == `{"mcpServers": {}}`, "%+v", s)
-	how, err := c.Undo(t.Context(), "cursor", false)
+	how, err := c.Undo(t.Context(), "cursor", UndoOptions{})
 	assert.Truef(t, how == Restored && err == nil, "%v %v", how, err)
 }
 

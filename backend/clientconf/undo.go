@@ -24,21 +24,20 @@ const (
 	WasAbsent UndoOutcome = "wasAbsent" // our entry did not exist any more
 )
 
+// UndoOptions change what Undo does.
+type UndoOptions struct {
+	// Force also removes an entry of ours that was modified by hand.
+	Force bool
+	// KeepServers leaves what the move added to our own configuration there.
+	KeepServers bool
+}
+
 // Undo removes our entries from the client's file and restores the entries that Move
 // replaced. If the file did not change since, it gets its original content byte for byte;
 // else only our own spans are edited. An entry that was modified by hand is not touched (code
-// conflict) unless force is set. What the move added to our own configuration is removed as well, unless
+// conflict) unless forced. What the move added to our own configuration is removed as well, unless
 // another client brought it in, too.
-func (c *Connector) Undo(ctx context.Context, key string, force bool) (UndoOutcome, error) {
-	return c.undo(ctx, key, force, false)
-}
-
-// UndoKeepingServers is Undo, but the servers that the move added to our own configuration stay there.
-func (c *Connector) UndoKeepingServers(ctx context.Context, key string) (UndoOutcome, error) {
-	return c.undo(ctx, key, false, true)
-}
-
-func (c *Connector) undo(ctx context.Context, key string, force, keep bool) (UndoOutcome, error) {
+func (c *Connector) Undo(ctx context.Context, key string, o UndoOptions) (UndoOutcome, error) {
 	all, err := c.connection(key)
 	if err != nil {
 		return "", err
@@ -48,7 +47,7 @@ func (c *Connector) undo(ctx context.Context, key string, force, keep bool) (Und
 		if err != nil || p.Path == "" {
 			return WasAbsent, err
 		}
-		return c.undoFile(ctx, record{Choice: p.choice, Path: p.target, Edits: []entryChange{{Path: p.Client.KeyPath, Name: EntryName}}}, force)
+		return c.undoFile(ctx, record{Choice: p.choice, Path: p.target, Edits: []entryChange{{Path: p.Client.KeyPath, Name: EntryName}}}, o.Force)
 	}
 	others, err := c.bringersExcept(all, "")
 	if err != nil {
@@ -56,8 +55,8 @@ func (c *Connector) undo(ctx context.Context, key string, force, keep bool) (Und
 	}
 	how := WasAbsent
 	for _, r := range all {
-		one, err := c.undoFile(ctx, r, force)
-		if keep && r.Own != nil {
+		one, err := c.undoFile(ctx, r, o.Force)
+		if o.KeepServers && r.Own != nil {
 			r.Own = &configRecord{Path: r.Own.Path, Existed: true, ToolMode: r.Own.ToolMode}
 		}
 		if err == nil {
@@ -329,7 +328,7 @@ func (c *Connector) undoSteps(ctx context.Context, steps []undoStep, force bool,
 			name = "import " + s.result.Import
 			s.result.Undone, err = c.UndoImport(ctx, s.result.Import)
 		} else {
-			s.result.Undone, err = c.Undo(ctx, s.result.Key, force)
+			s.result.Undone, err = c.Undo(ctx, s.result.Key, UndoOptions{Force: force})
 		}
 		if err != nil {
 			s.result.Error = err.Error()
@@ -362,7 +361,7 @@ func (c *Connector) UndoServers(ctx context.Context, key string, names []string,
 		}
 	}
 	if len(left) == 0 {
-		return c.Undo(ctx, key, force)
+		return c.Undo(ctx, key, UndoOptions{Force: force})
 	}
 	others, err := c.bringersExcept(all, "")
 	if err != nil {

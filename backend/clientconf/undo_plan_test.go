@@ -140,7 +140,7 @@ func TestServerOfTwoMovesSurvivesTheUndoOfOneServerAndOfAnImport(t *testing.T) {
 	_, err = c.UndoImport(t.Context(), imported)
 	require.NoError(t, err)
 	assert.Contains(t, load(t, s.ours), `"web"`, "after the import was undone")
-	_, err = c.Undo(t.Context(), "zed", false)
+	_, err = c.Undo(t.Context(), "zed", UndoOptions{})
 	require.NoError(t, err)
 	assert.NotContains(t, load(t, s.ours), `"web"`)
 
@@ -165,6 +165,7 @@ func TestDisconnectingCanKeepTheServers(t *testing.T) {
 	stored, err := s.vault.List(t.Context())
 	require.NoError(t, err)
 	require.NotEmpty(t, stored)
+	s.Do(t, "/api/v1/connections/cursor/undo", `{"keep":true,"servers":["files"]}`, 400)
 	s.Do(t, "/api/v1/connections/cursor/undo", `{"keep":true}`, 200)
 	assert.Equal(t, before, load(t, cursor))
 	assert.Equal(t, ours, load(t, s.ours))

@@ -65,7 +65,7 @@ func writeForever(home, dir string) {
 		if p, err := c.Plan(Choice{Client: "gemini-cli"}); err == nil {
 			_ = c.Apply(context.Background(), p) // an error is expected: the kill is what is tested
 		}
-		_, _ = c.Undo(context.Background(), "gemini-cli", false)
+		_, _ = c.Undo(context.Background(), "gemini-cli", UndoOptions{})
 	}
 }
 
@@ -105,7 +105,7 @@ func TestKilledWriterLeavesOldOrNewFileAndIsUndoable(t *testing.T) {
 		case before:
 		case after:
 			written++
-			if how, err := c.Undo(context.Background(), "gemini-cli", false); err != nil || content(t, path) != before {
+			if how, err := c.Undo(context.Background(), "gemini-cli", UndoOptions{}); err != nil || content(t, path) != before {
 				t.Fatalf("round %d: undone as %s (%v):\n%.300s", round, how, err, content(t, path))
 			}
 		default:

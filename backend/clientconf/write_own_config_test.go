@@ -57,7 +57,7 @@ func TestOurFileIsBackedUpBeforeEachChange(t *testing.T) {
 		},
 		func() error { _, err := c.UndoImport(t.Context(), id); return err },
 		func() error { _, err := c.UndoServers(t.Context(), "cursor", []string{"a"}, false); return err },
-		func() error { _, err := c.Undo(t.Context(), "zed", false); return err },
+		func() error { _, err := c.Undo(t.Context(), "zed", UndoOptions{}); return err },
 	} {
 		before := content(t, path)
 		require.NoError(t, act())
