@@ -51,9 +51,9 @@ func (p *Policy) Apply(c *config.Config) {
 	p.cache.clear()
 	defer p.grants.wake()
 	if old != nil {
-		p.grants.retainServers(func(server string) bool {
-			was, now := old.servers[server], next.servers[server]
-			return was != nil && now != nil && maps.Equal(was.launchKeys, now.launchKeys)
+		p.grants.remove(func(k grantKey) bool {
+			was, now := old.servers[k.server], next.servers[k.server]
+			return was == nil || now == nil || !maps.Equal(was.launchKeys, now.launchKeys)
 		})
 		for id, was := range old.servers {
 			if next.servers[id] == nil {

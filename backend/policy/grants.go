@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -42,6 +45,7 @@ type permission struct {
 
 // Grant is a temporary permission for a client to call a tool.
 type Grant struct {
+	ID      string    `json:"id"`
 	Client  string    `json:"client"`
 	Server  string    `json:"server"`
 	Tool    string    `json:"tool"`
@@ -192,14 +196,19 @@ func (k grantKey) about() grantKey {
 	return k
 }
 
-func (g *grants) retainServers(still func(server string) bool) {
+// id identifies the permission to the user.
+func (k grantKey) id() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", k))
+	return hex.EncodeToString(sum[:8])
+}
+
+// remove removes permissions and reports whether there was one.
+func (g *grants) remove(ended func(grantKey) bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for k := range g.all {
-		if !still(k.server) {
-			delete(g.all, k)
-		}
-	}
+	before := len(g.all)
+	maps.DeleteFunc(g.all, func(k grantKey, _ permission) bool { return ended(k) })
+	return len(g.all) < before
 }
 
 // Grants returns the temporary permissions, sorted by expiry.
@@ -210,7 +219,7 @@ func (p *Policy) Grants() []Grant {
 	now := time.Now()
 	for k, g := range p.grants.all {
 		if now.Before(g.until) {
-			list = append(list, Grant{strings.TrimPrefix(k.client, "\x00"), k.server, k.tool, k.session != "", k.where, g.until.UTC()})
+			list = append(list, Grant{k.id(), strings.TrimPrefix(k.client, "\x00"), k.server, k.tool, k.session != "", k.where, g.until.UTC()})
 		}
 	}
 	slices.SortFunc(list, func(a, b Grant) int {
@@ -219,5 +228,8 @@ func (p *Policy) Grants() []Grant {
 	return list
 }
 
-// ForgetGrants revokes all temporary permissions.
-func (p *Policy) ForgetGrants() { p.grants.retainServers(func(string) bool { return false }) }
+// ForgetGrants revokes the temporary permission with this id, or with "" all of them. It reports whether there
+// was one.
+func (p *Policy) ForgetGrants(id string) bool {
+	return p.grants.remove(func(k grantKey) bool { return id == "" || k.id() == id })
+}

@@ -106,8 +106,14 @@ func (f *Feature) listGrants(context.Context, *web.None) (*web.Answer[web.List[G
 	return web.Reply(web.List[Grant]{Items: f.Policy.Grants()})
 }
 
-func (f *Feature) forgetGrants(context.Context, *web.None) (*web.None, error) {
-	f.Policy.ForgetGrants()
+type forgetGrantsInput struct {
+	ID string `query:"id" maxLength:"64" doc:"Only this one; default: all"`
+}
+
+func (f *Feature) forgetGrants(_ context.Context, in *forgetGrantsInput) (*web.None, error) {
+	if !f.Policy.ForgetGrants(in.ID) && in.ID != "" {
+		return nil, core.Errorf(core.CodeNotFound, "this temporary approval has ended or was revoked")
+	}
 	return &web.None{}, nil
 }
 

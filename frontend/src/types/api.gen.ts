@@ -1678,6 +1678,7 @@ export interface FullRecording {
 }
 export interface Grant {
   client: string;
+  id: string;
   server: string;
   session: boolean;
   tool: string;

@@ -13,7 +13,8 @@ import { grantsQuery } from './api';
 
 const words = {
   title: 'Temporary approvals',
-  forget: 'Revoke all',
+  forget: 'Revoke',
+  forgetAll: 'Revoke all',
 };
 
 const nameOf = (grant: Grant, labelOf: (server: string) => string) =>
@@ -33,20 +34,21 @@ function limitsOf({ where, session }: Grant): string {
   return escapeControlCharacters(parts.join(', ').slice(0, 400)) || 'all arguments';
 }
 
-/** Permissions that were granted for a limited time, and a button that revokes all of them. */
+/** Permissions that were granted for a limited time, and buttons that revoke one or all of them. */
 export function Grants() {
   const labelOf = useServerName();
   const { data } = useQuery(grantsQuery);
   const now = useNow();
   const client = useQueryClient();
-  const [asking, setAsking] = useState(false);
+  const [asking, setAsking] = useState<Grant | 'all' | undefined>(undefined);
   const forget = useMutation({
-    mutationFn: () => requestText('DELETE', '/api/v1/approvals/grants'),
-    onSuccess: () => setAsking(false),
+    mutationFn: (id: string) => requestText('DELETE', `/api/v1/approvals/grants?id=${id}`),
+    onSuccess: () => setAsking(undefined),
     onSettled: () => client.invalidateQueries({ queryKey: ['grants'] }),
   });
   const list = (data ?? []).filter((grant) => (moment(grant.until) ?? 0) > now);
   if (list.length === 0) return null;
+  const revoked = asking === 'all' ? list : asking ? [asking] : [];
   return (
     <section aria-label={words.title} className="max-w-2xl">
       <div className="mb-2 flex items-center">
@@ -55,16 +57,16 @@ export function Grants() {
           className="ml-auto"
           small
           disabled={forget.isPending}
-          onClick={() => setAsking(true)}
+          onClick={() => setAsking('all')}
         >
-          {words.forget}
+          {words.forgetAll}
         </Button>
       </div>
       <ul className="rounded-lg border bg-panel text-sm">
         {list.map((grant) => (
           <li
-            key={`${grant.client}/${grant.server}/${grant.tool}/${grant.where}`}
-            className="flex gap-3 border-t px-4 py-2 first:border-t-0"
+            key={grant.id}
+            className="flex items-center gap-3 border-t px-4 py-2 first:border-t-0"
           >
             <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
               {nameOf(grant, labelOf)}
@@ -73,30 +75,36 @@ export function Grants() {
             <span className="shrink-0 text-ink3">
               {`${clockSpan(Math.max(0, Math.round(((moment(grant.until) ?? 0) - now) / 1000)))} left`}
             </span>
+            <Button
+              small
+              aria-label={`${words.forget}: ${nameOf(grant, labelOf)}`}
+              disabled={forget.isPending}
+              onClick={() => setAsking(grant)}
+            >
+              {words.forget}
+            </Button>
           </li>
         ))}
       </ul>
       {asking && (
         <Confirm
-          title="Revoke these approvals?"
-          action={words.forget}
+          title={asking === 'all' ? 'Revoke these approvals?' : 'Revoke this approval?'}
+          action={asking === 'all' ? words.forgetAll : words.forget}
           danger={false}
           of={forget}
-          onConfirm={() => forget.mutate()}
-          onClose={() => setAsking(false)}
+          onConfirm={() => forget.mutate(asking === 'all' ? '' : asking.id)}
+          onClose={() => setAsking(undefined)}
         >
           <p>
-            {list.length === 1
+            {revoked.length === 1
               ? 'You will be asked again on the next call:'
-              : `You will be asked again the next time each of these ${list.length} tools is called:`}
+              : `You will be asked again the next time each of these ${revoked.length} tools is called:`}
           </p>
           <ul className="mt-2 list-disc pl-5">
-            {list.slice(0, 20).map((grant) => (
-              <li key={`${grant.client}/${grant.server}/${grant.tool}`}>
-                {nameOf(grant, labelOf)}
-              </li>
+            {revoked.slice(0, 20).map((grant) => (
+              <li key={grant.id}>{nameOf(grant, labelOf)}</li>
             ))}
-            {list.length > 20 && <li>{texts.more(list.length - 20)}</li>}
+            {revoked.length > 20 && <li>{texts.more(revoked.length - 20)}</li>}
           </ul>
         </Confirm>
       )}
