@@ -44,6 +44,8 @@ flow('the pill of a search counts only new matches', 'full', async (page, daemon
   const call = await daemon.client('cursor', 'filesystem');
   await call('read_text_file', { path: '/needle/1' });
   await page.goto(`${daemon.url}/#/calls?q=needle`);
+  await live(page); // its first event reads the list again
+  await settled(page, '/calls');
   await page.locator('[data-row]').first().waitFor();
   for (let n = 0; n < 5; n++) await call('read_text_file', { path: '/hay' });
   await call('read_text_file', { path: '/needle/2' });
