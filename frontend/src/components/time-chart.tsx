@@ -290,11 +290,12 @@ function aloneIn({ data }: uPlot, index: number): number[] {
 
 const hour = 3_600_000;
 
-/** The time of a slot, with a precision that matches its length. */
-function slotName(at: number, stepMs: number): string {
+/** The start of a slot, without the time if it is a day here: the days of the daemon are those of UTC. */
+export function slotName(at: number, stepMs: number): string {
   const d = new Date(at);
   const day = d.toLocaleDateString('en', { weekday: 'short', day: 'numeric', month: 'short' });
-  return stepMs >= 24 * hour ? day : `${day} ${clockOf(d)}`;
+  const clock = clockOf(d);
+  return stepMs >= 24 * hour && clock === '00:00' ? day : `${day} ${clock}`;
 }
 
 function clockOf(d: Date): string {
