@@ -120,11 +120,12 @@ func TestRepairsAreBounded(t *testing.T) {
 }
 
 // FuzzCheckedItemsAreReadable checks that an item that is given to clients matches the schemas, and
-// that checking it again changes nothing.
+// that checking it again changes nothing but the output schema for legacy clients.
 func FuzzCheckedItemsAreReadable(f *testing.F) {
 	f.Add(`{"name":"t","inputSchema":{"properties":[]},"annotations":{"title":null}}`)
 	f.Add(`{"name":"t","inputSchema":{"type":"object","properties":{"a":true}},"outputSchema":{"type":"array","items":{"$ref":"#"}}}`)
 	f.Add(`{"uri":"a:b","name":"r","annotations":{"lastModified":null}}`)
+	f.Add(`{"name":"","inputSchema":{},"outputSchema":{"type":{}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var compact json.RawMessage
 		if json.Unmarshal([]byte(text), &compact) != nil || len(compact) == 0 || compact[0] != '{' {
@@ -136,7 +137,8 @@ func FuzzCheckedItemsAreReadable(f *testing.F) {
 				continue
 			}
 			again, still := Check(kind, once)
-			if string(again) != string(once) || still != nil && odd.Unreadable == "" && len(still.Repairs) > 0 {
+			forAll := func(repair string) bool { return !strings.HasSuffix(repair, "older get the tool without it") }
+			if string(again) != string(once) || still != nil && odd.Unreadable == "" && slices.ContainsFunc(still.Repairs, forAll) {
 				t.Errorf("%s\nonce  %s\nagain %s", compact, once, again)
 			}
 			if converted := ForLegacy(kind, once); odd.Unreadable == "" {
